@@ -1,0 +1,12 @@
+//go:build tools
+
+// Package tools pins the Kubernetes commands that the playground and the
+// integration tests run. They are built from here because k8s.io/kubernetes
+// replaces its staging modules, which `go install pkg@version` refuses.
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+)

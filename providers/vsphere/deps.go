@@ -1,0 +1,20 @@
+package main
+import (
+ _ "github.com/vmware/govmomi/simulator"
+ _ "github.com/vmware/govmomi/vapi/simulator"
+ _ "github.com/vmware/govmomi/pbm/simulator"
+ _ "github.com/vmware/govmomi/vapi/tags"
+ _ "github.com/vmware/govmomi/view"
+ _ "github.com/vmware/govmomi/find"
+ _ "sigs.k8s.io/cluster-api/util/patch"
+ _ "sigs.k8s.io/cluster-api/util/conditions"
+ _ "sigs.k8s.io/cluster-api/util/flags"
+ _ "sigs.k8s.io/cluster-api/util/predicates"
+ _ "sigs.k8s.io/cluster-api/controllers/crdmigrator"
+ _ "sigs.k8s.io/controller-runtime"
+ _ "sigs.k8s.io/controller-runtime/pkg/envtest"
+ _ "k8s.io/component-base/logs/api/v1"
+ _ "github.com/onsi/gomega"
+ _ "github.com/spf13/pflag"
+ _ "sigs.k8s.io/yaml"
+)
