@@ -1,0 +1,107 @@
+# Thin on purpose: every verb is one Go command per module. `make help` lists them.
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+VERSION ?= v2.0.0
+PROVIDERS := vsphere
+PROVIDER ?= vsphere
+MODULES := shared $(PROVIDERS:%=providers/%) e2e
+
+CONTROLLER_GEN_VERSION := v0.21.0
+KUSTOMIZE_VERSION := v5.8.1
+GOLANGCI_LINT_VERSION := v2.15.0
+
+CACHE := $(CURDIR)/.cache
+BIN := $(CACHE)/bin
+OUT := $(CURDIR)/out
+export GOFLAGS := -buildvcs=false
+# Modules are built alone, as their users build them: go.work is for editors.
+export GOWORK := off
+
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+KUSTOMIZE := go run sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
+GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+##@ Start here
+.PHONY: demo
+demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it. KEEP=1 leaves it running
+	cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(KEEP),--keep)
+
+.PHONY: test
+test: assets ## Run the unit and integration tests of every module (no Docker)
+	@status=0; for module in $(MODULES); do $(MAKE) --no-print-directory test/$$module || status=1; done; exit $$status
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_\/-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Develop
+# The race detector slows a package down several times, so it runs where
+# goroutines of ours meet: the planner, the vCenter access and the controllers.
+.PHONY: $(MODULES:%=test/%)
+test/shared: ; cd shared && go test -race -shuffle=on ./...
+test/providers/%: assets ; cd providers/$* && KUBEBUILDER_ASSETS=$(BIN) go test -race -shuffle=on -timeout 15m ./...
+test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(BIN) go test -shuffle=on -timeout 15m ./...
+
+.PHONY: assets
+assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (once)
+	@cd e2e && go run ./cmd/binaries --assets
+
+.PHONY: deflake
+deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
+	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(BIN) go test -race -shuffle=on -count=1 ./...; do :; done
+
+.PHONY: bench
+bench: assets ## Print planner times and what a VM costs in calls, seconds, CPU and memory
+	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
+	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint in every module
+	@status=0; for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
+
+$(GOLANGCI_LINT):
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(BIN)/golangci-lint $@
+
+.PHONY: build
+build: ## Compile every module on its own
+	@for module in $(MODULES); do echo "build $$module"; (cd $$module && go build ./... && go vet ./...) || exit 1; done
+
+##@ Generated files
+.PHONY: generate
+generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
+	cd shared && $(CONTROLLER_GEN) object paths=./api/...
+	@for provider in $(PROVIDERS); do $(MAKE) --no-print-directory generate/$$provider || exit 1; done
+
+generate/%:
+	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/... crd:crdVersions=v1 rbac:roleName=manager-role webhook \
+		paths=./api/... paths=./internal/... \
+		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
+
+.PHONY: tidy
+tidy:
+	@for module in $(MODULES); do (cd $$module && go mod tidy) || exit 1; done
+
+.PHONY: verify
+verify: generate tidy ## Fail when a generated file or a go.mod is not what the sources say
+	@git status --porcelain | tee $(CACHE)/verify.txt; test ! -s $(CACHE)/verify.txt
+
+##@ Release
+.PHONY: release
+release: $(PROVIDERS:%=release/%) ## Write out/infrastructure-<provider>/<version>/ for clusterctl
+
+release/%:
+	@mkdir -p $(OUT)/infrastructure-$*/$(VERSION)
+	cd providers/$* && $(KUSTOMIZE) build config/default > $(OUT)/infrastructure-$*/$(VERSION)/infrastructure-components.yaml
+	cp providers/$*/metadata.yaml templates/$*/*.yaml $(OUT)/infrastructure-$*/$(VERSION)/
+
+.PHONY: images
+images: $(PROVIDERS:%=image/%) ## Build the provider images with Docker
+
+image/%: ; docker build -f providers/$*/Dockerfile -t faultline/cluster-api-$*-controller:$(VERSION) .
+
+.PHONY: clean
+clean: ## Remove built binaries and output
+	rm -rf $(CACHE) $(OUT)
