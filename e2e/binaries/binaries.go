@@ -1,0 +1,188 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package binaries provides the real programs that the playground and the
+// integration tests run: etcd, the Kubernetes control plane, the Cluster API
+// managers and the managers of our providers. It builds them from their Go
+// modules, once, into a cache, so that Go is all a machine needs.
+package binaries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// AssetsVariable names a folder of ready etcd, kube-apiserver and kubectl
+// programs. What is found there is used and not built.
+const AssetsVariable = "KUBEBUILDER_ASSETS"
+
+// Names of the programs that can be asked for, besides those of Provider.
+const (
+	Etcd                  = "etcd"
+	APIServer             = "kube-apiserver"
+	ControllerManager     = "kube-controller-manager"
+	Kubectl               = "kubectl"
+	CAPICore              = "capi-core"
+	CAPIKubeadmBootstrap  = "capi-bootstrap-kubeadm"
+	CAPIKubeadmControlPl  = "capi-controlplane-kubeadm"
+	providerPrefix        = "infrastructure-"
+	cacheFolder           = ".cache/bin"
+	clusterAPIModule      = "sigs.k8s.io/cluster-api"
+	clusterAPIBuildFolder = "e2e/build/clusterapi"
+)
+
+// Provider is the name of the manager program of the provider in
+// providers/<name>. It is its clusterctl name too.
+func Provider(name string) string { return providerPrefix + name }
+
+// Assets are the programs that controller-runtime's envtest needs.
+func Assets() []string { return []string{Etcd, APIServer, Kubectl} }
+
+// Playground are the programs that a management plane with one provider needs,
+// kubectl included for the person who looks around in it.
+func Playground(provider string) []string {
+	return []string{
+		Etcd, APIServer, ControllerManager, Kubectl,
+		CAPICore, CAPIKubeadmBootstrap, CAPIKubeadmControlPl, Provider(provider),
+	}
+}
+
+// Paths maps the name of a program to the file that runs it.
+type Paths map[string]string
+
+// Builder finds or builds programs. Several builders, also in several
+// processes, may work on one cache at a time.
+type Builder struct {
+	// Root is the root folder of the repository.
+	Root string
+	// Assets is a folder of ready programs that are preferred to built ones; ""
+	// means none.
+	Assets string
+	// Progress receives a line for each thing that takes time.
+	Progress io.Writer
+}
+
+// New returns a builder for the repository that the working directory belongs
+// to. It honours KUBEBUILDER_ASSETS.
+func New(progress io.Writer) (*Builder, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	root, err := findRoot(wd)
+	if err != nil {
+		return nil, err
+	}
+	return &Builder{Root: root, Assets: os.Getenv(AssetsVariable), Progress: progress}, nil
+}
+
+// findRoot walks up from dir to the folder that holds go.work.
+func findRoot(dir string) (string, error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, "go.work")); err == nil {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", fmt.Errorf("finding the repository: no go.work in %s or above it", dir)
+		}
+	}
+}
+
+// Dir is the folder where built programs are kept.
+func (b *Builder) Dir() string { return filepath.Join(b.Root, filepath.FromSlash(cacheFolder)) }
+
+// AssetsDir is the folder to give to envtest as KUBEBUILDER_ASSETS: the one
+// that was given to the builder if it is complete, else the cache.
+func (b *Builder) AssetsDir() string {
+	for _, name := range Assets() {
+		if b.asset(name) == "" {
+			return b.Dir()
+		}
+	}
+	return b.Assets
+}
+
+// asset is the path of a ready program, "" when there is none.
+func (b *Builder) asset(name string) string {
+	if b.Assets == "" {
+		return ""
+	}
+	path := filepath.Join(b.Assets, name)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return ""
+	}
+	return path
+}
+
+// Ensure answers the path of every named program, after building those that are
+// missing or were built from other sources or by another Go than now. Builds run
+// one after the other, as each keeps all cores busy.
+func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
+	paths := Paths{}
+	var recipes []recipe
+	for _, name := range names {
+		if path := b.asset(name); path != "" {
+			paths[name] = path
+			continue
+		}
+		r, err := b.recipe(name)
+		if err != nil {
+			return nil, err
+		}
+		paths[name] = filepath.Join(b.Dir(), name)
+		recipes = append(recipes, r)
+	}
+	if err := b.buildStale(ctx, recipes); err != nil {
+		return nil, err
+	}
+	return paths, nil
+}
+
+// buildStale builds the recipes whose program is not up to date. It takes the
+// cache's lock only when there is something to build, and looks again under it,
+// because whoever held it before may have built the same.
+func (b *Builder) buildStale(ctx context.Context, recipes []recipe) error {
+	toolchain, err := b.toolchain(ctx)
+	if err != nil {
+		return err
+	}
+	recipes, err = b.stale(recipes, toolchain)
+	if err != nil || len(recipes) == 0 {
+		return err
+	}
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return err
+	}
+	if recipes, err = b.stale(recipes, toolchain); err == nil {
+		for _, r := range recipes {
+			if err = b.build(ctx, r, toolchain); err != nil {
+				break
+			}
+		}
+	}
+	return errors.Join(err, unlock())
+}
+
+// ClusterAPI is the source folder of the Cluster API version that the managers
+// are built from: its CRDs, RBAC rules and webhook manifests are there.
+func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err error) {
+	out, err := b.goCommand(ctx, clusterAPIBuildFolder, "mod", "download", clusterAPIModule)
+	if err != nil {
+		return "", "", fmt.Errorf("downloading %s: %w\n%s", clusterAPIModule, err, out)
+	}
+	out, err = b.goCommand(ctx, clusterAPIBuildFolder, "list", "-m", "-f", "{{.Dir}}\t{{.Version}}", clusterAPIModule)
+	if err != nil {
+		return "", "", fmt.Errorf("locating %s: %w\n%s", clusterAPIModule, err, out)
+	}
+	dir, version, ok := strings.Cut(strings.TrimSpace(out), "\t")
+	if !ok || dir == "" {
+		return "", "", fmt.Errorf("locating %s: unexpected answer %q", clusterAPIModule, out)
+	}
+	return dir, version, nil
+}

@@ -1,0 +1,177 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// repository lays out a repository whose etcd and provider are programs of a few
+// lines that print word, so that they build in a moment.
+func repository(t *testing.T, word string) *Builder {
+	t.Helper()
+	root := t.TempDir()
+	write(t, root, "go.work", "go 1.26.0\n")
+	write(t, root, "e2e/go.mod", "module example.test/e2e\n\ngo 1.26.0\n")
+	for _, folder := range []string{"e2e/build/etcd", "providers/example"} {
+		write(t, root, folder+"/go.mod", "module example.test/program\n\ngo 1.26.0\n")
+		write(t, root, folder+"/go.sum", "")
+		program(t, root, folder, word)
+	}
+	return &Builder{Root: root, Progress: &strings.Builder{}}
+}
+
+func program(t *testing.T, root, folder, word string) {
+	t.Helper()
+	write(t, root, folder+"/main.go", fmt.Sprintf("package main\n\nfunc main() { print(%q) }\n", word))
+}
+
+func write(t *testing.T, root, path, content string) {
+	t.Helper()
+	path = filepath.Join(root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says runs the named program through Ensure and answers what it prints.
+func says(t *testing.T, b *Builder, name string) string {
+	t.Helper()
+	paths, err := b.Ensure(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), paths[name]).CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func progress(b *Builder) string { return b.Progress.(*strings.Builder).String() }
+
+func TestEnsureBuildsOnce(t *testing.T) {
+	b := repository(t, "one")
+	if got := says(t, b, Etcd); got != "one" {
+		t.Fatalf("the built program says %q", got)
+	}
+	if got := says(t, b, Etcd); got != "one" || strings.Count(progress(b), "built etcd") != 1 {
+		t.Fatalf("says %q after\n%s", got, progress(b))
+	}
+}
+
+func TestEnsureBuildsAgainWhenSourcesMove(t *testing.T) {
+	b := repository(t, "one")
+	says(t, b, Etcd)
+	program(t, b.Root, "e2e/build/etcd", "two")
+	if got := says(t, b, Etcd); got != "two" {
+		t.Fatalf("the program was not built again: it says %q", got)
+	}
+	write(t, b.Root, "e2e/build/etcd/go.sum", "\n")
+	says(t, b, Etcd)
+	if n := strings.Count(progress(b), "built etcd"); n != 3 {
+		t.Fatalf("built %d times, want 3:\n%s", n, progress(b))
+	}
+}
+
+func TestEnsureBuildsAgainWhenTheProgramIsGone(t *testing.T) {
+	b := repository(t, "one")
+	says(t, b, Etcd)
+	if err := os.Remove(filepath.Join(b.Dir(), Etcd)); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(t, b, Etcd); got != "one" {
+		t.Fatalf("says %q", got)
+	}
+}
+
+func TestEnsureFollowsTheProvidersSources(t *testing.T) {
+	b := repository(t, "one")
+	says(t, b, Provider("example"))
+	program(t, b.Root, "providers/example", "two")
+	if got := says(t, b, Provider("example")); got != "two" {
+		t.Fatalf("says %q", got)
+	}
+}
+
+func TestEnsureByManyAtOnce(t *testing.T) {
+	b := repository(t, "one")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			mine := &Builder{Root: b.Root}
+			if got := says(t, mine, Etcd); got != "one" {
+				t.Errorf("says %q", got)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestEnsurePrefersAssets(t *testing.T) {
+	b := repository(t, "built")
+	b.Assets = t.TempDir()
+	write(t, b.Assets, Etcd, "#!/bin/sh\nprintf ready\n")
+	if got := says(t, b, Etcd); got != "ready" {
+		t.Fatalf("says %q", got)
+	}
+	if got := b.AssetsDir(); got != b.Dir() {
+		t.Errorf("%s is offered to envtest without a kube-apiserver in it", got)
+	}
+	write(t, b.Assets, APIServer, "")
+	write(t, b.Assets, Kubectl, "")
+	if got := b.AssetsDir(); got != b.Assets {
+		t.Errorf("envtest is to use %s, not the complete %s", got, b.Assets)
+	}
+}
+
+func TestEnsureShowsTheCompilersWords(t *testing.T) {
+	b := repository(t, "one")
+	write(t, b.Root, "e2e/build/etcd/main.go", "package main\n\nfunc main() { nonsense() }\n")
+	_, err := b.Ensure(t.Context(), Etcd)
+	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
+		t.Fatalf("got error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(b.Dir(), Etcd)); !os.IsNotExist(err) {
+		t.Errorf("a failed build left a program: %v", err)
+	}
+}
+
+func TestEnsureRefusesUnknownNames(t *testing.T) {
+	b := repository(t, "one")
+	for _, name := range []string{"etcdd", Provider("unheard-of")} {
+		if _, err := b.Ensure(t.Context(), name); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}
+
+func TestVersionsAreLinkedIn(t *testing.T) {
+	flags := kubernetesVersion("v1.36.3")
+	for _, want := range []string{"version.gitVersion=v1.36.3", "version.gitMajor=1", "version.gitMinor=36"} {
+		if !strings.Contains(flags, want) {
+			t.Errorf("%q lacks %s", flags, want)
+		}
+	}
+}
+
+func TestFindRoot(t *testing.T) {
+	b := repository(t, "one")
+	got, err := findRoot(filepath.Join(b.Root, "e2e", "build", "etcd"))
+	if err != nil || got != b.Root {
+		t.Fatalf("got %s, %v; want %s", got, err, b.Root)
+	}
+	if _, err := findRoot(t.TempDir()); err == nil {
+		t.Fatal("a folder outside any repository was accepted")
+	}
+}

@@ -1,0 +1,107 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// recipe says how one program is built.
+type recipe struct {
+	name     string
+	folder   string // the module to build in, below the repository's root
+	pkg      string // the package to build
+	module   string // the module whose version the program reports; "" when none
+	ldflags  func(version string) string
+	estimate time.Duration // of a build with an empty Go build cache, on two cores
+	// always is set where the sources are ours: Go's build cache knows better
+	// than a stamp whether they changed.
+	always bool
+}
+
+func plain(string) string { return "" }
+
+// kubernetesVersion sets the version that Kubernetes programs report; without
+// it they claim v0.0.0, which clients refuse.
+func kubernetesVersion(version string) string {
+	major, minor := majorMinor(version)
+	return setStrings("k8s.io/component-base/version", "gitVersion", version,
+		"gitMajor", major, "gitMinor", minor, "gitTreeState", "clean")
+}
+
+func clusterAPIVersion(version string) string {
+	major, minor := majorMinor(version)
+	return setStrings(clusterAPIModule+"/version", "gitVersion", version,
+		"gitMajor", major, "gitMinor", minor, "gitTreeState", "clean")
+}
+
+func majorMinor(version string) (major, minor string) {
+	parts := append(strings.Split(strings.TrimPrefix(version, "v"), "."), "", "")
+	return parts[0], parts[1]
+}
+
+// setStrings renders linker flags that set variables of a package; pairs
+// alternates names and values.
+func setStrings(pkg string, pairs ...string) string {
+	var flags []string
+	for pair := range slices.Chunk(pairs, 2) {
+		flags = append(flags, fmt.Sprintf("-X %s.%s=%s", pkg, pair[0], pair[1]))
+	}
+	return strings.Join(flags, " ")
+}
+
+// recipe looks up how a program is built.
+func (b *Builder) recipe(name string) (recipe, error) {
+	for _, r := range thirdParty() {
+		if r.name == name {
+			return r, nil
+		}
+	}
+	if provider, ok := strings.CutPrefix(name, providerPrefix); ok {
+		folder := "providers/" + provider
+		if _, err := os.Stat(filepath.Join(b.Root, folder, "go.mod")); err != nil {
+			return recipe{}, fmt.Errorf("building %s: there is no provider in %s", name, folder)
+		}
+		return recipe{name: name, folder: folder, pkg: ".", ldflags: plain, estimate: 2 * time.Minute, always: true}, nil
+	}
+	return recipe{}, fmt.Errorf("no program is called %q; there are %s and %s<provider>",
+		name, strings.Join(thirdPartyNames(), ", "), providerPrefix)
+}
+
+func thirdPartyNames() []string {
+	var names []string
+	for _, r := range thirdParty() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func thirdParty() []recipe {
+	kubernetes := func(name string, estimate time.Duration) recipe {
+		return recipe{
+			name: name, folder: "e2e/build/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
+			module: "k8s.io/kubernetes", ldflags: kubernetesVersion, estimate: estimate,
+		}
+	}
+	clusterAPI := func(name, pkg string, estimate time.Duration) recipe {
+		return recipe{
+			name: name, folder: clusterAPIBuildFolder, pkg: clusterAPIModule + "/" + pkg,
+			module: clusterAPIModule, ldflags: clusterAPIVersion, estimate: estimate,
+		}
+	}
+	return []recipe{
+		{name: Etcd, folder: "e2e/build/etcd", pkg: ".", ldflags: plain, estimate: time.Minute},
+		kubernetes(APIServer, 4*time.Minute),
+		kubernetes(Kubectl, 30*time.Second),
+		kubernetes(ControllerManager, time.Minute),
+		clusterAPI(CAPICore, "core", 2*time.Minute),
+		clusterAPI(CAPIKubeadmBootstrap, "bootstrap/kubeadm", 10*time.Second),
+		clusterAPI(CAPIKubeadmControlPl, "controlplane/kubeadm", 10*time.Second),
+	}
+}

@@ -1,0 +1,61 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command binaries builds the programs that the playground and the integration
+// tests run, or says where they are.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("binaries", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [NAME...]")
+		fmt.Fprintln(stderr, "Builds the named programs; without a name those of the playground.")
+		flags.PrintDefaults()
+	}
+	assets := flags.Bool("assets", false, "what envtest needs: etcd, kube-apiserver and kubectl")
+	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
+	provider := flags.String("provider", "vsphere", "the provider of the playground")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	builder, err := binaries.New(stderr)
+	if err != nil {
+		return err
+	}
+	names := flags.Args()
+	if *assets || *printPath {
+		names = append(names, binaries.Assets()...)
+	}
+	if len(names) == 0 {
+		names = binaries.Playground(*provider)
+	}
+	if _, err := builder.Ensure(ctx, names...); err != nil {
+		return err
+	}
+	if *printPath {
+		fmt.Fprintln(stdout, builder.AssetsDir())
+	}
+	return nil
+}
