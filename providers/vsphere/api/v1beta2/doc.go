@@ -1,0 +1,19 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1beta2 holds the vSphere kinds of the group
+// infrastructure.cluster.x-k8s.io: types, condition types and reasons, nothing
+// else.
+//
+// The wire format is that of the vSphere provider's v1beta2: same names, types,
+// enums and finalizers, so that objects written for it are accepted here and
+// read back unchanged. Where this package differs it is wider, never narrower:
+// a longer bound, an optional field more, a required field less. Fields of the
+// wire format that no controller acts on are refused by the webhooks, not
+// dropped.
+//
+// v1beta2 is the storage version and the hub of conversion.
+//
+// +kubebuilder:object:generate=true
+// +groupName=infrastructure.cluster.x-k8s.io
+package v1beta2

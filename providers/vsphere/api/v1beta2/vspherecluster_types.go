@@ -1,0 +1,221 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	"net"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// ClusterFinalizer keeps a VSphereCluster until nothing of it is left.
+const ClusterFinalizer = "vspherecluster.infrastructure.cluster.x-k8s.io"
+
+// VSphereClusterSpec is where a cluster's machines live and how they are
+// reached.
+type VSphereClusterSpec struct {
+	// server is the host, or host:port, of the vCenter.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Server string `json:"server,omitempty"`
+
+	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
+	// certificate, hexadecimal pairs separated by colons. Without it the
+	// certificate is not verified.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Thumbprint string `json:"thumbprint,omitempty"`
+
+	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// +optional
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+
+	// identityRef names the credentials for the vCenter. Without it those of
+	// the manager are used.
+	// +optional
+	IdentityRef VSphereIdentityReference `json:"identityRef,omitempty,omitzero"`
+
+	// clusterModules are vCenter cluster modules that keep machines on
+	// different hosts.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	ClusterModules []ClusterModule `json:"clusterModules,omitempty"`
+
+	// disableClusterModule turns cluster modules off.
+	// +optional
+	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
+
+	// failureDomainSelector selects the VSphereDeploymentZones, by their
+	// labels, that machines may be put in; only those with the same server
+	// count. An empty one selects all. Without it there are no failure
+	// domains.
+	// +optional
+	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
+}
+
+// APIEndpoint is where an API server is reached.
+// +kubebuilder:validation:MinProperties=1
+type APIEndpoint struct {
+	// host name or address.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Host string `json:"host,omitempty"`
+
+	// port number.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+}
+
+// String returns host:port.
+func (e APIEndpoint) String() string {
+	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+}
+
+// ClusterModule is a vCenter cluster module and the owner of its machines.
+type ClusterModule struct {
+	// controlPlane tells whether the machines are control-plane machines.
+	// +required
+	ControlPlane *bool `json:"controlPlane,omitempty"`
+
+	// targetObjectName is the name of the object that owns the machines.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TargetObjectName string `json:"targetObjectName,omitempty"`
+
+	// moduleUUID identifies the module in vCenter.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	ModuleUUID string `json:"moduleUUID,omitempty"`
+}
+
+// VSphereClusterStatus is what was found of the cluster's infrastructure.
+// +kubebuilder:validation:MinProperties=1
+type VSphereClusterStatus struct {
+	// conditions of the cluster: Ready, FailureDomainsReady, VCenterAvailable,
+	// ClusterModulesReady and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is how far the first provisioning is.
+	// +optional
+	Initialization VSphereClusterInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomains that machines may be put in, sorted by name. Cluster API
+	// copies them to the Cluster.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// vCenterVersion is the version of the vCenter that spec.server names.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	VCenterVersion string `json:"vCenterVersion,omitempty"`
+
+	// vCenters are the vCenters of a cluster whose zones are on several.
+	// +optional
+	// +listType=map
+	// +listMapKey=server
+	// +kubebuilder:validation:MaxItems=32
+	VCenters []VCenterStatus `json:"vCenters,omitempty"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// VSphereClusterInitializationStatus is how far the first provisioning is.
+// +kubebuilder:validation:MinProperties=1
+type VSphereClusterInitializationStatus struct {
+	// provisioned is true once machines may be created. It is part of the
+	// Cluster API contract and stays true.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// VCenterStatus is what is known of one of a cluster's vCenters.
+type VCenterStatus struct {
+	// server is the host, or host:port, of the vCenter.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Server string `json:"server"`
+
+	// version of the vCenter.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
+
+	// available tells whether the vCenter can be reached.
+	// +optional
+	Available bool `json:"available"`
+
+	// message says why it cannot.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10000
+	Message string `json:"message,omitempty"`
+}
+
+// VSphereCluster is the infrastructure of a Cluster on vSphere.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vsphereclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster"
+// +kubebuilder:printcolumn:name="Server",type="string",JSONPath=".spec.server",description="vCenter of the cluster"
+// +kubebuilder:printcolumn:name="ControlPlane Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host",description="Where the API server is reached"
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation paused",priority=10
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="Whether machines may be created"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type VSphereCluster struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is where the cluster's machines live.
+	// +required
+	Spec VSphereClusterSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found of the cluster's infrastructure.
+	// +optional
+	Status VSphereClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the cluster.
+func (c *VSphereCluster) GetConditions() []metav1.Condition {
+	return c.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the cluster.
+func (c *VSphereCluster) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// VSphereClusterList is a list of VSphereClusters.
+//
+// +kubebuilder:object:root=true
+type VSphereClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereCluster `json:"items"`
+}

@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeploymentZoneFinalizer keeps a VSphereDeploymentZone while machines are in
+// it.
+const DeploymentZoneFinalizer = "vspheredeploymentzone.infrastructure.cluster.x-k8s.io"
+
+// VSphereDeploymentZoneSpec makes a failure domain of one vCenter usable, and
+// says where in it machines go.
+type VSphereDeploymentZoneSpec struct {
+	// server is the host, or host:port, of the vCenter. Clusters on the same
+	// server may use the zone.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Server string `json:"server,omitempty"`
+
+	// thumbprint of the vCenter's certificate, when it is not the cluster's.
+	// +optional
+	Thumbprint string `json:"thumbprint,omitempty"`
+
+	// identityRef names the credentials for the vCenter, when they are not the
+	// cluster's.
+	// +optional
+	IdentityRef *VSphereIdentityReference `json:"identityRef,omitempty"`
+
+	// failureDomain is the name of the VSphereFailureDomain.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// controlPlane tells whether control-plane machines may be put here.
+	// Defaults to true.
+	// +optional
+	ControlPlane *bool `json:"controlPlane,omitempty"`
+
+	// placementConstraint narrows where machines go.
+	// +optional
+	PlacementConstraint PlacementConstraint `json:"placementConstraint,omitempty,omitzero"`
+}
+
+// PlacementConstraint narrows where in a failure domain machines go.
+// +kubebuilder:validation:MinProperties=1
+type PlacementConstraint struct {
+	// resourcePool is the name or inventory path of the resource pool.
+	// Defaults to the root pool of the failure domain's compute cluster.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	ResourcePool string `json:"resourcePool,omitempty"`
+
+	// folder is the name or inventory path of the folder. Defaults to the
+	// machine's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Folder string `json:"folder,omitempty"`
+}
+
+// VSphereDeploymentZoneStatus is what was found of the zone in its vCenter.
+// +kubebuilder:validation:MinProperties=1
+type VSphereDeploymentZoneStatus struct {
+	// conditions of the zone: Ready, VCenterAvailable,
+	// PlacementConstraintReady, FailureDomainValidated, Paused, and one for
+	// each thing that is checked.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ready tells whether machines can be put in the zone. It is left out
+	// until the zone has been checked once, and keeps its value while the
+	// vCenter cannot be asked.
+	// +optional
+	Ready *bool `json:"ready,omitempty"`
+
+	// observedGeneration is the generation of the spec that was checked.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// checkedAt is when the outcome of the checks last changed.
+	// +optional
+	CheckedAt metav1.Time `json:"checkedAt,omitempty,omitzero"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// VSphereDeploymentZone is a failure domain that machines can be put in; its
+// name is what Machine.spec.failureDomain carries.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=vspheredeploymentzones,scope=Cluster,categories=cluster-api
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".spec.failureDomain",description="VSphereFailureDomain of the zone"
+// +kubebuilder:printcolumn:name="Server",type="string",JSONPath=".spec.server",description="vCenter of the zone"
+// +kubebuilder:printcolumn:name="Control Plane",type="boolean",JSONPath=".spec.controlPlane",description="Whether control-plane machines may be put here"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether machines can be put in the zone"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"FailureDomainValidated\")].reason",description="First problem of the failure domain"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is wrong",priority=10
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation paused",priority=10
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type VSphereDeploymentZone struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the zone is.
+	// +required
+	Spec VSphereDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found of the zone.
+	// +optional
+	Status VSphereDeploymentZoneStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the zone.
+func (z *VSphereDeploymentZone) GetConditions() []metav1.Condition {
+	return z.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the zone.
+func (z *VSphereDeploymentZone) SetConditions(conditions []metav1.Condition) {
+	z.Status.Conditions = conditions
+}
+
+// VSphereDeploymentZoneList is a list of VSphereDeploymentZones.
+//
+// +kubebuilder:object:root=true
+type VSphereDeploymentZoneList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereDeploymentZone `json:"items"`
+}

@@ -1,0 +1,149 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// MachineFinalizer keeps a VSphereMachine until its VSphereVM is gone.
+const MachineFinalizer = "vspheremachine.infrastructure.cluster.x-k8s.io"
+
+// VSphereMachineSpec is the virtual machine that a Machine wants. Where the
+// Machine names a failure domain, that decides where it goes.
+type VSphereMachineSpec struct {
+	VirtualMachineCloneSpec `json:",inline"`
+
+	// providerID is vsphere:// and the machine's BIOS UUID. It is set by the
+	// controller.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	ProviderID string `json:"providerID,omitempty"`
+
+	// powerOffMode is how the machine is powered off before it is deleted.
+	// Defaults to hard.
+	// +optional
+	PowerOffMode VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
+
+	// guestSoftPowerOffTimeoutSeconds is how long powerOffMode trySoft waits
+	// for the guest. Defaults to 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	GuestSoftPowerOffTimeoutSeconds int32 `json:"guestSoftPowerOffTimeoutSeconds,omitempty"`
+
+	// naming is how the VSphereVM is named.
+	// +optional
+	Naming VSphereVMNamingSpec `json:"naming,omitempty,omitzero"`
+}
+
+// VSphereVMNamingSpec is how a VSphereVM, and with it the virtual machine, is
+// named.
+// +kubebuilder:validation:MinProperties=1
+type VSphereVMNamingSpec struct {
+	// template of the name. It is a Go text template with .machine.name, the
+	// name of the Machine, and the functions trimSuffix and trunc. Defaults to
+	// {{ .machine.name }}. The outcome must be a valid object name; it is cut
+	// at 63 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Template string `json:"template,omitempty"`
+}
+
+// VSphereMachineStatus is what is known of the machine.
+// +kubebuilder:validation:MinProperties=1
+type VSphereMachineStatus struct {
+	// conditions of the machine: Ready, PlacementReady,
+	// VirtualMachineProvisioned and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is how far the first provisioning is.
+	// +optional
+	Initialization VSphereMachineInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomain is where the machine is, as found in the inventory.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain *string `json:"failureDomain,omitempty"`
+
+	// addresses of the machine.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// network is what is known of the machine's network cards.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Network []NetworkStatus `json:"network,omitempty"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *MachineDeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// VSphereMachineInitializationStatus is how far the first provisioning is.
+// +kubebuilder:validation:MinProperties=1
+type VSphereMachineInitializationStatus struct {
+	// provisioned is true once the machine runs and can be reached. It is part
+	// of the Cluster API contract and stays true.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// VSphereMachine is the infrastructure of a Machine on vSphere.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vspheremachines,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster"
+// +kubebuilder:printcolumn:name="Provider ID",type="string",JSONPath=".spec.providerID",description="Provider ID",priority=10
+// +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".spec.template",description="Template that the machine is cloned from",priority=10
+// +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".status.failureDomain",description="Where the machine is"
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation paused",priority=10
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="Whether the machine was provisioned"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type VSphereMachine struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the virtual machine that is wanted.
+	// +required
+	Spec VSphereMachineSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what is known of the machine.
+	// +optional
+	Status VSphereMachineStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the machine.
+func (m *VSphereMachine) GetConditions() []metav1.Condition {
+	return m.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the machine.
+func (m *VSphereMachine) SetConditions(conditions []metav1.Condition) {
+	m.Status.Conditions = conditions
+}
+
+// VSphereMachineList is a list of VSphereMachines.
+//
+// +kubebuilder:object:root=true
+type VSphereMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereMachine `json:"items"`
+}

@@ -1,0 +1,186 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Condition Ready of a VSphereVM sums up the others.
+const (
+	// VSphereVMReadyCondition is true when all the other conditions are.
+	VSphereVMReadyCondition = clusterv1.ReadyCondition
+
+	// VSphereVMReadyReason: all conditions are as they should be.
+	VSphereVMReadyReason = clusterv1.ReadyReason
+
+	// VSphereVMNotReadyReason: a condition is not as it should be.
+	VSphereVMNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereVMReadyUnknownReason: a condition is not known.
+	VSphereVMReadyUnknownReason = clusterv1.ReadyUnknownReason
+)
+
+// Condition VirtualMachineProvisioned of a VSphereVM.
+const (
+	// VSphereVMVirtualMachineProvisionedCondition tells whether the virtual
+	// machine runs and has its addresses.
+	VSphereVMVirtualMachineProvisionedCondition = "VirtualMachineProvisioned"
+
+	// VSphereVMVirtualMachineWaitingForBootstrapDataReason: there is no
+	// bootstrap data yet.
+	VSphereVMVirtualMachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
+
+	// VSphereVMVirtualMachineWaitingForStaticIPAllocationReason: a card has
+	// neither an address nor a way to get one.
+	VSphereVMVirtualMachineWaitingForStaticIPAllocationReason = "WaitingForStaticIPAllocation"
+
+	// VSphereVMVirtualMachineWaitingForIPAddressReason: an address from a pool
+	// has not come yet.
+	VSphereVMVirtualMachineWaitingForIPAddressReason = "WaitingForIPAddress"
+
+	// VSphereVMVirtualMachineWaitingForCloneReason: the clone is under way.
+	VSphereVMVirtualMachineWaitingForCloneReason = "WaitingForClone"
+
+	// VSphereVMVirtualMachineConfiguringReason: the guest's metadata is being
+	// written.
+	VSphereVMVirtualMachineConfiguringReason = "Configuring"
+
+	// VSphereVMVirtualMachineWaitingForVMGroupReason: the machine has not
+	// joined the VM group of its failure domain yet.
+	VSphereVMVirtualMachineWaitingForVMGroupReason = "WaitingForVMGroup"
+
+	// VSphereVMVirtualMachinePoweringOnReason: the machine is being powered
+	// on.
+	VSphereVMVirtualMachinePoweringOnReason = "PoweringOn"
+
+	// VSphereVMVirtualMachineWaitingForIPAllocationReason: the guest reports no
+	// address yet.
+	VSphereVMVirtualMachineWaitingForIPAllocationReason = "WaitingForIPAllocation"
+
+	// VSphereVMVirtualMachineProvisionedReason: the machine runs and has its
+	// addresses.
+	VSphereVMVirtualMachineProvisionedReason = clusterv1.ProvisionedReason
+
+	// VSphereVMVirtualMachineNotProvisionedReason: it does not.
+	VSphereVMVirtualMachineNotProvisionedReason = clusterv1.NotProvisionedReason
+
+	// VSphereVMVirtualMachineTaskFailedReason: a task failed in vCenter; it is
+	// tried again at status.retryAfter.
+	VSphereVMVirtualMachineTaskFailedReason = "TaskFailed"
+
+	// VSphereVMVirtualMachineNotFoundByBIOSUUIDReason: the machine was there
+	// and is gone. It is not made again.
+	VSphereVMVirtualMachineNotFoundByBIOSUUIDReason = "NotFoundByBIOSUUID"
+
+	// VSphereVMVirtualMachineNameConflictReason: another virtual machine has
+	// the name in the folder. It is left alone.
+	VSphereVMVirtualMachineNameConflictReason = "NameConflict"
+
+	// VSphereVMVirtualMachineTemplateNotFoundReason: the template does not
+	// exist, or there are several of the name.
+	VSphereVMVirtualMachineTemplateNotFoundReason = "TemplateNotFound"
+
+	// VSphereVMVirtualMachineSnapshotNotFoundReason: the template has no
+	// snapshot of that name.
+	VSphereVMVirtualMachineSnapshotNotFoundReason = "SnapshotNotFound"
+
+	// VSphereVMVirtualMachineDatacenterNotFoundReason: the datacenter does not
+	// exist.
+	VSphereVMVirtualMachineDatacenterNotFoundReason = DatacenterNotFoundReason
+
+	// VSphereVMVirtualMachineComputeClusterNotFoundReason: the compute cluster
+	// does not exist.
+	VSphereVMVirtualMachineComputeClusterNotFoundReason = ComputeClusterNotFoundReason
+
+	// VSphereVMVirtualMachineResourcePoolNotFoundReason: the resource pool does
+	// not exist, or cannot be told among several.
+	VSphereVMVirtualMachineResourcePoolNotFoundReason = ResourcePoolNotFoundReason
+
+	// VSphereVMVirtualMachineFolderNotFoundReason: the folder does not exist.
+	VSphereVMVirtualMachineFolderNotFoundReason = FolderNotFoundReason
+
+	// VSphereVMVirtualMachineDatastoreNotFoundReason: the datastore does not
+	// exist, or cannot be told among several.
+	VSphereVMVirtualMachineDatastoreNotFoundReason = DatastoreNotFoundReason
+
+	// VSphereVMVirtualMachineNetworkNotFoundReason: a network does not exist.
+	VSphereVMVirtualMachineNetworkNotFoundReason = NetworkNotFoundReason
+
+	// VSphereVMVirtualMachineTagNotFoundReason: a tag of tagIDs does not exist.
+	VSphereVMVirtualMachineTagNotFoundReason = "TagNotFound"
+
+	// VSphereVMVirtualMachineVMGroupNotFoundReason: the compute cluster has no
+	// VM group of that name.
+	VSphereVMVirtualMachineVMGroupNotFoundReason = "VMGroupNotFound"
+
+	// VSphereVMVirtualMachineInvalidSpecReason: vCenter would refuse the spec,
+	// such as a disk smaller than the template's.
+	VSphereVMVirtualMachineInvalidSpecReason = "InvalidSpec"
+
+	// VSphereVMVirtualMachineDeletingReason: the machine is being deleted.
+	VSphereVMVirtualMachineDeletingReason = clusterv1.DeletingReason
+)
+
+// Condition VCenterAvailable of a VSphereVM. See also the reasons that several
+// kinds have.
+const (
+	// VSphereVMVCenterAvailableCondition tells whether the vCenter can be used
+	// with the cluster's credentials.
+	VSphereVMVCenterAvailableCondition = "VCenterAvailable"
+
+	// VSphereVMVCenterAvailableReason: it can.
+	VSphereVMVCenterAvailableReason = clusterv1.AvailableReason
+
+	// VSphereVMVCenterUnreachableReason: the vCenter does not answer.
+	VSphereVMVCenterUnreachableReason = VCenterUnreachableReason
+)
+
+// Condition IPAddressClaimsFulfilled of a VSphereVM.
+const (
+	// VSphereVMIPAddressClaimsFulfilledCondition tells whether all addresses
+	// from pools have come.
+	VSphereVMIPAddressClaimsFulfilledCondition = "IPAddressClaimsFulfilled"
+
+	// VSphereVMIPAddressClaimsBeingCreatedReason: claims are being made.
+	VSphereVMIPAddressClaimsBeingCreatedReason = "IPAddressClaimsBeingCreated"
+
+	// VSphereVMIPAddressClaimsWaitingForIPAddressReason: a claim has no address
+	// yet.
+	VSphereVMIPAddressClaimsWaitingForIPAddressReason = "WaitingForIPAddress"
+
+	// VSphereVMIPAddressClaimsFulfilledReason: all addresses have come.
+	VSphereVMIPAddressClaimsFulfilledReason = "Fulfilled"
+
+	// VSphereVMIPAddressClaimsNotFulfilledReason: claims could not be handled.
+	VSphereVMIPAddressClaimsNotFulfilledReason = "NotFulfilled"
+)
+
+// Condition GuestSoftPowerOffSucceeded of a VSphereVM.
+const (
+	// VSphereVMGuestSoftPowerOffSucceededCondition tells how shutting down the
+	// guest went.
+	VSphereVMGuestSoftPowerOffSucceededCondition = "GuestSoftPowerOffSucceeded"
+
+	// VSphereVMGuestSoftPowerOffInProgressReason: the guest was asked.
+	VSphereVMGuestSoftPowerOffInProgressReason = "InProgress"
+
+	// VSphereVMGuestSoftPowerOffFailedReason: the guest could not be asked, or
+	// took too long.
+	VSphereVMGuestSoftPowerOffFailedReason = "Failed"
+
+	// VSphereVMGuestSoftPowerOffSucceededReason: the guest shut down.
+	VSphereVMGuestSoftPowerOffSucceededReason = "Succeeded"
+)
+
+// Condition PCIDevicesDetached of a VSphereVM.
+const (
+	// VSphereVMPCIDevicesDetachedCondition is true when a device that was
+	// passed through is gone.
+	VSphereVMPCIDevicesDetachedCondition = "PCIDevicesDetached"
+
+	// VSphereVMPCIDevicesDetachedNotFoundReason: the device is not on the
+	// machine.
+	VSphereVMPCIDevicesDetachedNotFoundReason = "NotFound"
+)

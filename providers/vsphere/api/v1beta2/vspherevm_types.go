@@ -1,0 +1,221 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// VMFinalizer keeps a VSphereVM until its virtual machine is gone.
+	VMFinalizer = "vspherevm.infrastructure.cluster.x-k8s.io"
+
+	// IPAddressClaimFinalizer keeps an IPAddressClaim while a virtual machine
+	// uses its address.
+	IPAddressClaimFinalizer = "vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"
+
+	// GuestSoftPowerOffDefaultTimeoutSeconds is how long powerOffMode trySoft
+	// waits for the guest when the spec does not say.
+	GuestSoftPowerOffDefaultTimeoutSeconds = 5 * 60
+)
+
+// VSphereVMSpec is one virtual machine, with everything decided: what the
+// VSphereMachine, its failure domain and its cluster said is already merged.
+type VSphereVMSpec struct {
+	VirtualMachineCloneSpec `json:",inline"`
+
+	// placement is what the machine's failure domain decided. It is taken once,
+	// when the VSphereVM is created, so that later changes of the domain leave
+	// the machine alone.
+	// +optional
+	Placement VSphereVMPlacement `json:"placement,omitempty,omitzero"`
+
+	// bootstrapRef names the Secret with the bootstrap data.
+	// +optional
+	BootstrapRef VSphereVMBootstrapReference `json:"bootstrapRef,omitempty,omitzero"`
+
+	// biosUUID of the virtual machine. It is set by the controller once the
+	// machine is ready.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	BiosUUID string `json:"biosUUID,omitempty"`
+
+	// powerOffMode is how the machine is powered off before it is deleted.
+	// Defaults to hard.
+	// +optional
+	PowerOffMode VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
+
+	// guestSoftPowerOffTimeoutSeconds is how long powerOffMode trySoft waits
+	// for the guest. Defaults to 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	GuestSoftPowerOffTimeoutSeconds int32 `json:"guestSoftPowerOffTimeoutSeconds,omitempty"`
+}
+
+// VSphereVMPlacement is what a failure domain decided for one virtual machine.
+// +kubebuilder:validation:MinProperties=1
+type VSphereVMPlacement struct {
+	// failureDomain is the name of the VSphereDeploymentZone.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// computeCluster that the machine must run on.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	ComputeCluster string `json:"computeCluster,omitempty"`
+
+	// vmGroupName is the VM group that the machine joins before it is powered
+	// on.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	VMGroupName string `json:"vmGroupName,omitempty"`
+
+	// hostGroupName is the host group that the VM group is kept on.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	HostGroupName string `json:"hostGroupName,omitempty"`
+}
+
+// VSphereVMBootstrapReference names a Secret in the namespace of the VSphereVM.
+type VSphereVMBootstrapReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// VSphereVMStatus is what is known of the virtual machine.
+// +kubebuilder:validation:MinProperties=1
+type VSphereVMStatus struct {
+	// conditions of the virtual machine: Ready, VirtualMachineProvisioned,
+	// VCenterAvailable, IPAddressClaimsFulfilled, GuestSoftPowerOffSucceeded,
+	// PCIDevicesDetached and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// host is the name of the host that the machine runs on.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Host string `json:"host,omitempty"`
+
+	// failureDomain is where the machine is, as found in the inventory.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain *string `json:"failureDomain,omitempty"`
+
+	// ready tells whether the machine runs and has its addresses.
+	// +optional
+	Ready *bool `json:"ready,omitempty"`
+
+	// addresses of the machine.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=39
+	Addresses []string `json:"addresses,omitempty"`
+
+	// cloneMode is how the machine was cloned.
+	// +optional
+	CloneMode CloneMode `json:"cloneMode,omitempty"`
+
+	// snapshot is the snapshot that a linked clone depends on.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Snapshot string `json:"snapshot,omitempty"`
+
+	// retryAfter is when a failed task is tried again.
+	// +optional
+	RetryAfter metav1.Time `json:"retryAfter,omitempty,omitzero"`
+
+	// taskRef is the task that is under way in vCenter.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	TaskRef string `json:"taskRef,omitempty"`
+
+	// network is what is known of the machine's network cards.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Network []NetworkStatus `json:"network,omitempty"`
+
+	// moduleUUID is the vCenter cluster module that the machine is in.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	ModuleUUID *string `json:"moduleUUID,omitempty"`
+
+	// vmRef is the managed object reference of the machine.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	VMRef string `json:"vmRef,omitempty"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *MachineDeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// VSphereVM is one virtual machine in a vCenter. It is made by the controller
+// of VSphereMachine.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vspherevms,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster"
+// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready",description="Whether the machine runs and has its addresses"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualMachineProvisioned\")].reason",description="What it waits for"
+// +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".status.failureDomain",description="Where the machine is"
+// +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".status.host",description="Host that the machine runs on"
+// +kubebuilder:printcolumn:name="Addresses",type="string",JSONPath=".status.addresses",description="Addresses of the machine",priority=10
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation paused",priority=10
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type VSphereVM struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the virtual machine that is wanted.
+	// +required
+	Spec VSphereVMSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what is known of the virtual machine.
+	// +optional
+	Status VSphereVMStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the virtual machine.
+func (v *VSphereVM) GetConditions() []metav1.Condition {
+	return v.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the virtual machine.
+func (v *VSphereVM) SetConditions(conditions []metav1.Condition) {
+	v.Status.Conditions = conditions
+}
+
+// VSphereVMList is a list of VSphereVMs.
+//
+// +kubebuilder:object:root=true
+type VSphereVMList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereVM `json:"items"`
+}
