@@ -5,6 +5,8 @@ package v1beta2
 
 import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Condition Ready of a VSphereCluster sums up the others.
@@ -26,7 +28,7 @@ const (
 const (
 	// VSphereClusterFailureDomainsReadyCondition tells whether machines can be
 	// put in all of the cluster's failure domains.
-	VSphereClusterFailureDomainsReadyCondition = "FailureDomainsReady"
+	VSphereClusterFailureDomainsReadyCondition = faultlinev1.FailureDomainsReadyCondition
 
 	// VSphereClusterFailureDomainsReadyReason: they can.
 	VSphereClusterFailureDomainsReadyReason = clusterv1.ReadyReason
@@ -48,7 +50,7 @@ const (
 
 	// VSphereClusterFailureDomainsTooManyUnhealthyReason: so many zones turned
 	// bad at once that the view of them is doubted and nothing is changed.
-	VSphereClusterFailureDomainsTooManyUnhealthyReason = "TooManyDomainsUnhealthy"
+	VSphereClusterFailureDomainsTooManyUnhealthyReason = faultlinev1.ReasonTooManyDomainsUnhealthy
 
 	// VSphereClusterFailureDomainsDeletingReason: the cluster is being deleted.
 	VSphereClusterFailureDomainsDeletingReason = clusterv1.DeletingReason

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // ClusterFinalizer keeps a VSphereCluster until nothing of it is left.
@@ -57,6 +59,11 @@ type VSphereClusterSpec struct {
 	// domains.
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
+
+	// distribution is how machines are spread over the failure domains, and
+	// what single failure domains may be used for.
+	// +optional
+	Distribution faultlinev1.Distribution `json:"distribution,omitempty,omitzero"`
 }
 
 // APIEndpoint is where an API server is reached.
@@ -122,6 +129,11 @@ type VSphereClusterStatus struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// distribution is what is known about the failure domains and about the
+	// machines in them.
+	// +optional
+	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
 
 	// vCenterVersion is the version of the vCenter that spec.server names.
 	// +optional
