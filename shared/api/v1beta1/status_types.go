@@ -1,0 +1,119 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DomainHealth is what the health of a failure domain counts as, after grace
+// and hold period.
+// +kubebuilder:validation:Enum=Pending;Healthy;Unhealthy
+type DomainHealth string
+
+const (
+	// DomainPending is the health of a domain that has never been seen healthy.
+	// It becomes Healthy the first time it is, without a hold period.
+	DomainPending DomainHealth = "Pending"
+	// DomainHealthy is the health of a domain that has been seen healthy and
+	// has not been unhealthy for longer than the grace period since.
+	DomainHealthy DomainHealth = "Healthy"
+	// DomainUnhealthy is the health of a domain that was unhealthy for longer
+	// than the grace period and has not been healthy for the hold period since.
+	DomainUnhealthy DomainHealth = "Unhealthy"
+)
+
+// DistributionStatus is what is known about the failure domains of a cluster
+// and about the machines in them.
+type DistributionStatus struct {
+	// failureDomains lists every failure domain of the cluster, by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []DomainStatus `json:"failureDomains,omitempty"`
+
+	// controlPlaneSkew is the difference between the most and the fewest
+	// control-plane machines in an Active domain meant for control planes.
+	// Unset while there is no such domain.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ControlPlaneSkew *int32 `json:"controlPlaneSkew,omitempty"`
+}
+
+// DomainStatus is what is known about one failure domain. It also holds all that
+// has to be remembered of the domain's past to judge it.
+type DomainStatus struct {
+	// name is the name of the failure domain.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+
+	// state is what the domain is used for now, from intent and health.
+	// +required
+	State DomainState `json:"state,omitempty"`
+
+	// reason says in one word why the domain is not Active, or what threatens
+	// that it will not be. Empty while all is well.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+
+	// message explains reason.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10240
+	Message string `json:"message,omitempty"`
+
+	// since is when state changed last.
+	// +optional
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+
+	// controlPlane says whether the domain was last published as one that takes
+	// control-plane machines.
+	// +optional
+	ControlPlane *bool `json:"controlPlane,omitempty"`
+
+	// health is what the domain's health counts as, after grace and hold period.
+	// +optional
+	Health DomainHealth `json:"health,omitempty"`
+
+	// healthySince is since when the domain has been seen healthy without
+	// interruption. Time during which it could not be seen does not count.
+	// +optional
+	HealthySince metav1.Time `json:"healthySince,omitempty,omitzero"`
+
+	// unhealthySince is since when the domain has been seen unhealthy without
+	// interruption. Time during which it could not be seen does not count.
+	// +optional
+	UnhealthySince metav1.Time `json:"unhealthySince,omitempty,omitzero"`
+
+	// staleSince is since when the domain could not be looked up. What was known
+	// before is kept meanwhile.
+	// +optional
+	StaleSince metav1.Time `json:"staleSince,omitempty,omitzero"`
+
+	// machines counts the cluster's machines in the domain.
+	// +optional
+	Machines *MachineCounts `json:"machines,omitempty"`
+
+	// capacity is how many more machines the domain can take. Unset when no
+	// limit is known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Capacity *int32 `json:"capacity,omitempty"`
+}
+
+// MachineCounts counts machines by role.
+type MachineCounts struct {
+	// controlPlane is the number of control-plane machines.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	ControlPlane int32 `json:"controlPlane"`
+
+	// workers is the number of worker machines.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Workers int32 `json:"workers"`
+}
