@@ -1,0 +1,108 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Adopt makes the statuses that a cluster would have whose domains were published
+// by something that keeps no status.distribution, such as another version of the
+// provider: domains that take control-plane machines count as healthy until they
+// have been unhealthy for the grace period. Without it they would all be new, and
+// withdrawn until each has been looked at. The others are left to be judged as
+// new ones, which changes nothing of what is published for them.
+func Adopt(published []clusterv1.FailureDomain, now time.Time) []faultlinev1.DomainStatus {
+	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	var adopted []faultlinev1.DomainStatus
+	for _, domain := range published {
+		if !isTrue(domain.ControlPlane) {
+			continue
+		}
+		controlPlane := true
+		adopted = append(adopted, faultlinev1.DomainStatus{
+			Name:         domain.Name,
+			State:        faultlinev1.DomainActive,
+			Since:        at,
+			ControlPlane: &controlPlane,
+			Health:       faultlinev1.DomainHealthy,
+			HealthySince: at,
+		})
+	}
+	return adopted
+}
+
+// chooseControlPlane decides which domains are published for control planes. If
+// that would be none although there was one, it keeps one and returns its name.
+func (e *evaluation) chooseControlPlane(published bool) string {
+	var candidates []*domain
+	active := 0
+	for _, d := range e.domains {
+		takes := d.seen.ControlPlane && d.status.State == faultlinev1.DomainActive
+		d.status.ControlPlane = &takes
+		if takes {
+			active++
+		}
+		// A domain that is no longer meant for control planes stays a candidate,
+		// the last one, while it is published as one.
+		if d.seen.ControlPlane || d.wasPublished {
+			candidates = append(candidates, d)
+		}
+	}
+	if active > 0 || !published || len(candidates) == 0 {
+		return ""
+	}
+	kept := slices.MinFunc(candidates, fitterForControlPlane)
+	*kept.status.ControlPlane = true
+	explainKept(kept)
+	return kept.status.Name
+}
+
+// fitterForControlPlane orders domains that should all be withdrawn by how little
+// harm it does to keep them.
+func fitterForControlPlane(a, b *domain) int {
+	return cmp.Or(
+		falseFirst(!a.seen.ControlPlane, !b.seen.ControlPlane),
+		cmp.Compare(withdrawal(a.intent), withdrawal(b.intent)),
+		falseFirst(a.status.Health == faultlinev1.DomainPending, b.status.Health == faultlinev1.DomainPending),
+		falseFirst(!a.status.UnhealthySince.IsZero(), !b.status.UnhealthySince.IsZero()),
+		b.status.UnhealthySince.Compare(a.status.UnhealthySince.Time),
+		a.status.HealthySince.Compare(b.status.HealthySince.Time),
+		cmp.Compare(a.status.Name, b.status.Name),
+	)
+}
+
+// withdrawal ranks what the user wants by how far it withdraws a domain.
+func withdrawal(intent faultlinev1.DomainState) int {
+	switch intent {
+	case faultlinev1.DomainEvicting:
+		return 2
+	case faultlinev1.DomainCordoned:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func anyControlPlane(statuses []faultlinev1.DomainStatus) bool {
+	return slices.ContainsFunc(statuses, func(s faultlinev1.DomainStatus) bool { return isTrue(s.ControlPlane) })
+}

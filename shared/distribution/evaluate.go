@@ -1,0 +1,256 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Keys of the published attributes that Evaluate adds.
+const (
+	// StateAttribute is the attribute that holds a domain's state.
+	StateAttribute = "state"
+	// ReasonAttribute is the attribute that holds a domain's reason.
+	ReasonAttribute = "reason"
+)
+
+// Evaluate decides the state of every observed domain and what is published of
+// it. The package comment has the rules. It does not modify its input.
+func Evaluate(in Input) Result {
+	e := newEvaluation(in)
+	e.frozen = e.tooManyTurned()
+	for _, d := range e.domains {
+		if !e.frozen {
+			e.judge(d)
+		}
+		e.settle(d)
+		e.explain(d)
+	}
+	kept := e.chooseControlPlane(anyControlPlane(in.Previous))
+
+	result := Result{
+		TooManyUnhealthy: e.frozen,
+		Kept:             kept,
+		Undeclared:       e.undeclared(in.Spec),
+		NextCheck:        e.nextCheck(),
+	}
+	for _, d := range e.domains {
+		result.Domains = append(result.Domains, d.status)
+		result.Published = append(result.Published, d.published())
+		if *d.status.ControlPlane {
+			result.ControlPlaneDomains++
+		}
+	}
+	return result
+}
+
+// evaluation is the state of one call of Evaluate.
+type evaluation struct {
+	domains     []*domain // by name
+	now         metav1.Time
+	grace, hold time.Duration
+	frozen      bool
+}
+
+// domain is one observed domain with its status in the making.
+type domain struct {
+	seen         Observation
+	intent       faultlinev1.DomainState
+	wasPublished bool
+	status       faultlinev1.DomainStatus
+}
+
+func newEvaluation(in Input) *evaluation {
+	// The status keeps whole seconds. Cutting the clock to them here makes a
+	// decision the same before and after the status has been stored.
+	e := &evaluation{
+		now:   metav1.NewTime(in.Now.UTC().Truncate(time.Second)),
+		grace: in.Spec.GracePeriod(),
+		hold:  in.Spec.HoldPeriod(),
+	}
+	previous := map[string]faultlinev1.DomainStatus{}
+	for _, status := range in.Previous {
+		previous[status.Name] = status
+	}
+	observations := slices.Clone(in.Observations)
+	slices.SortStableFunc(observations, func(a, b Observation) int { return cmp.Compare(a.Name, b.Name) })
+	observations = slices.CompactFunc(observations, func(a, b Observation) bool { return a.Name == b.Name })
+	for _, seen := range observations {
+		d := &domain{seen: seen, intent: in.Spec.Intent(seen.Name), status: remembered(previous[seen.Name])}
+		d.wasPublished = isTrue(previous[seen.Name].ControlPlane)
+		d.status.Name = seen.Name
+		d.status.Capacity = room(seen.Capacity)
+		e.record(d)
+		e.domains = append(e.domains, d)
+	}
+	return e
+}
+
+// remembered is what counts of a domain's previous status: its past, not what
+// was said about it.
+func remembered(previous faultlinev1.DomainStatus) faultlinev1.DomainStatus {
+	return faultlinev1.DomainStatus{
+		State:          previous.State,
+		Since:          previous.Since,
+		Health:         cmp.Or(previous.Health, faultlinev1.DomainPending),
+		HealthySince:   previous.HealthySince,
+		UnhealthySince: previous.UnhealthySince,
+		StaleSince:     previous.StaleSince,
+	}
+}
+
+// record takes down what was seen: since when, and without the time during which
+// nothing was.
+func (e *evaluation) record(d *domain) {
+	s := &d.status
+	if d.seen.Health != Good && d.seen.Health != Bad {
+		if s.StaleSince.IsZero() {
+			s.StaleSince = e.now
+		}
+		return
+	}
+	if !s.StaleSince.IsZero() {
+		unseen := e.elapsed(s.StaleSince)
+		s.HealthySince = later(s.HealthySince, unseen)
+		s.UnhealthySince = later(s.UnhealthySince, unseen)
+		s.StaleSince = metav1.Time{}
+	}
+	current, other := &s.HealthySince, &s.UnhealthySince
+	if d.seen.Health == Bad {
+		current, other = other, current
+	}
+	*other = metav1.Time{}
+	if current.IsZero() {
+		*current = e.now
+	}
+}
+
+// judge changes what a domain's health counts as, if its time has come.
+func (e *evaluation) judge(d *domain) {
+	s := &d.status
+	switch {
+	case d.stale():
+	case s.Health == faultlinev1.DomainPending && d.seen.Health == Good,
+		s.Health == faultlinev1.DomainUnhealthy && d.seen.Health == Good && e.elapsed(s.HealthySince) >= e.hold:
+		s.Health = faultlinev1.DomainHealthy
+	case s.Health == faultlinev1.DomainHealthy && d.seen.Health == Bad && e.elapsed(s.UnhealthySince) >= e.grace:
+		s.Health = faultlinev1.DomainUnhealthy
+	}
+}
+
+// settle derives the state from intent and health.
+func (e *evaluation) settle(d *domain) {
+	state := d.intent
+	if state == faultlinev1.DomainActive && d.status.Health != faultlinev1.DomainHealthy {
+		state = faultlinev1.DomainCordoned
+	}
+	if d.status.State != state || d.status.Since.IsZero() {
+		d.status.State, d.status.Since = state, e.now
+	}
+}
+
+// tooManyTurned says whether more than half of the domains that the user leaves
+// Active are Bad without counting as Unhealthy yet.
+func (e *evaluation) tooManyTurned() bool {
+	turned, voting := 0, 0
+	for _, d := range e.domains {
+		if d.intent != faultlinev1.DomainActive {
+			continue
+		}
+		voting++
+		if d.turned() {
+			turned++
+		}
+	}
+	return 2*turned > voting
+}
+
+// nextCheck is the time until the first running grace or hold period ends.
+func (e *evaluation) nextCheck() time.Duration {
+	var next time.Duration
+	for _, d := range e.domains {
+		var left time.Duration
+		switch {
+		case d.stale():
+		case d.turned():
+			left = e.grace - e.elapsed(d.status.UnhealthySince)
+		case d.holding():
+			left = e.hold - e.elapsed(d.status.HealthySince)
+		}
+		if left > 0 && (next == 0 || left < next) {
+			next = left
+		}
+	}
+	return next
+}
+
+// undeclared are the names in the spec that no domain has.
+func (e *evaluation) undeclared(spec faultlinev1.Distribution) []string {
+	var names []string
+	for _, intent := range spec.FailureDomains {
+		if !slices.ContainsFunc(e.domains, func(d *domain) bool { return d.status.Name == intent.Name }) {
+			names = append(names, intent.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// elapsed is the time since t, never negative: the clock of the manager that
+// wrote t may have been ahead.
+func (e *evaluation) elapsed(t metav1.Time) time.Duration {
+	return max(0, e.now.Sub(t.Time))
+}
+
+// stale says that the domain could not be looked at this time.
+func (d *domain) stale() bool { return !d.status.StaleSince.IsZero() }
+
+// turned says that the domain was last seen Bad and still counts as Healthy.
+func (d *domain) turned() bool {
+	return d.status.Health == faultlinev1.DomainHealthy && !d.status.UnhealthySince.IsZero()
+}
+
+// holding says that the domain was last seen Good and still counts as Unhealthy.
+func (d *domain) holding() bool {
+	return d.status.Health == faultlinev1.DomainUnhealthy && !d.status.HealthySince.IsZero()
+}
+
+func (d *domain) published() clusterv1.FailureDomain {
+	attributes := map[string]string{}
+	maps.Copy(attributes, d.seen.Attributes)
+	attributes[StateAttribute] = string(d.status.State)
+	if d.status.Reason != "" {
+		attributes[ReasonAttribute] = d.status.Reason
+	}
+	controlPlane := *d.status.ControlPlane
+	return clusterv1.FailureDomain{Name: d.status.Name, ControlPlane: &controlPlane, Attributes: attributes}
+}
+
+// room is a copy of capacity that is not negative: an overcommitted domain has
+// no room.
+func room(capacity *int32) *int32 {
+	if capacity == nil {
+		return nil
+	}
+	left := max(0, *capacity)
+	return &left
+}
+
+// later is t put off by d, and stays zero when it is.
+func later(t metav1.Time, d time.Duration) metav1.Time {
+	if t.IsZero() {
+		return t
+	}
+	return metav1.NewTime(t.Add(d))
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }

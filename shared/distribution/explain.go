@@ -1,0 +1,96 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// maxMessage is the length the API allows a domain's message.
+const maxMessage = 10240
+
+// explain sets reason and message of a domain: what the user asked for, followed
+// by what there is to say about its health.
+func (e *evaluation) explain(d *domain) {
+	reason, message := e.health(d)
+	switch d.intent {
+	case faultlinev1.DomainCordoned:
+		reason, message = faultlinev1.ReasonCordonRequested, join("cordoned by spec.distribution", message)
+	case faultlinev1.DomainEvicting:
+		reason, message = faultlinev1.ReasonEvictionRequested, join("being emptied by spec.distribution", message)
+	}
+	d.status.Reason, d.status.Message = reason, clip(message)
+}
+
+// health says in one reason and a message what is wrong with a domain's health.
+// Both are empty when nothing is.
+func (e *evaluation) health(d *domain) (reason, message string) {
+	s := d.status
+	switch {
+	case d.stale():
+		return cmp.Or(d.seen.Reason, faultlinev1.ReasonLookupFailed), join(d.seen.Message,
+			fmt.Sprintf("could not be looked up since %s, so it still counts as %s", stamp(s.StaleSince), s.Health))
+	case e.frozen && e.withheld(d):
+		return faultlinev1.ReasonTooManyDomainsUnhealthy, join(d.seen.Message, fmt.Sprintf(
+			"still counts as %s, because more than half of the domains turned unhealthy at once", s.Health))
+	case d.seen.Health == Bad && s.Health == faultlinev1.DomainPending:
+		return cmp.Or(d.seen.Reason, faultlinev1.ReasonNotYetHealthy), join(d.seen.Message, "has never been healthy")
+	case d.turned():
+		return d.unhealthyReason(), join(d.seen.Message, fmt.Sprintf("unhealthy since %s, cordoned from %s unless it recovers",
+			stamp(s.UnhealthySince), stamp(later(s.UnhealthySince, e.grace))))
+	case d.seen.Health == Bad:
+		return d.unhealthyReason(), join(d.seen.Message, "unhealthy since "+stamp(s.UnhealthySince))
+	case d.holding():
+		return faultlinev1.ReasonHoldPeriod, fmt.Sprintf("healthy again since %s, Active from %s if it stays so",
+			stamp(s.HealthySince), stamp(later(s.HealthySince, e.hold)))
+	default:
+		return "", ""
+	}
+}
+
+// withheld says whether a domain is judged otherwise than it would be if not
+// too many had turned.
+func (e *evaluation) withheld(d *domain) bool {
+	judged := *d
+	e.judge(&judged)
+	return judged.status.Health != d.status.Health || d.turned()
+}
+
+func (d *domain) unhealthyReason() string {
+	return cmp.Or(d.seen.Reason, faultlinev1.ReasonUnhealthy)
+}
+
+// explainKept puts before a domain's message that it is kept for control planes.
+func explainKept(d *domain) {
+	d.status.Reason = faultlinev1.ReasonLastControlPlaneDomain
+	d.status.Message = clip(join("stays published for control planes because no other domain can take them", d.status.Message))
+}
+
+// join puts parts of a message together, without the empty ones.
+func join(parts ...string) string {
+	var said []string
+	for _, part := range parts {
+		if part != "" {
+			said = append(said, part)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+func clip(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	const more = "..."
+	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
+}
+
+func stamp(t metav1.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,141 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Metrics exports the failure domains of clusters as gauges:
+//
+//	capi_failure_domain_state{namespace,cluster,domain,state}    1 for the state the domain is in, 0 for the others
+//	capi_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
+//	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
+//	capi_failure_domain_waiting_machines{namespace,cluster,reason}
+//
+// A scrape sees each cluster as of one Set: series that no longer apply are gone
+// with it. Metrics is safe for concurrent use.
+type Metrics struct {
+	state, machines, skew, waiting *prometheus.Desc
+
+	mu       sync.Mutex
+	clusters map[types.NamespacedName]snapshot
+}
+
+// snapshot is what is exported of one cluster.
+type snapshot struct {
+	status  faultlinev1.DistributionStatus
+	counts  map[string]faultlinev1.MachineCounts
+	waiting map[string]int
+}
+
+// NewMetrics returns Metrics that are registered with registerer.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("capi_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
+	}
+	m := &Metrics{
+		state:    desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),
+		machines: desc("machines", "Machines in a failure domain.", "domain", "role"),
+		skew:     desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
+		waiting:  desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
+		clusters: map[types.NamespacedName]snapshot{},
+	}
+	if err := registerer.Register(m); err != nil {
+		return nil, fmt.Errorf("registering failure domain metrics: %w", err)
+	}
+	return m, nil
+}
+
+// Set replaces what is exported of a cluster's domains and machines. Machines
+// that name an undeclared domain, or none, are counted under that name.
+func (m *Metrics) Set(cluster types.NamespacedName, status faultlinev1.DistributionStatus, machines []Machine) {
+	counts := CountByDomain(machines)
+	for _, domain := range status.FailureDomains {
+		counts[domain.Name] = counts[domain.Name] // a domain without machines has 0 of them
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current := m.clusters[cluster]
+	current.status, current.counts = *status.DeepCopy(), counts
+	m.clusters[cluster] = current
+}
+
+// SetWaiting replaces what is exported of a cluster's waiting machines: how many
+// wait for each reason.
+func (m *Metrics) SetWaiting(cluster types.NamespacedName, byReason map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current := m.clusters[cluster]
+	current.waiting = maps.Clone(byReason)
+	m.clusters[cluster] = current
+}
+
+// Forget ends the export of a cluster.
+func (m *Metrics) Forget(cluster types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.clusters, cluster)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting} {
+		descs <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	// Metrics are sent after the lock is gone: the receiver sets the pace.
+	for _, metric := range m.gather() {
+		metrics <- metric
+	}
+}
+
+func (m *Metrics) gather() []prometheus.Metric {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []prometheus.Metric
+	for cluster, current := range m.clusters {
+		all = slices.Concat(all, m.gatherCluster(cluster, current))
+	}
+	return all
+}
+
+func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) []prometheus.Metric {
+	var all []prometheus.Metric
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		all = append(all, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value,
+			append([]string{cluster.Namespace, cluster.Name}, labels...)...))
+	}
+	for _, domain := range current.status.FailureDomains {
+		for _, state := range []faultlinev1.DomainState{faultlinev1.DomainActive, faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {
+			value := 0.0
+			if state == domain.State {
+				value = 1
+			}
+			gauge(m.state, value, domain.Name, string(state))
+		}
+	}
+	for domain, count := range current.counts {
+		gauge(m.machines, float64(count.ControlPlane), domain, "control-plane")
+		gauge(m.machines, float64(count.Workers), domain, "worker")
+	}
+	if skew := current.status.ControlPlaneSkew; skew != nil {
+		gauge(m.skew, float64(*skew))
+	}
+	for reason, count := range current.waiting {
+		gauge(m.waiting, float64(count), reason)
+	}
+	return all
+}

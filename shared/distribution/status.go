@@ -1,0 +1,123 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Machine is one machine of the cluster, as far as counting goes.
+type Machine struct {
+	// Domain is where the machine is, or was asked to be; "" means nowhere.
+	Domain string
+	// ControlPlane says whether it is a control-plane machine.
+	ControlPlane bool
+}
+
+// CountByDomain counts machines by the domain they name, "" included.
+func CountByDomain(machines []Machine) map[string]faultlinev1.MachineCounts {
+	counts := map[string]faultlinev1.MachineCounts{}
+	for _, machine := range machines {
+		count := counts[machine.Domain]
+		if machine.ControlPlane {
+			count.ControlPlane++
+		} else {
+			count.Workers++
+		}
+		counts[machine.Domain] = count
+	}
+	return counts
+}
+
+// Skew is the difference between the most and the fewest control-plane machines
+// in a domain that takes them, nil when no domain does. Domains that are not
+// Active do not count: one that is being emptied, or is kept only because it is
+// the last, is not meant to be level with the others.
+func Skew(domains []faultlinev1.DomainStatus) *int32 {
+	var counts []int32
+	for _, domain := range domains {
+		if domain.State != faultlinev1.DomainActive || !isTrue(domain.ControlPlane) {
+			continue
+		}
+		var count int32
+		if domain.Machines != nil {
+			count = domain.Machines.ControlPlane
+		}
+		counts = append(counts, count)
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	skew := slices.Max(counts) - slices.Min(counts)
+	return &skew
+}
+
+// Status is the result as status.distribution, with the cluster's machines
+// counted in. Machines outside of every domain are not part of it.
+func (r Result) Status(machines []Machine) faultlinev1.DistributionStatus {
+	counts := CountByDomain(machines)
+	status := faultlinev1.DistributionStatus{}
+	for i := range r.Domains {
+		domain := *r.Domains[i].DeepCopy()
+		count := counts[domain.Name]
+		domain.Machines = &count
+		status.FailureDomains = append(status.FailureDomains, domain)
+	}
+	status.ControlPlaneSkew = Skew(status.FailureDomains)
+	return status
+}
+
+// Condition is the result as the condition FailureDomainsReady. It is
+//
+//   - False while too many domains turned unhealthy at once, no domain takes
+//     control-plane machines although one is meant to, one takes them only
+//     because it is the last, or a domain is Cordoned for its health;
+//   - Unknown while a domain could not be looked up, and nothing else is wrong;
+//   - True otherwise. Domains that the user has withdrawn do not make it False.
+func (r Result) Condition() metav1.Condition {
+	condition := metav1.Condition{Type: faultlinev1.FailureDomainsReadyCondition, Status: metav1.ConditionFalse}
+	inactive := r.describe(func(d faultlinev1.DomainStatus) bool {
+		return d.State == faultlinev1.DomainCordoned && d.Health != faultlinev1.DomainHealthy && d.Reason != faultlinev1.ReasonCordonRequested
+	})
+	stale := r.describe(func(d faultlinev1.DomainStatus) bool { return !d.StaleSince.IsZero() })
+	switch {
+	case len(r.Domains) == 0:
+		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonNoFailureDomains
+	case r.TooManyUnhealthy:
+		condition.Reason = faultlinev1.ReasonTooManyDomainsUnhealthy
+		condition.Message = "More than half of the failure domains turned unhealthy at once, so none changes its state for its health: " +
+			r.describe(func(d faultlinev1.DomainStatus) bool { return !d.UnhealthySince.IsZero() })
+	case r.Kept != "":
+		condition.Reason = faultlinev1.ReasonLastControlPlaneDomain
+		condition.Message = r.describe(func(d faultlinev1.DomainStatus) bool { return d.Name == r.Kept })
+	case r.ControlPlaneDomains == 0 && inactive != "":
+		condition.Reason, condition.Message = faultlinev1.ReasonNoControlPlaneDomain, inactive
+	case inactive != "":
+		condition.Reason, condition.Message = faultlinev1.ReasonDomainsNotActive, inactive
+	case stale != "":
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason, condition.Message = faultlinev1.ReasonLookupFailed, stale
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonAllActive
+	}
+	condition.Message = clip(condition.Message)
+	return condition
+}
+
+// describe lists the domains that match with what is said about them.
+func (r Result) describe(match func(faultlinev1.DomainStatus) bool) string {
+	var said []string
+	for _, domain := range r.Domains {
+		if match(domain) {
+			said = append(said, fmt.Sprintf("%s: %s", domain.Name, domain.Message))
+		}
+	}
+	return strings.Join(said, "\n")
+}
