@@ -23,17 +23,17 @@ const AssetsVariable = "KUBEBUILDER_ASSETS"
 
 // Names of the programs that can be asked for, besides those of Provider.
 const (
-	Etcd                  = "etcd"
-	APIServer             = "kube-apiserver"
-	ControllerManager     = "kube-controller-manager"
-	Kubectl               = "kubectl"
-	CAPICore              = "capi-core"
-	CAPIKubeadmBootstrap  = "capi-bootstrap-kubeadm"
-	CAPIKubeadmControlPl  = "capi-controlplane-kubeadm"
-	providerPrefix        = "infrastructure-"
-	cacheFolder           = ".cache/bin"
-	clusterAPIModule      = "sigs.k8s.io/cluster-api"
-	clusterAPIBuildFolder = "e2e/build/clusterapi"
+	Etcd                    = "etcd"
+	APIServer               = "kube-apiserver"
+	ControllerManager       = "kube-controller-manager"
+	Kubectl                 = "kubectl"
+	CAPICore                = "capi-core"
+	CAPIKubeadmBootstrap    = "capi-bootstrap-kubeadm"
+	CAPIKubeadmControlPlane = "capi-controlplane-kubeadm"
+	providerPrefix          = "infrastructure-"
+	cacheFolder             = ".cache/bin"
+	clusterAPIModule        = "sigs.k8s.io/cluster-api"
+	clusterAPIBuildFolder   = "e2e/build/clusterapi"
 )
 
 // Provider is the name of the manager program of the provider in
@@ -48,7 +48,7 @@ func Assets() []string { return []string{Etcd, APIServer, Kubectl} }
 func Playground(provider string) []string {
 	return []string{
 		Etcd, APIServer, ControllerManager, Kubectl,
-		CAPICore, CAPIKubeadmBootstrap, CAPIKubeadmControlPl, Provider(provider),
+		CAPICore, CAPIKubeadmBootstrap, CAPIKubeadmControlPlane, Provider(provider),
 	}
 }
 

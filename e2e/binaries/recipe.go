@@ -102,6 +102,6 @@ func thirdParty() []recipe {
 		kubernetes(ControllerManager, time.Minute),
 		clusterAPI(CAPICore, "core", 2*time.Minute),
 		clusterAPI(CAPIKubeadmBootstrap, "bootstrap/kubeadm", 10*time.Second),
-		clusterAPI(CAPIKubeadmControlPl, "controlplane/kubeadm", 10*time.Second),
+		clusterAPI(CAPIKubeadmControlPlane, "controlplane/kubeadm", 10*time.Second),
 	}
 }

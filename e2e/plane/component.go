@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+// Component is a manager of the plane: what a release of it holds, run as a
+// process. Adding a provider to the plane takes one such value.
+type Component struct {
+	// Name is what the process, its log and its folder are called.
+	Name string
+	// Program is the file to run.
+	Program string
+	// Config is the kustomize folder that a release of the component is rendered
+	// from. Its CRDs, RBAC rules, webhooks and ServiceAccount are created; the
+	// arguments of its Deployment are given to the program, which runs as that
+	// ServiceAccount and thus with no more rights than a release gives it.
+	Config string
+	// Variables are the values of the ${VARIABLES} in Config.
+	Variables map[string]string
+	// Args come after those of the Deployment and so override them.
+	Args []string
+	// Version, unless empty, is what the program must report when it starts.
+	Version string
+}
+
+// topologyVariables turn on the feature that ClusterClasses need.
+func topologyVariables() map[string]string { return map[string]string{"CLUSTER_TOPOLOGY": "true"} }
+
+// ClusterAPI are the managers of Cluster API itself with ClusterClass support, from
+// its source folder dir of the given version.
+func ClusterAPI(programs binaries.Paths, dir, version string) []Component {
+	manager := func(name, folder string) Component {
+		return Component{
+			Name: name, Program: programs[name], Version: version,
+			Config:    filepath.Join(dir, filepath.FromSlash(folder), "config", "default"),
+			Variables: topologyVariables(),
+		}
+	}
+	return []Component{
+		manager(binaries.CAPICore, "core"),
+		manager(binaries.CAPIKubeadmBootstrap, "bootstrap/kubeadm"),
+		manager(binaries.CAPIKubeadmControlPlane, "controlplane/kubeadm"),
+	}
+}
+
+// Provider is the manager of one of our providers, from the repository at root.
+func Provider(programs binaries.Paths, root, provider string) Component {
+	name := binaries.Provider(provider)
+	return Component{
+		Name: name, Program: programs[name],
+		Config:    filepath.Join(root, "providers", provider, "config", "default"),
+		Variables: topologyVariables(),
+	}
+}

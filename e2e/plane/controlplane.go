@@ -1,0 +1,176 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+// readyEvery is how often a starting server is asked whether it is ready.
+const readyEvery = 50 * time.Millisecond
+
+// controllers of kube-controller-manager that Cluster API relies on: without pods
+// and nodes in the plane there is nothing for the others to do.
+const controllers = "namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller"
+
+// startAPIServer starts etcd and kube-apiserver, waits until they serve, and
+// answers how an administrator reaches them.
+func (p *Plane) startAPIServer(ctx context.Context) (*rest.Config, error) {
+	etcd, err := p.startEtcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	port, err := p.ports.take()
+	if err != nil {
+		return nil, err
+	}
+	args, err := p.apiServerArgs(port, etcd)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := p.authority.client("faultline-admin", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	config := &rest.Config{
+		Host:            "https://" + address(port),
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.authority.pem, CertData: admin.certificate, KeyData: admin.key},
+		// The API server is ours alone: it is not to be spared.
+		QPS: -1,
+	}
+	server, err := p.start(ctx, command{name: binaries.APIServer, args: args})
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return config, ready(ctx, server, client, config.Host+"/readyz")
+}
+
+func (p *Plane) startEtcd(ctx context.Context) (url string, err error) {
+	clients, err := p.ports.take()
+	if err != nil {
+		return "", err
+	}
+	peers, err := p.ports.take()
+	if err != nil {
+		return "", err
+	}
+	url = "http://" + address(clients)
+	etcd, err := p.start(ctx, command{name: binaries.Etcd, args: []string{
+		"--data-dir=" + filepath.Join(p.dir, "etcd"),
+		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
+		"--listen-peer-urls=http://" + address(peers),
+		// What a playground stores need not survive a power cut.
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	}})
+	if err != nil {
+		return "", err
+	}
+	return url, ready(ctx, etcd, http.DefaultClient, url+"/health")
+}
+
+func (p *Plane) apiServerArgs(port int, etcd string) ([]string, error) {
+	serving, err := p.authority.serving(binaries.APIServer)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := p.authority.serving("service-accounts")
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(p.dir, "pki")
+	if err := serving.write(dir); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(p.accountKey(), accounts.key, 0o600); err != nil {
+		return nil, err
+	}
+	ca := filepath.Join(dir, "ca.crt")
+	if err := os.WriteFile(ca, p.authority.pem, 0o600); err != nil {
+		return nil, err
+	}
+	return []string{
+		"--etcd-servers=" + etcd,
+		"--bind-address=" + loopback, "--advertise-address=" + loopback,
+		"--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + filepath.Join(dir, "tls.crt"),
+		"--tls-private-key-file=" + filepath.Join(dir, "tls.key"),
+		"--client-ca-file=" + ca,
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-signing-key-file=" + p.accountKey(),
+		"--service-account-key-file=" + p.accountKey(),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		// The Service "kubernetes" would need an address that is not loopback.
+		"--endpoint-reconciler-type=none",
+		"--profiling=false",
+	}, nil
+}
+
+func (p *Plane) accountKey() string { return filepath.Join(p.dir, "pki", "service-accounts.key") }
+
+// startControllerManager is to be called once the CRDs are there: the garbage
+// collector looks for new kinds at its start and then only every 30 seconds.
+func (p *Plane) startControllerManager(ctx context.Context) error {
+	_, err := p.start(ctx, command{name: binaries.ControllerManager, args: []string{
+		"--kubeconfig=" + p.Kubeconfig,
+		"--controllers=" + controllers,
+		"--service-account-private-key-file=" + p.accountKey(),
+		"--leader-elect=false",
+		"--secure-port=0",
+	}})
+	return err
+}
+
+// ready waits until a GET of url is answered with 200, the process that is to
+// answer it has ended, or ctx has.
+func ready(ctx context.Context, p *process, client *http.Client, url string) error {
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	var last error
+	for {
+		select {
+		case <-p.ended:
+			return p.failure()
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w (last answer: %w; log: %s)", p.name, context.Cause(ctx), last, p.log)
+		case <-tick.C:
+		}
+		if last = get(ctx, client, url); last == nil {
+			return nil
+		}
+	}
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return nil
+}

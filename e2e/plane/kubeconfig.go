@@ -1,0 +1,37 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// kubeconfigName is what the cluster and the context are called in kubeconfigs.
+const kubeconfigName = "faultline"
+
+// writeKubeconfig writes a kubeconfig with which others reach what config reaches.
+func writeKubeconfig(path string, config *rest.Config) error {
+	user := &clientcmdapi.AuthInfo{
+		ClientCertificateData: config.CertData,
+		ClientKeyData:         config.KeyData,
+		Token:                 config.BearerToken,
+	}
+	content, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{
+			kubeconfigName: {Server: config.Host, CertificateAuthorityData: config.CAData},
+		},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{kubeconfigName: user},
+		Contexts:       map[string]*clientcmdapi.Context{kubeconfigName: {Cluster: kubeconfigName, AuthInfo: kubeconfigName}},
+		CurrentContext: kubeconfigName,
+	})
+	if err != nil {
+		return fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return os.WriteFile(path, content, 0o600)
+}

@@ -1,0 +1,213 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// tokenSeconds is how long a manager's token is valid: longer than anybody
+	// keeps a playground.
+	tokenSeconds = 7 * 24 * 60 * 60
+	createAtOnce = 8
+	// startLimit bounds the start of the plane as a whole.
+	startLimit = 2 * time.Minute
+)
+
+// manager is a component on its way to being a process.
+type manager struct {
+	component   Component
+	manifests   manifests
+	webhook     int
+	health      int
+	diagnostics int
+}
+
+// prepare renders a component and chooses the ports of its manager.
+func (p *Plane) prepare(c Component) (manager, error) {
+	rendered, err := render(c.Config, c.Variables)
+	if err != nil {
+		return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
+	}
+	m := manager{component: c, manifests: rendered}
+	for _, port := range []*int{&m.webhook, &m.health, &m.diagnostics} {
+		if *port, err = p.ports.take(); err != nil {
+			return manager{}, err
+		}
+	}
+	for _, object := range rendered.objects {
+		if err := redirect(object, address(m.webhook), p.authority.pem); err != nil {
+			return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
+		}
+	}
+	return m, nil
+}
+
+// install creates the objects of all components and waits until the API server
+// and kube-controller-manager, which it starts, made them effective.
+func (p *Plane) install(ctx context.Context, managers []manager) error {
+	for _, namespaces := range []bool{true, false} {
+		if err := p.create(ctx, managers, namespaces); err != nil {
+			return err
+		}
+	}
+	if err := p.startControllerManager(ctx); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextCancel(ctx, readyEvery, true, p.effective)
+	if err != nil {
+		return fmt.Errorf("waiting for CRDs to be established and roles to be aggregated: %w (logs: %s)", err, p.Logs())
+	}
+	return nil
+}
+
+// create creates the namespaces of all components, or everything else.
+func (p *Plane) create(ctx context.Context, managers []manager, namespaces bool) error {
+	var group errgroup.Group
+	group.SetLimit(createAtOnce)
+	for _, m := range managers {
+		for _, object := range m.manifests.objects {
+			if (object.GetKind() == "Namespace") != namespaces {
+				continue
+			}
+			group.Go(func() error {
+				if err := p.Client.Create(ctx, object); err != nil {
+					return fmt.Errorf("creating %s %s of %s: %w", object.GetKind(), object.GetName(), m.component.Name, err)
+				}
+				return nil
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// effective tells whether all CRDs are served and all aggregated roles are filled.
+// A manager started before would find its API missing or forbidden, and back off.
+func (p *Plane) effective(ctx context.Context) (bool, error) {
+	var crds apiextensionsv1.CustomResourceDefinitionList
+	if err := p.Client.List(ctx, &crds); err != nil {
+		return false, err
+	}
+	for _, crd := range crds.Items {
+		if !established(crd) {
+			return false, nil
+		}
+	}
+	var roles rbacv1.ClusterRoleList
+	if err := p.Client.List(ctx, &roles, client.HasLabels{providerLabel}); err != nil {
+		return false, err
+	}
+	for _, role := range roles.Items {
+		if role.AggregationRule != nil && len(role.Rules) == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func established(crd apiextensionsv1.CustomResourceDefinition) bool {
+	for _, condition := range crd.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// run starts a manager as its ServiceAccount and waits until it is ready, its
+// webhooks included.
+func (p *Plane) run(ctx context.Context, m manager) error {
+	name := m.component.Name
+	dir := filepath.Join(p.dir, name)
+	serving, err := p.authority.serving(name)
+	if err != nil {
+		return err
+	}
+	if err := serving.write(dir); err != nil {
+		return fmt.Errorf("writing the certificate of %s: %w", name, err)
+	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := p.writeAccountKubeconfig(ctx, m.manifests.account, kubeconfig); err != nil {
+		return fmt.Errorf("preparing %s: %w", name, err)
+	}
+	process, err := p.start(ctx, command{
+		name: name, program: m.component.Program, args: m.args(dir, kubeconfig),
+		env: []string{
+			"POD_NAMESPACE=" + m.manifests.account.Namespace, "POD_NAME=" + name, "POD_UID=" + name,
+		},
+		metrics: "http://" + address(m.diagnostics) + "/metrics",
+	})
+	if err != nil {
+		return err
+	}
+	if err := ready(ctx, process, http.DefaultClient, "http://"+address(m.health)+"/readyz"); err != nil {
+		return err
+	}
+	return reports(process.log, m.component.Version)
+}
+
+// args are those of a release, then those that put the manager on this plane, then
+// the component's own; the last one given counts.
+func (m manager) args(dir, kubeconfig string) []string {
+	args := append([]string{}, m.manifests.args...)
+	args = append(args,
+		"--kubeconfig="+kubeconfig,
+		"--leader-elect=false",
+		"--webhook-port="+strconv.Itoa(m.webhook),
+		"--webhook-cert-dir="+dir,
+		"--health-addr="+address(m.health),
+		"--diagnostics-address="+address(m.diagnostics),
+		"--insecure-diagnostics",
+	)
+	return append(args, m.component.Args...)
+}
+
+// writeAccountKubeconfig writes a kubeconfig that acts as a ServiceAccount.
+func (p *Plane) writeAccountKubeconfig(ctx context.Context, account types.NamespacedName, path string) error {
+	token := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
+	}
+	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	if err := p.Client.SubResource("token").Create(ctx, object, token); err != nil {
+		return fmt.Errorf("requesting a token of ServiceAccount %s: %w", account, err)
+	}
+	config := rest.AnonymousClientConfig(p.RESTConfig)
+	config.BearerToken = token.Status.Token
+	return writeKubeconfig(path, config)
+}
+
+// reports checks the version that a manager logged at its start.
+func reports(log, version string) error {
+	if version == "" {
+		return nil
+	}
+	content, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(content, []byte("Version: "+version+" ")) {
+		return errors.New("checking versions: " + version + " is not what the manager reports in " + log)
+	}
+	return nil
+}

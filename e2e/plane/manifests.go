@@ -1,0 +1,119 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// manifests is what a component's kustomize folder comes down to when its
+// Deployment is run as a process.
+type manifests struct {
+	objects []*unstructured.Unstructured // to be created
+	args    []string                     // of the manager's container
+	account types.NamespacedName         // the ServiceAccount that the manager runs as
+}
+
+// render builds the kustomize folder and fills in its ${VARIABLES}, as a release
+// and clusterctl do with the same files.
+func render(folder string, variables map[string]string) (manifests, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
+	}
+	raw, err := resources.AsYaml()
+	if err != nil {
+		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
+	}
+	filled, err := Substitute(raw, variables)
+	if err != nil {
+		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
+	}
+	objects, err := Decode(filled)
+	if err != nil {
+		return manifests{}, fmt.Errorf("reading %s: %w", folder, err)
+	}
+	return sortOut(objects)
+}
+
+// Substitute replaces ${NAME} and ${NAME:=default} the way clusterctl does. A
+// variable with neither a value nor a default is an error that names it.
+func Substitute(content []byte, variables map[string]string) ([]byte, error) {
+	return yamlprocessor.NewSimpleProcessor().Process(content, func(name string) (string, error) {
+		value, ok := variables[name]
+		if !ok {
+			return "", fmt.Errorf("no value for %s", name)
+		}
+		return value, nil
+	})
+}
+
+// Decode reads a stream of YAML documents; empty ones are passed over.
+func Decode(content []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content))
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decoding YAML: %w", err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// sortOut keeps what is to be created, takes the Deployment apart, and drops what
+// has no meaning without pods: the Service, and cert-manager's objects, as the
+// plane issues its certificates itself.
+func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
+	var m manifests
+	found := false
+	for _, object := range objects {
+		switch object.GroupVersionKind().GroupKind().String() {
+		case "Deployment.apps":
+			var deployment appsv1.Deployment
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+				return manifests{}, fmt.Errorf("reading Deployment %s: %w", object.GetName(), err)
+			}
+			pod := deployment.Spec.Template.Spec
+			m.args = managerArgs(pod)
+			m.account = types.NamespacedName{Namespace: object.GetNamespace(), Name: pod.ServiceAccountName}
+			found = true
+		case "Service", "Issuer.cert-manager.io", "Certificate.cert-manager.io":
+		default:
+			m.objects = append(m.objects, object)
+		}
+	}
+	if !found {
+		return manifests{}, errors.New("sorting out manifests: there is no Deployment that says how the manager is run")
+	}
+	return m, nil
+}
+
+func managerArgs(pod corev1.PodSpec) []string {
+	for _, container := range pod.Containers {
+		if container.Name == "manager" {
+			return container.Args
+		}
+	}
+	return nil
+}

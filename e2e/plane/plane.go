@@ -1,0 +1,266 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plane runs a Cluster API management plane as local processes: etcd, an
+// API server, kube-controller-manager, the Cluster API managers and those of
+// infrastructure providers. They are the real programs with the CRDs, webhooks and
+// RBAC rules of their releases; only what needs pods is left out: managers listen
+// on loopback ports, and their certificates come from the plane.
+package plane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+// providerLabel marks what belongs to a Cluster API component.
+const providerLabel = "cluster.x-k8s.io/provider"
+
+// Options say what a plane is made of.
+type Options struct {
+	// Dir is where the plane keeps its data, keys and logs. It must exist and is
+	// not removed when the plane stops.
+	Dir string
+	// Programs are those of the control plane: etcd, kube-apiserver and
+	// kube-controller-manager.
+	Programs binaries.Paths
+	// Components are the managers to run.
+	Components []Component
+	// Progress, unless nil, is told what was achieved.
+	Progress func(message string)
+}
+
+// Plane is a running management plane.
+type Plane struct {
+	// Client acts as administrator; it knows the kinds of Kubernetes and Cluster
+	// API by type.
+	Client client.WithWatch
+	// RESTConfig is how the administrator reaches the API server.
+	RESTConfig *rest.Config
+	// Kubeconfig is a file that says the same.
+	Kubeconfig string
+
+	dir       string
+	programs  binaries.Paths
+	authority *authority
+	ports     *ports
+	launcher  *launcher
+	progress  func(string)
+
+	mutex     sync.Mutex
+	processes []*process
+	failed    chan struct{}
+	failure   error
+	stopOnce  sync.Once
+}
+
+// Process is one program of the plane.
+type Process struct {
+	Name string
+	PID  int
+	// Log is the file with everything it wrote.
+	Log string
+	// Metrics is where it serves Prometheus metrics; "" when it does not.
+	Metrics string
+	// Memory is its resident memory in bytes, Peak the highest it ever was; both 0
+	// where the system does not tell.
+	Memory, Peak int64
+}
+
+// Start brings a plane up and returns when all of it is ready. On an error
+// nothing is left running.
+func Start(ctx context.Context, options Options) (*Plane, error) {
+	p, err := newPlane(options)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not done after %s", startLimit))
+	defer cancel()
+	if err := p.bringUp(ctx, options.Components); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("starting the management plane: %w", err)
+	}
+	return p, nil
+}
+
+func newPlane(options Options) (*Plane, error) {
+	dir, err := filepath.Abs(options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder for logs: %w", err)
+	}
+	authority, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	progress := options.Progress
+	if progress == nil {
+		progress = func(string) {}
+	}
+	return &Plane{
+		Kubeconfig: filepath.Join(dir, "kubeconfig"),
+		dir:        dir,
+		programs:   options.Programs,
+		authority:  authority,
+		ports:      newPorts(os.Getpid() * 50),
+		launcher:   newLauncher(),
+		progress:   progress,
+		failed:     make(chan struct{}),
+	}, nil
+}
+
+// bringUp renders the components while the API server starts, installs them and
+// runs their managers.
+func (p *Plane) bringUp(ctx context.Context, components []Component) error {
+	managers := make([]manager, len(components))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		var err error
+		if p.RESTConfig, err = p.startAPIServer(groupCtx); err != nil {
+			return err
+		}
+		p.progress("etcd and kube-apiserver serve")
+		return p.connect()
+	})
+	for i, component := range components {
+		group.Go(func() (err error) {
+			managers[i], err = p.prepare(component)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := p.install(ctx, managers); err != nil {
+		return err
+	}
+	p.progress("CRDs, webhooks and roles are installed")
+	group, groupCtx = errgroup.WithContext(ctx)
+	for _, m := range managers {
+		group.Go(func() error {
+			if err := p.run(groupCtx, m); err != nil {
+				return err
+			}
+			p.progress(m.component.Name + " is ready")
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (p *Plane) connect() error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	var err error
+	if p.Client, err = client.NewWithWatch(p.RESTConfig, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("connecting to the API server: %w", err)
+	}
+	return writeKubeconfig(p.Kubeconfig, p.RESTConfig)
+}
+
+// start runs a program of the plane and watches over it.
+func (p *Plane) start(ctx context.Context, c command) (*process, error) {
+	if c.program == "" {
+		c.program = p.programs[c.name]
+	}
+	started, err := p.launcher.start(ctx, c, p.Logs())
+	if err != nil {
+		return nil, err
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.processes = append(p.processes, started)
+	go p.watch(started)
+	return started, nil
+}
+
+// watch notes the first process that ends without being asked to.
+func (p *Plane) watch(started *process) {
+	<-started.ended
+	failure := started.failure()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if failure != nil && p.failure == nil {
+		p.failure = failure
+		close(p.failed)
+	}
+}
+
+// Failed is closed when a process of the plane ends without being asked to.
+func (p *Plane) Failed() <-chan struct{} { return p.failed }
+
+// Err says which process that was, and its last words; nil while all run.
+func (p *Plane) Err() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.failure
+}
+
+// Logs is the folder with a log for each process.
+func (p *Plane) Logs() string { return filepath.Join(p.dir, "logs") }
+
+// Processes lists what runs, in the order of its start.
+func (p *Plane) Processes() []Process {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	list := make([]Process, 0, len(p.processes))
+	for _, process := range p.processes {
+		pid := process.cmd.Process.Pid
+		now, peak := memory(pid)
+		list = append(list, Process{Name: process.name, PID: pid, Log: process.log, Metrics: process.metrics, Memory: now, Peak: peak})
+	}
+	return list
+}
+
+// Stop stops everything: the managers first and gently, so that they can leave the
+// infrastructure in order, then what they stand on. It may be called twice.
+func (p *Plane) Stop() {
+	p.stopOnce.Do(func() {
+		p.mutex.Lock()
+		processes := slices.Clone(p.processes)
+		p.mutex.Unlock()
+		var managers sync.WaitGroup
+		for _, process := range processes {
+			if !p.foundation(process) {
+				managers.Go(func() { process.stop(stopGrace) })
+			}
+		}
+		managers.Wait()
+		// Their data is thrown away, so the rest need not finish anything.
+		for _, process := range slices.Backward(processes) {
+			process.stop(0)
+		}
+		p.launcher.close()
+	})
+}
+
+// foundation tells whether a process is part of the control plane.
+func (p *Plane) foundation(process *process) bool {
+	_, ok := p.programs[process.name]
+	return ok && slices.Contains([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager}, process.name)
+}

@@ -1,0 +1,166 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// stopGrace is how long a process may take to stop after it was asked to. The
+	// managers use it to log out of the infrastructure.
+	stopGrace = 5 * time.Second
+	// tailBytes of a log are quoted when its process ends unasked.
+	tailBytes = 4 << 10
+	tailLines = 12
+)
+
+// command is what to run as a process.
+type command struct {
+	name    string
+	program string
+	args    []string
+	env     []string // added to the environment of this process
+	metrics string   // where it serves metrics
+}
+
+// process is one running program of the plane, in a process group of its own so
+// that a Ctrl-C in the terminal reaches the plane only, which then stops its
+// processes in order.
+type process struct {
+	name    string
+	log     string
+	metrics string
+	cmd     *exec.Cmd
+	ended   chan struct{}
+
+	mutex    sync.Mutex
+	stopping bool
+	exit     error
+}
+
+// launcher starts processes from one thread that lives as long as it does. On
+// Linux a child can ask to be killed when its parent dies, but the parent that
+// counts is the thread that started it, and Go ends idle threads.
+type launcher struct {
+	requests chan func()
+}
+
+func newLauncher() *launcher {
+	l := &launcher{requests: make(chan func())}
+	go func() {
+		runtime.LockOSThread()
+		for start := range l.requests {
+			start()
+		}
+	}()
+	return l
+}
+
+// close ends the launcher's thread and with it whatever it started.
+func (l *launcher) close() { close(l.requests) }
+
+// start runs a command with its output in a file of the folder logs. The context
+// only gives values: a process lives until it is stopped.
+func (l *launcher) start(ctx context.Context, c command, logs string) (*process, error) {
+	log := filepath.Join(logs, c.name+".log")
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", c.name, err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program, c.args...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = ownGroup()
+	started := make(chan error)
+	l.requests <- func() { started <- cmd.Start() }
+	if err := <-started; err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", c.name, err), out.Close())
+	}
+	p := &process{name: c.name, log: log, metrics: c.metrics, cmd: cmd, ended: make(chan struct{})}
+	go p.wait(out)
+	return p, nil
+}
+
+func (p *process) wait(out io.Closer) {
+	err := p.cmd.Wait()
+	p.mutex.Lock()
+	if !p.stopping {
+		p.exit = fmt.Errorf("%s ended unasked (%w); the end of %s:\n%s", p.name, orSuccess(err), p.log, tail(p.log))
+	}
+	p.mutex.Unlock()
+	_ = out.Close()
+	close(p.ended)
+}
+
+// orSuccess names what a nil error of Wait means.
+func orSuccess(err error) error {
+	if err == nil {
+		return errors.New("exit status 0")
+	}
+	return err
+}
+
+// failure says how the process ended although nobody asked it to, else nil.
+func (p *process) failure() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.exit
+}
+
+// stop asks the process to stop, waits for that, and kills its group when it takes
+// too long. Stopping what has ended is fine.
+func (p *process) stop(grace time.Duration) {
+	p.mutex.Lock()
+	p.stopping = true
+	p.mutex.Unlock()
+	group := -p.cmd.Process.Pid
+	if grace > 0 {
+		_ = syscall.Kill(group, syscall.SIGTERM)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.ended:
+		case <-timer.C:
+		}
+	}
+	select {
+	case <-p.ended:
+		return
+	default:
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL)
+	<-p.ended
+}
+
+// tail is the end of a log, indented so that it stands out in a message.
+func tail(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return "  (" + err.Error() + ")"
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.Size() > tailBytes {
+		_, _ = file.Seek(-tailBytes, io.SeekEnd)
+	}
+	content, _ := io.ReadAll(file)
+	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
+	var text strings.Builder
+	for _, line := range lines[max(0, len(lines)-tailLines):] {
+		fmt.Fprintf(&text, "  %s\n", line)
+	}
+	return strings.TrimRight(text.String(), "\n")
+}
