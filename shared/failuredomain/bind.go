@@ -1,0 +1,135 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failuredomain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bind chooses the physical domain for a machine of logical domain key, given
+// the physical domains and what is bound to them.
+//
+// A key is <class>-<index>, with a number for index; keys of any other form are
+// of one class together. A physical domain should hold at most one key of a
+// class; keys of different classes do not mind each other. Only Active domains
+// with room are considered. Among these Bind takes
+//
+//  1. a domain that holds this key and no other of its class: the one with the
+//     most machines of the key, so that they share as few domains as possible;
+//  2. a domain that holds no key of the class: a new one, or a second one for a
+//     key whose own is full, cordoned or being emptied. The one with the fewest
+//     bound machines of any class;
+//  3. unless required, a domain that holds another key of the class. Again the
+//     one with the fewest bound machines of any class.
+//
+// Ties are broken by name. Bindings to domains that are not listed do not count.
+//
+// The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if no domain
+// that the key may use has room. If what keeps the key out is other keys alone,
+// because required forbids to share with them, it is both: no domain is open to
+// the key, and one will be when another key leaves it.
+func Bind(physical []Domain, bound []Binding, key string, required bool) (string, error) {
+	if key == "" {
+		return "", errors.New("binding a machine: it has no logical domain")
+	}
+	l, err := listDomains(physical)
+	if err != nil {
+		return "", fmt.Errorf("binding a machine of %s: %w", key, err)
+	}
+	loads := l.loads(bound, key)
+	open, err := l.open()
+	if err != nil {
+		return "", fmt.Errorf("binding a machine of %s: %w", key, err)
+	}
+	own, free, shared := sortOut(open, loads)
+	switch {
+	case len(own) > 0:
+		return slices.MinFunc(own, loads.mostOwnFirst).name, nil
+	case len(free) > 0:
+		return slices.MinFunc(free, loads.leastFirst).name, nil
+	case !required:
+		return slices.MinFunc(shared, loads.leastFirst).name, nil
+	default:
+		return "", fmt.Errorf("binding a machine of %s: %w", key, l.refusal(loads))
+	}
+}
+
+// load is what is bound to one physical domain, as a key sees it.
+type load struct {
+	own   int // machines of the key
+	other int // machines of other keys of its class
+	all   int // machines of any class
+}
+
+// loads are the loads of physical domains by name.
+type loads map[string]load
+
+func (l *layout) loads(bound []Binding, key string) loads {
+	loads := make(loads, len(l.domains))
+	for _, binding := range bound {
+		if l.listed[binding.Physical] == nil {
+			continue
+		}
+		at := loads[binding.Physical]
+		at.all++
+		switch {
+		case binding.Key == key:
+			at.own++
+		case binding.Key != "" && class(binding.Key) == class(key):
+			at.other++
+		}
+		loads[binding.Physical] = at
+	}
+	return loads
+}
+
+// sortOut parts places into those that hold the key alone, those that hold no
+// key of its class, and those that hold another.
+func sortOut(places []*place, loads loads) (own, free, shared []*place) {
+	for _, p := range places {
+		switch at := loads[p.name]; {
+		case at.other > 0:
+			shared = append(shared, p)
+		case at.own > 0:
+			own = append(own, p)
+		default:
+			free = append(free, p)
+		}
+	}
+	return own, free, shared
+}
+
+// refusal says why a key finds no domain although there is one with room.
+func (l *layout) refusal(loads loads) error {
+	own, free, _ := sortOut(l.in(Active), loads)
+	if full := len(own) + len(free); full > 0 {
+		return fmt.Errorf("%w: %d that it may use are full, the others hold other keys", ErrNoCapacity, full)
+	}
+	return fmt.Errorf("%w for it and %w: each holds another key", ErrNoDomain, ErrNoCapacity)
+}
+
+func (l loads) mostOwnFirst(a, b *place) int {
+	return cmp.Or(cmp.Compare(l[b.name].own, l[a.name].own), byName(a, b))
+}
+
+func (l loads) leastFirst(a, b *place) int {
+	return cmp.Or(cmp.Compare(l[a.name].all, l[b.name].all), byName(a, b))
+}
+
+// class is the class of a key: <class> of <class>-<index>, else "".
+func class(key string) string {
+	at := strings.LastIndexByte(key, '-')
+	if at < 0 {
+		return ""
+	}
+	if _, err := strconv.ParseUint(key[at+1:], 10, 64); err != nil {
+		return ""
+	}
+	return key[:at]
+}

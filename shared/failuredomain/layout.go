@@ -1,0 +1,143 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failuredomain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// layout is the machines sorted into the places where they are.
+type layout struct {
+	domains []*place          // the listed domains, by name
+	listed  map[string]*place // the same, to look up
+	strays  []*place          // nowhere and unlisted domains, by name
+}
+
+// place is a domain, listed or not, and the machines in it.
+type place struct {
+	name     string
+	state    State // "" when not listed
+	room     int   // how many more machines fit; unlimited when there is no limit
+	machines []Machine
+	deleting int // how many more machines it holds that are on their way out
+}
+
+// unlimited is the room of a domain without a known limit.
+const unlimited = math.MaxInt
+
+// layOut sorts machines into the listed domains, or says what is wrong with
+// these.
+func layOut(domains []Domain, machines []Machine) (*layout, error) {
+	l, err := listDomains(domains)
+	if err != nil {
+		return nil, err
+	}
+	strays := map[string]*place{}
+	for _, machine := range machines {
+		at := l.listed[machine.Domain]
+		if at == nil {
+			at = strays[machine.Domain]
+		}
+		if at == nil {
+			at = &place{name: machine.Domain}
+			strays[machine.Domain] = at
+			l.strays = append(l.strays, at)
+		}
+		if machine.Deleting {
+			at.deleting++
+			continue
+		}
+		at.machines = append(at.machines, machine)
+	}
+	slices.SortFunc(l.strays, byName)
+	return l, nil
+}
+
+func listDomains(domains []Domain) (*layout, error) {
+	l := &layout{listed: make(map[string]*place, len(domains))}
+	for _, domain := range domains {
+		listed, err := newPlace(domain)
+		if err != nil {
+			return nil, err
+		}
+		if known := l.listed[domain.Name]; known != nil {
+			if known.state != listed.state || known.room != listed.room {
+				return nil, fmt.Errorf("failure domain %q is listed twice, with different states or capacities", domain.Name)
+			}
+			continue
+		}
+		l.listed[domain.Name] = listed
+		l.domains = append(l.domains, listed)
+	}
+	slices.SortFunc(l.domains, byName)
+	return l, nil
+}
+
+func newPlace(domain Domain) (*place, error) {
+	p := &place{name: domain.Name, state: cmp.Or(domain.State, Active), room: unlimited}
+	if domain.Name == "" {
+		return nil, fmt.Errorf("failure domain in state %s has no name", p.state)
+	}
+	if p.state != Active && p.state != Cordoned && p.state != Evicting {
+		return nil, fmt.Errorf("failure domain %q: state %q is none of %s, %s, %s", p.name, p.state, Active, Cordoned, Evicting)
+	}
+	if domain.Capacity != nil {
+		p.room = max(0, *domain.Capacity)
+	}
+	return p, nil
+}
+
+// in returns the listed domains of a state, by name.
+func (l *layout) in(state State) []*place {
+	var places []*place
+	for _, p := range l.domains {
+		if p.state == state {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// leaving returns the places that must be emptied, in the order in which to do
+// so: nowhere, unknown domains and Evicting domains, each by name. One is emptied
+// before the next, so that it can be switched off soonest.
+func (l *layout) leaving() []*place {
+	return slices.Concat(l.strays, l.in(Evicting))
+}
+
+// bound is the most machines the place can hold in the end. Machines on their way
+// out count: the room they leave is used again.
+func (p *place) bound() int {
+	held := len(p.machines) + p.deleting
+	if p.room > unlimited-held {
+		return unlimited
+	}
+	return held + p.room
+}
+
+func byName(a, b *place) int { return cmp.Compare(a.name, b.name) }
+
+// fullestFirst orders places by the number of machines, then by name.
+func fullestFirst(a, b *place) int {
+	return cmp.Or(cmp.Compare(len(b.machines), len(a.machines)), byName(a, b))
+}
+
+// oldestFirst orders machines by age, then by name.
+func oldestFirst(a, b Machine) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
+// sum adds up f over places.
+func sum(places []*place, f func(*place) int) int {
+	total := 0
+	for _, p := range places {
+		total += f(p)
+	}
+	return total
+}
+
+func held(p *place) int { return len(p.machines) }

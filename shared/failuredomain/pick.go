@@ -1,0 +1,100 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failuredomain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Pick chooses the domain for one new machine: among the Active domains with
+// room, the one with the fewest machines, then by name. Machines that are
+// deleting do not count.
+//
+// The error is ErrNoDomain if no domain is Active, and ErrNoCapacity if none that
+// is has room.
+func Pick(domains []Domain, machines []Machine) (string, error) {
+	l, err := layOut(domains, machines)
+	if err != nil {
+		return "", fmt.Errorf("picking a failure domain: %w", err)
+	}
+	open, err := l.open()
+	if err != nil {
+		return "", fmt.Errorf("picking a failure domain: %w", err)
+	}
+	return slices.MinFunc(open, func(a, b *place) int {
+		return cmp.Or(cmp.Compare(len(a.machines), len(b.machines)), byName(a, b))
+	}).name, nil
+}
+
+// open returns the Active domains with room, by name: at least one, or an error
+// that says why there is none.
+func (l *layout) open() ([]*place, error) {
+	active := l.in(Active)
+	if len(active) == 0 {
+		return nil, fmt.Errorf("%w among %d listed", ErrNoDomain, len(l.domains))
+	}
+	open := slices.DeleteFunc(slices.Clone(active), func(p *place) bool { return p.room == 0 })
+	if len(open) == 0 {
+		return nil, fmt.Errorf("%w among %d that are active", ErrNoCapacity, len(active))
+	}
+	return open, nil
+}
+
+// Victim chooses the machine to remove when scaling down by one. It is taken
+// from the machines nowhere and in unknown domains if there are any, else from
+// those in Evicting domains, else from the fullest of the Active and Cordoned
+// domains, of equally full ones the first by name. Among these an unhealthy
+// machine goes first, then the oldest, then by name.
+//
+// Machines that are deleting neither count nor are chosen. The error is
+// ErrNoMachine if there are no others.
+func Victim(domains []Domain, machines []Machine) (string, error) {
+	l, err := layOut(domains, machines)
+	if err != nil {
+		return "", fmt.Errorf("choosing a machine to remove: %w", err)
+	}
+	candidates := l.candidates()
+	if len(candidates) == 0 {
+		return "", fmt.Errorf("choosing a machine to remove: %w", ErrNoMachine)
+	}
+	return slices.MinFunc(candidates, func(a, b Machine) int {
+		return cmp.Or(unhealthyFirst(a, b), oldestFirst(a, b))
+	}).Name, nil
+}
+
+// candidates are the machines among which Victim chooses.
+func (l *layout) candidates() []Machine {
+	if machines := together(l.strays); len(machines) > 0 {
+		return machines
+	}
+	if machines := together(l.in(Evicting)); len(machines) > 0 {
+		return machines
+	}
+	staying := slices.Concat(l.in(Active), l.in(Cordoned))
+	if len(staying) == 0 {
+		return nil
+	}
+	return slices.MinFunc(staying, fullestFirst).machines
+}
+
+func together(places []*place) []Machine {
+	var machines []Machine
+	for _, p := range places {
+		machines = append(machines, p.machines...)
+	}
+	return machines
+}
+
+func unhealthyFirst(a, b Machine) int {
+	switch {
+	case a.Unhealthy == b.Unhealthy:
+		return 0
+	case a.Unhealthy:
+		return -1
+	default:
+		return 1
+	}
+}
