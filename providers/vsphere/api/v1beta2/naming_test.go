@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestVMName(t *testing.T) {
+	long := strings.Repeat("a", 60)
+	for _, tc := range []struct {
+		name, template, machine, want string
+	}{
+		{"without a template it is the machine's name", "", "cp-abc12", "cp-abc12"},
+		{"a name without template is not cut", "", strings.Repeat("a", 70), strings.Repeat("a", 70)},
+		{"the machine's name is given", "vm-{{ .machine.name }}", "cp-abc12", "vm-cp-abc12"},
+		{"trimSuffix takes the string last", `{{ .machine.name | trimSuffix "-abc12" }}`, "cp-abc12", "cp"},
+		{"trunc keeps the first", "{{ .machine.name | trunc 2 }}", "cp-abc12", "cp"},
+		{"trunc keeps the last", "x{{ trunc -5 .machine.name }}", "cp-abc12", "xabc12"},
+		{"trunc longer than the name keeps it", "{{ trunc 50 .machine.name }}{{ trunc -50 .machine.name }}", "cp", "cpcp"},
+		{"the outcome is cut at 63", "prefix-{{ .machine.name }}", long, "prefix-" + long[:56]},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := VSphereVMNamingSpec{Template: tc.template}.VMName(tc.machine)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestVMNameRefusesBadTemplates(t *testing.T) {
+	for _, template := range []string{"{{ .machine.name", "{{ .machine.role }}", "{{ .cluster.name }}", "{{ upper .machine.name }}"} {
+		t.Run(template, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := VSphereVMNamingSpec{Template: template}.VMName("cp-abc12")
+			g.Expect(err).To(MatchError(ContainSubstring("naming template")))
+		})
+	}
+}

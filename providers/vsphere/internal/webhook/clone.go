@@ -1,0 +1,121 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+const (
+	// tagURN starts the identifier of every vSphere tag.
+	tagURN = "urn:vmomi:InventoryServiceTag:"
+
+	// memoryStepMiB is what vSphere wants the memory to be a multiple of.
+	memoryStepMiB = 4
+)
+
+// reservedVMXKeys are what the guest is configured through; in lower case,
+// because vSphere does not tell the cases apart.
+func reservedVMXKeys() []string {
+	return []string{
+		"guestinfo.metadata",
+		"guestinfo.metadata.encoding",
+		"guestinfo.userdata",
+		"guestinfo.userdata.encoding",
+		"guestinfo.ignition.config.data",
+		"guestinfo.ignition.config.data.encoding",
+	}
+}
+
+// validateClone has the rules of a virtual machine, whichever kind it is
+// written in.
+func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
+	errs := unsupportedInClone(spec, path)
+	errs = append(errs, validateOS(spec.OS, path.Child("os"))...)
+	errs = append(errs, validateServer(spec.Server, path.Child("server"))...)
+	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
+	errs = append(errs, validateSize(spec, path)...)
+	errs = append(errs, validateVMXKeys(spec.CustomVMXKeys, path.Child("customVMXKeys"))...)
+	errs = append(errs, validateTags(spec.TagIDs, path.Child("tagIDs"))...)
+	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)
+	return errs
+}
+
+// warnClone has what is accepted of a virtual machine, and may surprise.
+func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	if spec.CloneMode == infrav1.LinkedClone && spec.DiskGiB > 0 {
+		warnings = append(warnings, warning(path.Child("diskGiB"),
+			"a linked clone keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
+	}
+	if spec.CloneMode == infrav1.FullClone && spec.Snapshot != "" {
+		warnings = append(warnings, warning(path.Child("snapshot"),
+			"a full clone is made from the template itself; use cloneMode %s to clone from a snapshot", infrav1.LinkedClone))
+	}
+	return warnings
+}
+
+func validateOS(guest infrav1.OS, path *field.Path) field.ErrorList {
+	switch guest {
+	case "", infrav1.Linux, infrav1.Windows: // Windows has an error of its own.
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(path, guest, []infrav1.OS{infrav1.Linux})}
+	}
+}
+
+// validateSize has what vSphere wants of processors and memory.
+func validateSize(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if cores := spec.NumCoresPerSocket; cores != nil && *cores > 0 && spec.NumCPUs%*cores != 0 {
+		errs = append(errs, field.Invalid(path.Child("numCoresPerSocket"), *cores,
+			"numCPUs must be a multiple of it; choose one that divides numCPUs"))
+	}
+	if spec.MemoryMiB%memoryStepMiB != 0 {
+		errs = append(errs, field.Invalid(path.Child("memoryMiB"), spec.MemoryMiB, "must be a multiple of 4; round it up"))
+	}
+	return errs
+}
+
+func validateVMXKeys(keys map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		switch {
+		case strings.TrimSpace(key) != key || key == "":
+			errs = append(errs, field.Invalid(path, key, "a key must not be empty, nor begin or end with space; correct it"))
+		case slices.Contains(reservedVMXKeys(), strings.ToLower(key)):
+			errs = append(errs, field.Forbidden(path.Key(key),
+				"the provider writes bootstrap data and network configuration to this key: remove it, and use the bootstrap configuration instead"))
+		}
+	}
+	return errs
+}
+
+func validateTags(tags []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, tag := range tags {
+		if !strings.HasPrefix(tag, tagURN) || len(tag) == len(tagURN) {
+			errs = append(errs, field.Invalid(path.Index(i), tag,
+				"must be the tag's ID, such as "+tagURN+"5736bf56-49f5-4667-b38c-b97e09dc9578:GLOBAL, not its name; govc tags.info shows it"))
+		}
+	}
+	return errs
+}
+
+// validatePowerOff allows a time-out only where something is waited for that
+// can time out.
+func validatePowerOff(mode infrav1.VirtualMachinePowerOpMode, seconds int32, path *field.Path) field.ErrorList {
+	if seconds == 0 || mode == infrav1.VirtualMachinePowerOpModeTrySoft {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("guestSoftPowerOffTimeoutSeconds"), seconds,
+		"applies to powerOffMode trySoft only: remove it, or set powerOffMode to trySoft")}
+}

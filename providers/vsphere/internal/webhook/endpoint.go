@@ -1,0 +1,69 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Lengths of certificate fingerprints, in bytes.
+const (
+	sha1Bytes   = 20
+	sha256Bytes = 32
+)
+
+// validateServer wants the host, or host:port, of a vCenter. It compares as a
+// string with that of zones and clusters, so there must be one way to write it.
+func validateServer(server string, path *field.Path) field.ErrorList {
+	if server == "" || isHostPort(server) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, server,
+		"must be the host name or address of a vCenter, with a port if it is not 443, such as vcenter.example.com or 10.0.0.1:8443; leave scheme and path out")}
+}
+
+func isHostPort(server string) bool {
+	host := server
+	if h, port, err := net.SplitHostPort(server); err == nil {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || number == 0 {
+			return false
+		}
+		host = h
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	// Capital letters are fine in host names, and in certificates.
+	return len(validation.IsDNS1123Subdomain(strings.ToLower(host))) == 0
+}
+
+// validateThumbprint wants a SHA-1 or SHA-256 fingerprint in hexadecimal pairs.
+func validateThumbprint(thumbprint string, path *field.Path) field.ErrorList {
+	if thumbprint == "" || isFingerprint(thumbprint) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, thumbprint,
+		"must be the SHA-1 or SHA-256 fingerprint of the vCenter's certificate, 20 or 32 hexadecimal pairs with colons between them; "+
+			"openssl x509 -fingerprint shows it")}
+}
+
+func isFingerprint(thumbprint string) bool {
+	pairs := strings.Split(thumbprint, ":")
+	if len(pairs) != sha1Bytes && len(pairs) != sha256Bytes {
+		return false
+	}
+	for _, pair := range pairs {
+		if _, err := strconv.ParseUint(pair, 16, 8); err != nil || len(pair) != 2 {
+			return false
+		}
+	}
+	return true
+}

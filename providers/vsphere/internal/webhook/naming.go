@@ -1,0 +1,43 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// validateNaming wants a template whose outcome is a valid object name.
+func validateNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) field.ErrorList {
+	path = path.Child("template")
+	name, err := naming.VMName("machine")
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, naming.Template,
+			fmt.Sprintf("%v; use .machine.name and the functions trimSuffix and trunc", err))}
+	}
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return field.ErrorList{field.Invalid(path, naming.Template,
+			fmt.Sprintf("makes the name %q, which cannot be that of an object: %s", name, strings.Join(problems, "; ")))}
+	}
+	return nil
+}
+
+// warnNaming warns of a template that makes the same name for all machines.
+func warnNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) admission.Warnings {
+	one, err := naming.VMName("machine-a")
+	if err != nil || naming.Template == "" {
+		return nil
+	}
+	if other, err := naming.VMName("another-b"); err != nil || one != other {
+		return nil
+	}
+	return admission.Warnings{warning(path.Child("template"),
+		"makes the name %q for every machine, so only one can exist; use .machine.name in it", one)}
+}

@@ -1,0 +1,94 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones;vspherefailuredomains,verbs=get;list;watch
+
+const (
+	// wayOutOfUse is what can be done about machines that are in the way.
+	wayOutOfUse = "move them to another failure domain first, or create another one beside it"
+
+	// pageSize bounds the memory that reading all machines takes.
+	pageSize = 500
+
+	// namesShown is how many names a message has at most.
+	namesShown = 3
+)
+
+// zonesOf returns the names of the zones of a failure domain, sorted.
+func zonesOf(ctx context.Context, reader client.Reader, domain string) ([]string, error) {
+	var zones infrav1.VSphereDeploymentZoneList
+	if err := reader.List(ctx, &zones); err != nil {
+		return nil, fmt.Errorf("listing VSphereDeploymentZones: %w", err)
+	}
+	var names []string
+	for _, zone := range zones.Items {
+		if zone.Spec.FailureDomain == domain {
+			names = append(names, zone.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// machinesIn returns namespace/name of the machines in any of the zones,
+// sorted. Machines that are being deleted count: until they are gone, so do
+// their virtual machines.
+func machinesIn(ctx context.Context, reader client.Reader, zones ...string) ([]string, error) {
+	if len(zones) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for next, more := "", true; more; more = next != "" {
+		var page clusterv1.MachineList
+		if err := reader.List(ctx, &page, client.Limit(pageSize), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing Machines: %w", err)
+		}
+		next = page.Continue
+		for i := range page.Items {
+			machine := &page.Items[i]
+			if isVSphere(machine) && slices.Contains(zones, machine.Spec.FailureDomain) {
+				names = append(names, client.ObjectKeyFromObject(machine).String())
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// isVSphere tells the machines of this provider from those of others, whose
+// failure domains may have the same names.
+func isVSphere(machine *clusterv1.Machine) bool {
+	ref := machine.Spec.InfrastructureRef
+	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "VSphereMachine"
+}
+
+// inUseBy says which machines are in the way, as the beginning of a sentence.
+func inUseBy(machines []string) string {
+	if len(machines) == 1 {
+		return "Machine " + machines[0] + " is"
+	}
+	return fmt.Sprintf("%d Machines (%s) are", len(machines), abbreviated(machines))
+}
+
+// abbreviated joins names, and leaves out what is too much to read.
+func abbreviated(names []string) string {
+	if len(names) <= namesShown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+}

@@ -1,0 +1,50 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// VSphereCluster validates VSphereClusters.
+type VSphereCluster struct {
+	deletable[*infrav1.VSphereCluster]
+}
+
+var _ admission.Validator[*infrav1.VSphereCluster] = &VSphereCluster{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherecluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=create;update,versions=v1beta2,name=validation.vspherecluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *VSphereCluster) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereCluster{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses clusters that could not be reconciled.
+func (w *VSphereCluster) ValidateCreate(_ context.Context, cluster *infrav1.VSphereCluster) (admission.Warnings, error) {
+	return nil, refuse("VSphereCluster", cluster.Name, validateCluster(cluster.Spec, field.NewPath("spec")))
+}
+
+// ValidateUpdate refuses changes that ValidateCreate would.
+func (w *VSphereCluster) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereCluster) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	return nil, refuse("VSphereCluster", after.Name, added(validateCluster(before.Spec, path), validateCluster(after.Spec, path)))
+}
+
+// validateCluster has the rules of a cluster, on its own or in a template.
+func validateCluster(spec infrav1.VSphereClusterSpec, path *field.Path) field.ErrorList {
+	errs := validateServer(spec.Server, path.Child("server"))
+	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
+	errs = append(errs, metav1validation.ValidateLabelSelector(spec.FailureDomainSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("failureDomainSelector"))...)
+	return append(errs, forbid(path,
+		unsupported{"clusterModules", len(spec.ClusterModules) > 0, "use failure domains to keep machines apart"})...)
+}

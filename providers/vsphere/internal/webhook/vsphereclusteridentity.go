@@ -1,0 +1,66 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"strings"
+
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// VSphereClusterIdentity validates VSphereClusterIdentities.
+type VSphereClusterIdentity struct {
+	deletable[*infrav1.VSphereClusterIdentity]
+}
+
+var _ admission.Validator[*infrav1.VSphereClusterIdentity] = &VSphereClusterIdentity{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vsphereclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities,verbs=create;update,versions=v1beta2,name=validation.vsphereclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *VSphereClusterIdentity) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereClusterIdentity{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses identities that nobody could use.
+func (w *VSphereClusterIdentity) ValidateCreate(_ context.Context, identity *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	return warnIdentity(identity.Spec, path), refuse("VSphereClusterIdentity", identity.Name, validateIdentity(identity.Spec, path))
+}
+
+// ValidateUpdate refuses changes that ValidateCreate would.
+func (w *VSphereClusterIdentity) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	errs := added(validateIdentity(before.Spec, path), validateIdentity(after.Spec, path))
+	return addedWarnings(warnIdentity(before.Spec, path), warnIdentity(after.Spec, path)),
+		refuse("VSphereClusterIdentity", after.Name, errs)
+}
+
+func validateIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if problems := validation.IsDNS1123Subdomain(spec.SecretName); len(problems) > 0 {
+		errs = append(errs, field.Invalid(path.Child("secretName"), spec.SecretName,
+			"must be the name of a Secret in the namespace of the manager: "+strings.Join(problems, "; ")))
+	}
+	if allowed := spec.AllowedNamespaces; allowed != nil {
+		errs = append(errs, metav1validation.ValidateLabelSelector(&allowed.Selector,
+			metav1validation.LabelSelectorValidationOptions{}, path.Child("allowedNamespaces", "selector"))...)
+	}
+	return errs
+}
+
+func warnIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path) admission.Warnings {
+	if spec.AllowedNamespaces != nil {
+		return nil
+	}
+	return admission.Warnings{warning(path.Child("allowedNamespaces"),
+		"is not set, so clusters of no namespace may use the identity; an empty selector allows all namespaces")}
+}

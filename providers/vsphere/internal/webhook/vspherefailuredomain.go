@@ -1,0 +1,149 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// VSphereFailureDomain validates VSphereFailureDomains. Its Reader should be
+// uncached: a machine that was made a moment ago counts.
+type VSphereFailureDomain struct {
+	Reader client.Reader
+}
+
+var _ admission.Validator[*infrav1.VSphereFailureDomain] = &VSphereFailureDomain{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update;delete,versions=v1beta2,name=validation.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *VSphereFailureDomain) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereFailureDomain{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses failure domains that contradict themselves.
+func (w *VSphereFailureDomain) ValidateCreate(_ context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
+	return nil, refuse("VSphereFailureDomain", domain.Name, validateFailureDomain(domain.Spec, field.NewPath("spec")))
+}
+
+// ValidateUpdate refuses changes that ValidateCreate would, and all changes of
+// a failure domain that has machines: they would be in another place than it
+// says.
+func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	errs := added(validateFailureDomain(before.Spec, path), validateFailureDomain(after.Spec, path))
+	if len(changed(&before.Spec, &after.Spec, path, "")) > 0 {
+		zones, err := zonesOf(ctx, w.Reader, after.Name)
+		if err != nil {
+			return nil, err
+		}
+		machines, err := machinesIn(ctx, w.Reader, zones...)
+		if err != nil {
+			return nil, err
+		}
+		if len(machines) > 0 {
+			errs = append(errs, changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
+				"%s in the failure domain; %s", inUseBy(machines), wayOutOfUse))...)
+		}
+	}
+	return nil, refuse("VSphereFailureDomain", after.Name, errs)
+}
+
+// ValidateDelete refuses to delete a failure domain that a zone names.
+func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
+	zones, err := zonesOf(ctx, w.Reader, domain.Name)
+	if err != nil || len(zones) == 0 {
+		return nil, err
+	}
+	return nil, refuse("VSphereFailureDomain", domain.Name, field.ErrorList{
+		field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
+			"VSphereDeploymentZones %s name it; delete them, or give them another failureDomain, first", abbreviated(zones)))})
+}
+
+// validateFailureDomain has the rules of a failure domain.
+func validateFailureDomain(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
+	errs := validateHierarchy(spec, path)
+	errs = append(errs, validatePlace(spec, path.Child("topology"))...)
+	return append(errs, validateConfigurations(spec.Topology, path.Child("topology"))...)
+}
+
+// rank orders the types from the largest to the smallest unit.
+func rank(unit infrav1.FailureDomainType) int {
+	switch unit {
+	case infrav1.DatacenterFailureDomain:
+		return 0
+	case infrav1.ComputeClusterFailureDomain:
+		return 1
+	default:
+		return 2
+	}
+}
+
+func validateHierarchy(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
+	if spec.Region.Type == infrav1.HostGroupFailureDomain {
+		return field.ErrorList{field.Invalid(path.Child("region", "type"), spec.Region.Type,
+			"a host group is too small for a region; make the region a Datacenter or a ComputeCluster")}
+	}
+	if rank(spec.Zone.Type) < rank(spec.Region.Type) {
+		return field.ErrorList{field.Invalid(path.Child("zone", "type"), spec.Zone.Type, fmt.Sprintf(
+			"a zone is part of its region, and a %s is larger than the region's %s; exchange the two", spec.Zone.Type, spec.Region.Type))}
+	}
+	return nil
+}
+
+// validatePlace wants named what region and zone are.
+func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	topology := spec.Topology
+	if strings.TrimSpace(topology.Datacenter) == "" {
+		errs = append(errs, field.Required(path.Child("datacenter"), "name the datacenter of the failure domain"))
+	}
+	if topology.ComputeCluster == "" {
+		for _, unit := range []struct {
+			name string
+			is   bool
+		}{
+			{"region.type is ComputeCluster", spec.Region.Type == infrav1.ComputeClusterFailureDomain},
+			{"zone.type is ComputeCluster", spec.Zone.Type == infrav1.ComputeClusterFailureDomain},
+			{"hosts is set", topology.Hosts.IsDefined()},
+		} {
+			if unit.is {
+				errs = append(errs, field.Required(path.Child("computeCluster"), "name the compute cluster, because "+unit.name))
+			}
+		}
+	}
+	if spec.Zone.Type == infrav1.HostGroupFailureDomain && !topology.Hosts.IsDefined() {
+		errs = append(errs, field.Required(path.Child("hosts"),
+			"name the host group and its VM group, because zone.type is HostGroup"))
+	}
+	return errs
+}
+
+// validateConfigurations has the rules of networks, and of what is not acted
+// on.
+func validateConfigurations(topology infrav1.Topology, path *field.Path) field.ErrorList {
+	errs := forbid(path, unsupported{"template", topology.Template != "",
+		"give the templates of all failure domains the same name"})
+	if len(topology.Networks) > 0 && len(topology.NetworkConfigurations) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("networks"),
+			"networkConfigurations names the networks already: keep one of the two"))
+	}
+	for i, configuration := range topology.NetworkConfigurations {
+		at := path.Child("networkConfigurations").Index(i)
+		errs = append(errs, unsupportedPools(configuration.AddressesFromPools, at)...)
+		errs = append(errs, validateAddresses(configuration.Nameservers, at.Child("nameservers"))...)
+		errs = append(errs, validateOverrides(configuration.DHCP4Overrides, at.Child("dhcp4Overrides"))...)
+		errs = append(errs, validateOverrides(configuration.DHCP6Overrides, at.Child("dhcp6Overrides"))...)
+	}
+	return errs
+}

@@ -1,0 +1,91 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+const (
+	// onlyDatacenter stands for the only datacenter of a vCenter.
+	onlyDatacenter = "*"
+
+	// providerIDScheme starts every providerID.
+	providerIDScheme = "vsphere://"
+)
+
+// VSphereMachine defaults and validates VSphereMachines.
+type VSphereMachine struct {
+	deletable[*infrav1.VSphereMachine]
+}
+
+var (
+	_ admission.Validator[*infrav1.VSphereMachine] = &VSphereMachine{}
+	_ admission.Defaulter[*infrav1.VSphereMachine] = &VSphereMachine{}
+)
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=create;update,versions=v1beta2,name=validation.vspheremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=create;update,versions=v1beta2,name=default.vspheremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhooks.
+func (w *VSphereMachine) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereMachine{}).WithDefaulter(w).WithValidator(w).Complete()
+}
+
+// Default puts a machine that names no datacenter in the only one.
+func (w *VSphereMachine) Default(_ context.Context, machine *infrav1.VSphereMachine) error {
+	if machine.Spec.Datacenter == "" {
+		machine.Spec.Datacenter = onlyDatacenter
+	}
+	return nil
+}
+
+// ValidateCreate refuses machines that could not be cloned as asked.
+func (w *VSphereMachine) ValidateCreate(_ context.Context, machine *infrav1.VSphereMachine) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	return warnMachine(machine.Spec, path), refuse("VSphereMachine", machine.Name, validateMachine(machine.Spec, path))
+}
+
+// ValidateUpdate refuses to change what a machine is. How it is powered off may
+// change, and its network cards may be given addresses.
+func (w *VSphereMachine) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachine) (admission.Warnings, error) {
+	// The old object may be older than the default, which is no change.
+	before = before.DeepCopy()
+	if err := w.Default(ctx, before); err != nil {
+		return nil, err
+	}
+	path := field.NewPath("spec")
+	errs := added(validateMachine(before.Spec, path), validateMachine(after.Spec, path))
+	errs = append(errs, changed(&before.Spec, &after.Spec, path,
+		"change the VSphereMachineTemplate that the machine is made from, and the machine is replaced",
+		"providerID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")...)
+	return addedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
+		refuse("VSphereMachine", after.Name, errs)
+}
+
+// validateMachine has the rules of a machine, on its own or in a template.
+func validateMachine(spec infrav1.VSphereMachineSpec, path *field.Path) field.ErrorList {
+	errs := validateClone(spec.VirtualMachineCloneSpec, path)
+	errs = append(errs, validatePowerOff(spec.PowerOffMode, spec.GuestSoftPowerOffTimeoutSeconds, path)...)
+	errs = append(errs, validateNaming(spec.Naming, path.Child("naming"))...)
+	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, providerIDScheme) {
+		errs = append(errs, field.Invalid(path.Child("providerID"), id,
+			"must be "+providerIDScheme+" and the BIOS UUID of the virtual machine; leave it out and the controller sets it"))
+	}
+	return errs
+}
+
+// warnMachine has what is accepted of a machine, and may surprise.
+func warnMachine(spec infrav1.VSphereMachineSpec, path *field.Path) admission.Warnings {
+	warnings := warnClone(spec.VirtualMachineCloneSpec, path)
+	warnings = append(warnings, warnNetwork(spec.Network, path.Child("network"))...)
+	return append(warnings, warnNaming(spec.Naming, path.Child("naming"))...)
+}

@@ -1,0 +1,110 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/topology"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// VSphereMachineTemplate defaults and validates VSphereMachineTemplates.
+type VSphereMachineTemplate struct {
+	deletable[*infrav1.VSphereMachineTemplate]
+}
+
+var (
+	_ admission.Validator[*infrav1.VSphereMachineTemplate] = &VSphereMachineTemplate{}
+	_ admission.Defaulter[*infrav1.VSphereMachineTemplate] = &VSphereMachineTemplate{}
+)
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachinetemplates,verbs=create;update,versions=v1beta2,name=validation.vspheremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspheremachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspheremachinetemplates,verbs=create;update,versions=v1beta2,name=default.vspheremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhooks.
+func (w *VSphereMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereMachineTemplate{}).WithDefaulter(w).WithValidator(w).Complete()
+}
+
+// Default spells out the default of powerOffMode, in dry runs of the topology
+// controller only. That controller replaces machines when a dry run shows that
+// their template would change. Templates once had the default written into
+// them, so without it the dry run would see a change where there is none.
+func (w *VSphereMachineTemplate) Default(ctx context.Context, template *infrav1.VSphereMachineTemplate) error {
+	dryRun, err := isTopologyDryRun(ctx, template)
+	if err != nil {
+		return err
+	}
+	if spec := &template.Spec.Template.Spec; dryRun && spec.PowerOffMode == "" {
+		spec.PowerOffMode = infrav1.VirtualMachinePowerOpModeHard
+	}
+	return nil
+}
+
+// ValidateCreate refuses templates of machines that would be refused.
+func (w *VSphereMachineTemplate) ValidateCreate(_ context.Context, template *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
+	path := field.NewPath("spec", "template", "spec")
+	spec := template.Spec.Template.Spec
+	return warnMachineTemplate(spec, path), refuse("VSphereMachineTemplate", template.Name, validateMachineTemplate(spec, path))
+}
+
+// ValidateUpdate refuses every change of the machine's spec, except to dry runs
+// of the topology controller, which ask what would change.
+func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
+	dryRun, err := isTopologyDryRun(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	path := field.NewPath("spec", "template", "spec")
+	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
+	errs := added(validateMachineTemplate(from, path), validateMachineTemplate(to, path))
+	if !dryRun {
+		errs = append(errs, changed(&from, &to, path,
+			"create another VSphereMachineTemplate and name it in the control plane or MachineDeployment")...)
+	}
+	return addedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
+		refuse("VSphereMachineTemplate", after.Name, errs)
+}
+
+func isTopologyDryRun(ctx context.Context, template *infrav1.VSphereMachineTemplate) (bool, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the admission request: %w", err)
+	}
+	return topology.IsDryRunRequest(request, template), nil
+}
+
+// validateMachineTemplate has the rules of a machine, and forbids what only a
+// single machine can have.
+func validateMachineTemplate(spec infrav1.VSphereMachineSpec, path *field.Path) field.ErrorList {
+	const shared = "cannot be set in a template, because all its machines would share it: remove it"
+	errs := validateMachine(spec, path)
+	if spec.ProviderID != "" {
+		errs = append(errs, field.Forbidden(path.Child("providerID"), shared))
+	}
+	for i, device := range spec.Network.Devices {
+		if len(device.IPAddrs) > 0 {
+			errs = append(errs, field.Forbidden(path.Child("network", "devices").Index(i).Child("ipAddrs"),
+				shared+", and use DHCP"))
+		}
+	}
+	return errs
+}
+
+func warnMachineTemplate(spec infrav1.VSphereMachineSpec, path *field.Path) admission.Warnings {
+	warnings := warnMachine(spec, path)
+	for i, device := range spec.Network.Devices {
+		if device.MACAddr != "" {
+			warnings = append(warnings, warning(path.Child("network", "devices").Index(i).Child("macAddr"),
+				"is shared by all machines of the template, so only one can run; remove it to have vCenter choose"))
+		}
+	}
+	return warnings
+}
