@@ -1,0 +1,171 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// boot turns a machine into a node. Failing half-way it can be called again.
+func (c *cluster) boot(ctx context.Context, m machine) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for other, n := range c.nodes {
+		if n.name == m.nodeName {
+			return fmt.Errorf("booting machine %s: node %s is machine %s's already", m.name, m.nodeName, other)
+		}
+	}
+	// The node goes first: an etcd member of which no node is known would be
+	// taken for a leftover and removed.
+	if err := c.create(ctx, newNode(m)); err != nil {
+		return fmt.Errorf("booting machine %s: %w", m.name, err)
+	}
+	if m.controlPlane {
+		if err := c.startControlPlane(ctx, m); err != nil {
+			return fmt.Errorf("booting machine %s: %w", m.name, err)
+		}
+	}
+	c.nodes[m.name] = node{name: m.nodeName, controlPlane: m.controlPlane, ready: true}
+	c.log.Info("Machine became a node", "machine", m.name, "node", m.nodeName, "controlPlane", m.controlPlane)
+	return nil
+}
+
+// startControlPlane does what kubeadm does on a control-plane machine. The
+// first one initialises the cluster; for later ones, what is there stays.
+func (c *cluster) startControlPlane(ctx context.Context, m machine) error {
+	for _, object := range append(newNamespaces(), kubeadmObjects(c, m.version)...) {
+		if err := c.create(ctx, object); err != nil {
+			return err
+		}
+	}
+	if err := c.serveEtcd(staticPodName(etcdComponent, m.nodeName)); err != nil {
+		return err
+	}
+	for _, component := range staticComponents() {
+		pod := newStaticPod(component, m)
+		if component == etcdComponent {
+			if err := c.joinEtcd(ctx, pod); err != nil {
+				return err
+			}
+		}
+		if err := c.create(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) serveEtcd(pod string) error {
+	certificate, err := c.pki.etcd.etcd(pod)
+	if err != nil {
+		return err
+	}
+	c.frontend.setEtcd(pod, certificate)
+	return nil
+}
+
+// usePKI has the cluster serve with certificates of these authorities.
+func (c *cluster) usePKI(p *pki) error {
+	certificate, err := p.cluster.apiServer(c.host)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pki = p
+	c.frontend.setAPIServer(certificate)
+	return nil
+}
+
+func (c *cluster) hasPKI() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pki != nil
+}
+
+// setReady stops or starts again the node of a machine.
+func (c *cluster) setReady(ctx context.Context, machine string, ready bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.nodes[machine]
+	if !ok {
+		return fmt.Errorf("machine %s/%s has no node", c.key.Namespace, machine)
+	}
+	if n.ready == ready {
+		return nil
+	}
+	if err := c.report(ctx, n, ready); err != nil {
+		return fmt.Errorf("setting node %s ready=%t: %w", n.name, ready, err)
+	}
+	n.ready = ready
+	c.nodes[machine] = n
+	c.log.Info("Node changed", "machine", machine, "node", n.name, "ready", ready)
+	return nil
+}
+
+// report has the API server show a node as running or not, with all its pods.
+func (c *cluster) report(ctx context.Context, n node, ready bool) error {
+	object := &corev1.Node{}
+	if err := c.memory.Get(ctx, client.ObjectKey{Name: n.name}, object); err != nil {
+		return err
+	}
+	original := object.DeepCopy()
+	setNodeConditions(object, ready, time.Now())
+	if err := c.memory.Patch(ctx, object, client.MergeFrom(original)); err != nil {
+		return err
+	}
+	if !n.controlPlane {
+		return nil
+	}
+	for _, component := range staticComponents() {
+		pod := &corev1.Pod{}
+		key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name)}
+		if err := c.memory.Get(ctx, key, pod); err != nil {
+			return err
+		}
+		original := pod.DeepCopy()
+		setPodConditions(pod, ready, time.Now())
+		if err := c.memory.Patch(ctx, pod, client.MergeFrom(original)); err != nil {
+			return err
+		}
+	}
+	etcd := staticPodName(etcdComponent, n.name)
+	if ready {
+		return c.serveEtcd(etcd)
+	}
+	c.frontend.setEtcd(etcd, nil)
+	return nil
+}
+
+// removeNode takes the node of a machine out of the cluster, with its pods and
+// its etcd member.
+func (c *cluster) removeNode(ctx context.Context, machine string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[machine]
+	var errs []error
+	if n.controlPlane {
+		c.frontend.setEtcd(staticPodName(etcdComponent, n.name), nil)
+		for _, component := range staticComponents() {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name),
+			}}
+			errs = append(errs, c.remove(ctx, pod))
+		}
+	}
+	errs = append(errs, c.remove(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("removing node %s of machine %s: %w", n.name, machine, err)
+	}
+	delete(c.nodes, machine)
+	c.log.Info("Node is gone", "machine", machine, "node", n.name)
+	return nil
+}

@@ -1,0 +1,118 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/certs"
+	"sigs.k8s.io/cluster-api/util/secret"
+)
+
+// certificateLife is how long kubeadm's leaf certificates last.
+const certificateLife = 365 * 24 * time.Hour
+
+// authority is a certificate authority that the control plane provider made.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+// authorityFrom reads an authority from the Secret that the control plane
+// provider keeps it in.
+func authorityFrom(s *corev1.Secret) (*authority, error) {
+	for _, key := range []string{secret.TLSCrtDataName, secret.TLSKeyDataName} {
+		if len(s.Data[key]) == 0 {
+			return nil, fmt.Errorf("secret %s/%s has no %s: clusters whose authorities are elsewhere, as with an external etcd, cannot be simulated",
+				s.Namespace, s.Name, key)
+		}
+	}
+	certificate, err := certs.DecodeCertPEM(s.Data[secret.TLSCrtDataName])
+	if err != nil {
+		return nil, fmt.Errorf("reading %s of secret %s/%s: %w", secret.TLSCrtDataName, s.Namespace, s.Name, err)
+	}
+	key, err := certs.DecodePrivateKeyPEM(s.Data[secret.TLSKeyDataName])
+	if err != nil {
+		return nil, fmt.Errorf("reading %s of secret %s/%s: %w", secret.TLSKeyDataName, s.Namespace, s.Name, err)
+	}
+	return &authority{certificate: certificate, key: key}, nil
+}
+
+// pem is the authority's certificate as kubeconfigs have it.
+func (a *authority) pem() []byte { return certs.EncodeCertPEM(a.certificate) }
+
+// apiServer issues the serving certificate of the API server at host. Its name
+// is kubeadm's: the control plane provider reads the expiry date of this one.
+func (a *authority) apiServer(host string) (*tls.Certificate, error) {
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = append(template.IPAddresses, ip)
+	} else {
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	return a.issue(template)
+}
+
+// etcd issues the serving certificate of one etcd pod.
+func (a *authority) etcd(pod string) (*tls.Certificate, error) {
+	return a.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: pod},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    []string{pod, "localhost"},
+	})
+}
+
+// administrator issues a client certificate for the cluster's administrator.
+func (a *authority) administrator() (*tls.Certificate, error) {
+	return a.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:masters"}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+}
+
+func (a *authority) issue(template *x509.Certificate) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generating a key for %s: %w", template.Subject.CommonName, err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	if err != nil {
+		return nil, fmt.Errorf("choosing a serial number for %s: %w", template.Subject.CommonName, err)
+	}
+	now := time.Now()
+	template.SerialNumber = serial
+	template.NotBefore, template.NotAfter = now.Add(-5*time.Minute), now.Add(certificateLife)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("issuing a certificate for %s: %w", template.Subject.CommonName, err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// encodePair returns certificate and key as kubeconfigs have them.
+func encodePair(pair *tls.Certificate) (certificate, key []byte, err error) {
+	key, err = certs.EncodePrivateKeyPEMFromSigner(pair.PrivateKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), key, nil
+}

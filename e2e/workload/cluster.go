@@ -1,0 +1,173 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	inmemoryapi "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
+	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// cluster is one simulated cluster: its endpoint, and what is in its API server.
+type cluster struct {
+	key      client.ObjectKey
+	host     string
+	port     int
+	frontend *frontend
+	memory   inmemoryruntime.Client
+	discard  func() // drops all that is in memory
+	wake     func() // has the controller look at the cluster
+	log      logr.Logger
+
+	mu sync.Mutex
+	// uid is that of the Cluster this simulates, once it has been seen.
+	uid      types.UID
+	pki      *pki
+	nodes    map[string]node      // by machine
+	bootable map[string]time.Time // since when a machine has been bootable
+}
+
+// pki is what a cluster's certificates come from.
+type pki struct{ cluster, etcd *authority }
+
+// newCluster makes an empty cluster with its endpoint shut.
+func newCluster(key client.ObjectKey, listener net.Listener, s *Simulator) *cluster {
+	group := key.String()
+	logger := s.options.Log.WithValues("cluster", group)
+	s.memory.AddResourceGroup(group)
+	return &cluster{
+		key:      key,
+		host:     s.options.Host,
+		port:     listener.Addr().(*net.TCPAddr).Port,
+		frontend: newFrontend(listener, newHandler(s.memory, group, logger), logger),
+		memory:   s.memory.GetResourceGroup(group).GetClient(),
+		discard:  func() { s.memory.DeleteResourceGroup(group) },
+		wake:     func() { s.bell.ring(key) },
+		log:      logger,
+		nodes:    map[string]node{},
+		bootable: map[string]time.Time{},
+	}
+}
+
+// newHandler serves one cluster's API server and etcd, which share a port.
+func newHandler(memory inmemoryruntime.Manager, group string, logger logr.Logger) http.Handler {
+	resolve := func(string) (string, error) { return group, nil }
+	api := inmemoryapi.NewAPIServerHandler(memory, logger.V(1), resolve)
+	etcd := inmemoryetcd.NewEtcdServerHandler(memory, logger.V(1), resolve)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+			etcd.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+func (c *cluster) close() {
+	c.frontend.close()
+	c.discard()
+}
+
+// claim says that a Cluster of this UID is what is simulated; it returns false
+// if another one was, of the same name.
+func (c *cluster) claim(uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uid == "" {
+		c.uid = uid
+	}
+	return c.uid == uid
+}
+
+func (c *cluster) claimed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.uid != ""
+}
+
+func (c *cluster) hasNode(machine string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.nodes[machine]
+	return ok
+}
+
+// restConfig is that of a kubeconfig for the cluster's administrator.
+func (c *cluster) restConfig() (*rest.Config, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pki == nil || !c.frontend.isOpen() {
+		return nil, fmt.Errorf("no API server of cluster %s is up", c.key)
+	}
+	pair, err := c.pki.cluster.administrator()
+	if err != nil {
+		return nil, err
+	}
+	certificate, key, err := encodePair(pair)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            "https://" + net.JoinHostPort(c.host, strconv.Itoa(c.port)),
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.pki.cluster.pem(), CertData: certificate, KeyData: key},
+	}, nil
+}
+
+// observe returns what the cluster's own state adds to an observation, and
+// notes which machines are bootable at last.
+func (c *cluster) observe(machines []machine, now time.Time) observation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	bootable := map[string]time.Time{}
+	for _, m := range machines {
+		if !m.bootable {
+			continue
+		}
+		bootable[m.name] = now
+		if since, ok := c.bootable[m.name]; ok {
+			bootable[m.name] = since
+		}
+	}
+	c.bootable = bootable
+	return observation{
+		machines:  machines,
+		nodes:     maps.Clone(c.nodes),
+		bootable:  bootable,
+		reachable: c.frontend.isOpen(),
+		now:       now,
+	}
+}
+
+// create puts an object into the cluster unless it is there.
+func (c *cluster) create(ctx context.Context, object client.Object) error {
+	err := c.memory.Create(ctx, object)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
+
+// remove takes an object out of the cluster if it is there.
+func (c *cluster) remove(ctx context.Context, object client.Object) error {
+	err := c.memory.Delete(ctx, object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/secret"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+const (
+	// clustersAtOnce bounds how many clusters change at the same time.
+	clustersAtOnce = 4
+
+	clusterNameField = "spec.clusterName"
+)
+
+// reconciler keeps each cluster in memory in step with its Machines.
+type reconciler struct {
+	simulator *Simulator
+	client    client.Client
+	// uncached reads Secrets, which are needed once a cluster and not worth a copy.
+	uncached client.Reader
+}
+
+// setUp registers the controller with the manager.
+func (s *Simulator) setUp(ctx context.Context) error {
+	err := s.manager.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, clusterNameField, func(o client.Object) []string {
+		return []string{o.(*clusterv1.Machine).Spec.ClusterName}
+	})
+	if err != nil {
+		return fmt.Errorf("indexing machines: %w", err)
+	}
+	toCluster := handler.EnqueueRequestsFromMapFunc
+	err = ctrl.NewControllerManagedBy(s.manager).
+		Named("workload-simulator").
+		For(&clusterv1.Cluster{}).
+		Watches(&clusterv1.Machine{}, toCluster(clusterOfMachine)).
+		Watches(&corev1.Secret{}, toCluster(clusterOfAuthority), builder.OnlyMetadata).
+		WatchesRawSource(source.Func(s.watchMemory)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: clustersAtOnce,
+			// Several simulators may run in one process.
+			SkipNameValidation: ptr.To(true),
+		}).
+		Complete(&reconciler{simulator: s, client: s.manager.GetClient(), uncached: s.manager.GetAPIReader()})
+	if err != nil {
+		return fmt.Errorf("setting up the controller: %w", err)
+	}
+	return nil
+}
+
+func clusterOfMachine(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{
+		Namespace: o.GetNamespace(), Name: o.(*clusterv1.Machine).Spec.ClusterName,
+	}}}
+}
+
+// clusterOfAuthority finds the cluster that a Secret is an authority of.
+func clusterOfAuthority(_ context.Context, o client.Object) []reconcile.Request {
+	for _, purpose := range []secret.Purpose{secret.ClusterCA, secret.EtcdCA} {
+		if name, ok := strings.CutSuffix(o.GetName(), "-"+string(purpose)); ok {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
+		}
+	}
+	return nil
+}
+
+// Reconcile brings one cluster in memory up to date.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := &clusterv1.Cluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.simulator.forget(request.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("reading cluster %s: %w", request.NamespacedName, err)
+	}
+	c, err := r.simulator.adopt(object)
+	if c == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	machines, err := r.machines(ctx, request.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	o := c.observe(machines, time.Now())
+	o.bootDelay = r.simulator.options.BootDelay
+	return r.carryOut(ctx, c, decide(o))
+}
+
+// carryOut does what was decided. What fails does not keep the rest from happening.
+func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl.Result, error) {
+	var errs []error
+	for _, name := range d.remove {
+		errs = append(errs, c.removeNode(ctx, name))
+	}
+	for _, name := range d.stop {
+		errs = append(errs, c.setReady(ctx, name, false))
+	}
+	if len(d.boot) > 0 && !c.hasPKI() {
+		if err := r.loadPKI(ctx, c); err != nil {
+			return ctrl.Result{}, errors.Join(append(errs, err)...)
+		}
+	}
+	for _, m := range d.boot {
+		errs = append(errs, c.boot(ctx, m))
+	}
+	errs = append(errs, c.settle(ctx))
+	return ctrl.Result{RequeueAfter: d.wait}, errors.Join(errs...)
+}
+
+// loadPKI gives the cluster its authorities. While they are not there yet it
+// returns an error, and their Secrets' appearance brings the next attempt.
+func (r *reconciler) loadPKI(ctx context.Context, c *cluster) error {
+	var p pki
+	for purpose, target := range map[secret.Purpose]**authority{secret.ClusterCA: &p.cluster, secret.EtcdCA: &p.etcd} {
+		s, err := secret.Get(ctx, r.uncached, c.key, purpose)
+		if err != nil {
+			return fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
+		}
+		if *target, err = authorityFrom(s); err != nil {
+			return fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
+		}
+	}
+	return c.usePKI(&p)
+}
+
+func (r *reconciler) machines(ctx context.Context, key client.ObjectKey) ([]machine, error) {
+	list := &clusterv1.MachineList{}
+	err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterNameField: key.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing machines of cluster %s: %w", key, err)
+	}
+	machines := make([]machine, 0, len(list.Items))
+	for i := range list.Items {
+		machines = append(machines, machineFrom(&list.Items[i]))
+	}
+	return machines, nil
+}
+
+// machineFrom reads from a Machine what matters to the simulation.
+func machineFrom(m *clusterv1.Machine) machine {
+	result := machine{
+		name:         m.Name,
+		nodeName:     m.Name,
+		providerID:   m.Spec.ProviderID,
+		version:      m.Spec.Version,
+		addresses:    m.Status.Addresses,
+		controlPlane: util.IsControlPlaneMachine(m),
+		created:      m.CreationTimestamp.Time,
+		bootable: ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false) &&
+			m.Spec.ProviderID != "" && ptr.Deref(m.Spec.Bootstrap.DataSecretName, "") != "",
+		deleting: !m.DeletionTimestamp.IsZero(),
+		lost:     conditions.GetReason(m, clusterv1.MachineInfrastructureReadyCondition) == clusterv1.MachineInfrastructureDeletedReason,
+		joined:   m.Status.NodeRef.IsDefined(),
+	}
+	for _, a := range m.Status.Addresses {
+		if a.Type == clusterv1.MachineHostName {
+			result.nodeName = a.Address
+			break
+		}
+	}
+	// A node keeps the name under which it registered.
+	if result.joined {
+		result.nodeName = m.Status.NodeRef.Name
+	}
+	return result
+}

@@ -1,0 +1,188 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// etcdPodPrefix starts the name of every etcd pod; clients of etcd name the pod
+// they want in the TLS handshake.
+const etcdPodPrefix = "etcd-"
+
+// frontend is what a cluster's endpoint answers with: one listener that is the
+// API server and, told apart by the name in the TLS handshake, each etcd member.
+//
+// While it is shut it holds its port and closes every connection, as a load
+// balancer without a backend does; clients see a failure at once and no other
+// program can take the port.
+type frontend struct {
+	net.Listener
+	server *http.Server
+	log    logr.Logger
+
+	mu          sync.Mutex
+	open        bool
+	connections map[net.Conn]struct{}
+	apiServer   *tls.Certificate
+	// etcd holds a certificate for each etcd pod that answers.
+	etcd map[string]*tls.Certificate
+}
+
+func listenOn(host string, port int) (net.Listener, error) {
+	address, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenTCP("tcp", address)
+}
+
+// newFrontend serves handler on listener, shut at first.
+func newFrontend(listener net.Listener, handler http.Handler, logger logr.Logger) *frontend {
+	f := &frontend{
+		Listener:    listener,
+		log:         logger,
+		connections: map[net.Conn]struct{}{},
+		etcd:        map[string]*tls.Certificate{},
+	}
+	f.server = &http.Server{
+		Handler:           handler,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.certificate},
+		ReadHeaderTimeout: 10 * time.Second,
+		// Handshakes that fail are the client's to report.
+		ErrorLog: log.New(logWriter{logger.V(2)}, "", 0),
+	}
+	go f.serve()
+	return f
+}
+
+func (f *frontend) serve() {
+	err := f.server.ServeTLS(f, "", "")
+	if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		f.log.Error(err, "The endpoint stopped answering", "address", f.Addr().String())
+	}
+}
+
+// Accept returns the next connection, closing those that come while it is shut.
+func (f *frontend) Accept() (net.Conn, error) {
+	for {
+		inner, err := f.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		connection := &connection{Conn: inner, frontend: f}
+		if f.admit(connection) {
+			return connection, nil
+		}
+		if err := inner.Close(); err != nil {
+			f.log.V(2).Info("A refused connection did not close", "error", err.Error())
+		}
+	}
+}
+
+func (f *frontend) admit(c net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open {
+		f.connections[c] = struct{}{}
+	}
+	return f.open
+}
+
+func (f *frontend) isOpen() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open
+}
+
+// setOpen opens or shuts the endpoint; shutting it cuts all connections,
+// forwarded ports included.
+func (f *frontend) setOpen(open bool) {
+	f.mu.Lock()
+	f.open = open
+	var cut []net.Conn
+	if !open {
+		for c := range f.connections {
+			cut = append(cut, c)
+		}
+	}
+	f.mu.Unlock()
+	for _, c := range cut {
+		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			f.log.V(2).Info("A connection did not close", "error", err.Error())
+		}
+	}
+}
+
+// close gives the port back.
+func (f *frontend) close() {
+	f.setOpen(false)
+	if err := errors.Join(f.server.Close(), f.Close()); err != nil && !errors.Is(err, net.ErrClosed) {
+		f.log.Error(err, "The endpoint did not close", "address", f.Addr().String())
+	}
+}
+
+func (f *frontend) setAPIServer(certificate *tls.Certificate) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.apiServer = certificate
+}
+
+// setEtcd makes an etcd pod answer, or stop doing so if certificate is nil.
+func (f *frontend) setEtcd(pod string, certificate *tls.Certificate) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if certificate == nil {
+		delete(f.etcd, pod)
+		return
+	}
+	f.etcd[pod] = certificate
+}
+
+func (f *frontend) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !strings.HasPrefix(hello.ServerName, etcdPodPrefix) {
+		return f.apiServer, nil
+	}
+	certificate, ok := f.etcd[hello.ServerName]
+	if !ok {
+		return nil, fmt.Errorf("pod %s does not answer", hello.ServerName)
+	}
+	return certificate, nil
+}
+
+// connection is a client's connection that the frontend can cut.
+type connection struct {
+	net.Conn
+	frontend *frontend
+}
+
+// Close closes the connection and has the frontend forget it.
+func (c *connection) Close() error {
+	c.frontend.mu.Lock()
+	delete(c.frontend.connections, c)
+	c.frontend.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// logWriter turns the lines of a standard logger into log messages.
+type logWriter struct{ log logr.Logger }
+
+// Write logs one line.
+func (w logWriter) Write(line []byte) (int, error) {
+	w.log.Info(strings.TrimSpace(string(line)))
+	return len(line), nil
+}

@@ -1,0 +1,91 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	inmemory "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// newMemory makes the store that all simulated clusters are kept in, apart from
+// each other.
+func newMemory() (inmemoryruntime.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
+		policyv1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering the workload clusters' types: %w", err)
+		}
+	}
+	return inmemoryruntime.NewManager(scheme), nil
+}
+
+// bell has the controller look at a cluster for a reason that the management
+// API does not know. It is silent until the controller runs.
+type bell struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (b *bell) attach(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = queue
+}
+
+func (b *bell) ring(cluster client.ObjectKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue != nil {
+		b.queue.Add(reconcile.Request{NamespacedName: cluster})
+	}
+}
+
+// watchMemory is the controller's source of changes that clients make in
+// simulated clusters. The only one to react to is the removal of an etcd member.
+func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.bell.attach(queue)
+	pods, err := s.memory.GetCache().GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	return pods.AddEventHandler(removals{bell: s.bell})
+}
+
+// removals rings for clusters that lose an etcd member.
+type removals struct{ bell *bell }
+
+// OnUpdate is called with the store locked, so it must not read from it.
+func (r removals) OnUpdate(group string, _, pod client.Object) {
+	if _, removed := pod.GetAnnotations()[inmemory.EtcdMemberRemoved]; removed {
+		namespace, name, _ := strings.Cut(group, "/")
+		r.bell.ring(client.ObjectKey{Namespace: namespace, Name: name})
+	}
+}
+
+// OnCreate does nothing.
+func (removals) OnCreate(string, client.Object) {}
+
+// OnDelete does nothing.
+func (removals) OnDelete(string, client.Object) {}
+
+// OnGeneric does nothing.
+func (removals) OnGeneric(string, client.Object) {}

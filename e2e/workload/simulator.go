@@ -1,0 +1,174 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+const (
+	defaultHost      = "127.0.0.1"
+	defaultFirstPort = 20000
+	defaultLastPort  = 20999
+)
+
+// PortRange is a range of TCP ports, both ends included.
+type PortRange struct{ First, Last int }
+
+func (r PortRange) contains(port int) bool { return r.First <= port && port <= r.Last }
+
+// Options says where and how clusters are simulated. The zero value is usable.
+type Options struct {
+	// Host is the address that control-plane endpoints listen on; 127.0.0.1 if
+	// empty. It must be one of this machine's and reachable for the controllers.
+	Host string
+	// PortRange holds the ports of the endpoints, one for a cluster;
+	// 20000-20999 if empty.
+	PortRange PortRange
+	// BootDelay is the time from a machine having all it needs to its node.
+	BootDelay time.Duration
+	// Log receives what the simulator does; nothing is logged without one.
+	Log logr.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Host == "" {
+		o.Host = defaultHost
+	}
+	if o.PortRange == (PortRange{}) {
+		o.PortRange = PortRange{First: defaultFirstPort, Last: defaultLastPort}
+	}
+	if o.PortRange.First < 1 || o.PortRange.Last > 65535 || o.PortRange.First > o.PortRange.Last {
+		return o, fmt.Errorf("port range %d-%d is not a range of TCP ports", o.PortRange.First, o.PortRange.Last)
+	}
+	if o.BootDelay < 0 {
+		return o, fmt.Errorf("boot delay %s is negative", o.BootDelay)
+	}
+	if o.Log.GetSink() == nil {
+		o.Log = logr.Discard()
+	}
+	return o, nil
+}
+
+// Simulator simulates the workload clusters of one management API. Its methods
+// may be called from several goroutines.
+type Simulator struct {
+	options Options
+	manager ctrl.Manager
+	memory  inmemoryruntime.Manager
+	bell    *bell
+
+	// mu comes before the lock of a cluster.
+	mu       sync.Mutex
+	clusters map[client.ObjectKey]*cluster
+	stopped  bool
+}
+
+// New prepares a simulator for the management API that mgmt reaches. Clusters
+// that exist already and have an endpoint of this simulator keep it; ctx bounds
+// looking for them. Endpoints are taken from here on, so Start must follow for
+// them to be given back.
+func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clusterv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("registering the management API's types: %w", err)
+	}
+	memory, err := newMemory()
+	if err != nil {
+		return nil, err
+	}
+	manager, err := ctrl.NewManager(mgmt, ctrl.Options{
+		Scheme:  scheme,
+		Logger:  options.Log,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the management API: %w", err)
+	}
+	s := &Simulator{
+		options:  options,
+		manager:  manager,
+		memory:   memory,
+		bell:     &bell{},
+		clusters: map[client.ObjectKey]*cluster{},
+	}
+	if err := s.setUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.resume(ctx); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Start simulates until ctx ends, then closes every endpoint. It can be called once.
+func (s *Simulator) Start(ctx context.Context) error {
+	defer s.stop()
+	if err := s.memory.Start(ctrl.LoggerInto(ctx, s.options.Log.V(1))); err != nil {
+		return fmt.Errorf("starting the in-memory store: %w", err)
+	}
+	return s.manager.Start(ctx)
+}
+
+// Endpoint returns where the control plane of a cluster will be served, which
+// is what the cluster's infrastructure has to state as its control-plane
+// endpoint. The cluster need not exist yet. The address is the cluster's from
+// then on, until the cluster has been and is deleted; until its first control
+// plane is up, connections to it are closed at once.
+func (s *Simulator) Endpoint(namespace, name string) (host string, port int, err error) {
+	c, err := s.reserve(client.ObjectKey{Namespace: namespace, Name: name}, 0)
+	if err != nil {
+		return "", 0, err
+	}
+	return s.options.Host, c.port, nil
+}
+
+// ClientFor returns a client with an administrator's rights in a simulated
+// cluster. It is an error while no API server of it is up.
+func (s *Simulator) ClientFor(namespace, name string) (client.Client, error) {
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	c := s.cluster(key)
+	if c == nil {
+		return nil, fmt.Errorf("cluster %s is not simulated", key)
+	}
+	config, err := c.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: s.memory.GetScheme()})
+}
+
+// SetNodeReady stops (false) or starts again (true) the node that a Machine
+// became. A stopped node no longer reports to the API server, its pods are not
+// ready, and its etcd member neither answers nor leads; the control plane is
+// unreachable while more than half of its etcd members are stopped.
+func (s *Simulator) SetNodeReady(ctx context.Context, machine client.ObjectKey, ready bool) error {
+	c := s.clusterOf(machine)
+	if c == nil {
+		return fmt.Errorf("machine %s has no node", machine)
+	}
+	if err := c.setReady(ctx, machine.Name, ready); err != nil {
+		return err
+	}
+	return c.settle(ctx)
+}
