@@ -93,7 +93,7 @@ func (l *layout) short(targets map[string]int, replicas int) []Blocked {
 
 // moves lists the moves that lead from the layout to targets.
 func (l *layout) moves(targets map[string]int) []Move {
-	t := newTransfer(l.in(Active), targets)
+	t := newTransfer(l.in(Active), targets, l.movable(targets))
 	for _, p := range l.leaving() {
 		for _, machine := range slices.SortedFunc(slices.Values(p.machines), oldestFirst) {
 			if !t.move(machine, p.name) {

@@ -20,10 +20,10 @@ type layout struct {
 // place is a domain, listed or not, and the machines in it.
 type place struct {
 	name     string
-	state    State // "" when not listed
-	room     int   // how many more machines fit; unlimited when there is no limit
-	machines []Machine
-	deleting int // how many more machines it holds that are on their way out
+	state    State      // "" when not listed
+	room     int        // how many more machines fit; unlimited when there is no limit
+	machines []*Machine // those of the caller: not to be modified
+	deleting int        // how many more machines it holds that are on their way out
 }
 
 // unlimited is the room of a domain without a known limit.
@@ -37,7 +37,8 @@ func layOut(domains []Domain, machines []Machine) (*layout, error) {
 		return nil, err
 	}
 	strays := map[string]*place{}
-	for _, machine := range machines {
+	for i := range machines {
+		machine := &machines[i]
 		at := l.listed[machine.Domain]
 		if at == nil {
 			at = strays[machine.Domain]
@@ -127,7 +128,7 @@ func fullestFirst(a, b *place) int {
 }
 
 // oldestFirst orders machines by age, then by name.
-func oldestFirst(a, b Machine) int {
+func oldestFirst(a, b *Machine) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 

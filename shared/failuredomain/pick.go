@@ -60,13 +60,13 @@ func Victim(domains []Domain, machines []Machine) (string, error) {
 	if len(candidates) == 0 {
 		return "", fmt.Errorf("choosing a machine to remove: %w", ErrNoMachine)
 	}
-	return slices.MinFunc(candidates, func(a, b Machine) int {
+	return slices.MinFunc(candidates, func(a, b *Machine) int {
 		return cmp.Or(unhealthyFirst(a, b), oldestFirst(a, b))
 	}).Name, nil
 }
 
 // candidates are the machines among which Victim chooses.
-func (l *layout) candidates() []Machine {
+func (l *layout) candidates() []*Machine {
 	if machines := together(l.strays); len(machines) > 0 {
 		return machines
 	}
@@ -80,15 +80,15 @@ func (l *layout) candidates() []Machine {
 	return slices.MinFunc(staying, fullestFirst).machines
 }
 
-func together(places []*place) []Machine {
-	var machines []Machine
+func together(places []*place) []*Machine {
+	var machines []*Machine
 	for _, p := range places {
 		machines = append(machines, p.machines...)
 	}
 	return machines
 }
 
-func unhealthyFirst(a, b Machine) int {
+func unhealthyFirst(a, b *Machine) int {
 	switch {
 	case a.Unhealthy == b.Unhealthy:
 		return 0

@@ -7,7 +7,7 @@ import "slices"
 
 // transfer makes moves one by one and keeps count of what they change.
 type transfer struct {
-	stations []*station // the Active domains, by name
+	stations []station // the Active domains, by name
 	moves    []Move
 }
 
@@ -15,14 +15,14 @@ type transfer struct {
 type station struct {
 	name          string
 	count, target int
-	machines      []Machine // those still there of old
-	sorted        bool      // whether machines are, oldest first
+	machines      []*Machine // those still there of old
+	sorted        bool       // whether machines are, oldest first
 }
 
-func newTransfer(active []*place, targets map[string]int) *transfer {
-	t := &transfer{}
+func newTransfer(active []*place, targets map[string]int, moves int) *transfer {
+	t := &transfer{stations: make([]station, 0, len(active)), moves: slices.Grow([]Move(nil), moves)}
 	for _, p := range active {
-		t.stations = append(t.stations, &station{
+		t.stations = append(t.stations, station{
 			name: p.name, count: len(p.machines), target: targets[p.name], machines: p.machines,
 		})
 	}
@@ -31,7 +31,7 @@ func newTransfer(active []*place, targets map[string]int) *transfer {
 
 // move sends a machine that is in from to the domain furthest below its target.
 // It returns false if there is none.
-func (t *transfer) move(machine Machine, from string) bool {
+func (t *transfer) move(machine *Machine, from string) bool {
 	to := t.emptiest()
 	if to == nil {
 		return false
@@ -45,7 +45,8 @@ func (t *transfer) move(machine Machine, from string) bool {
 // none is below.
 func (t *transfer) emptiest() *station {
 	var best *station
-	for _, s := range t.stations {
+	for i := range t.stations {
+		s := &t.stations[i]
 		if s.count < s.target && (best == nil || s.target-s.count > best.target-best.count) {
 			best = s
 		}
@@ -57,7 +58,8 @@ func (t *transfer) emptiest() *station {
 // their targets, nil when none is above.
 func (t *transfer) fullest() *station {
 	var best *station
-	for _, s := range t.stations {
+	for i := range t.stations {
+		s := &t.stations[i]
 		if s.count > s.target && (best == nil || s.count > best.count) {
 			best = s
 		}
@@ -66,7 +68,7 @@ func (t *transfer) fullest() *station {
 }
 
 // next takes the oldest machine out of the station.
-func (s *station) next() Machine {
+func (s *station) next() *Machine {
 	if !s.sorted {
 		s.machines, s.sorted = slices.SortedFunc(slices.Values(s.machines), oldestFirst), true
 	}

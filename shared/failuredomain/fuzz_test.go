@@ -1,0 +1,85 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failuredomain_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	fd "github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// FuzzBalance looks for a situation in which a plan breaks its promises: blocked
+// plans move nothing unless it is for want of room, moves fit and lead towards
+// the targets, and the targets add up.
+func FuzzBalance(f *testing.F) {
+	for size := range 8 {
+		f.Add(make([]byte, size*64))
+	}
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		domains, machines, replicas := drawAny(t)
+		if rapid.Bool().Draw(t, "settled") {
+			for i := range machines {
+				machines[i].Deleting, machines[i].Unhealthy = false, false
+			}
+			replicas = len(machines)
+		}
+		plan := balance(t, domains, machines, replicas)
+		checkBlocked(t, plan)
+		checkTargets(t, plan, domains, machines, replicas)
+		domains, machines = apply(t, domains, machines, plan.Moves)
+		if len(plan.Moves) > 0 {
+			checkMoved(t, plan, domains, machines)
+		}
+	}))
+}
+
+// checkBlocked checks that a plan that something else than want of room blocks
+// has no moves, and that no reason comes twice.
+func checkBlocked(t *rapid.T, plan fd.Plan) {
+	blocked := reasons(plan)
+	for _, reason := range blocked {
+		if reason != fd.ReasonNoCapacity && len(plan.Moves) > 0 {
+			t.Fatalf("blocked by %s and yet %+v", reason, plan.Moves)
+		}
+	}
+	if unique := slices.Compact(slices.Sorted(slices.Values(blocked))); len(unique) != len(blocked) {
+		t.Fatalf("a reason is repeated: %v", blocked)
+	}
+}
+
+// checkTargets checks that the targets add up to the replicas, unless there is no
+// room for them, or more machines than that in cordoned domains.
+func checkTargets(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.Machine, replicas int) {
+	if len(domains) == 0 {
+		if len(plan.Targets)+len(plan.Moves)+len(plan.Blocked) > 0 {
+			t.Fatalf("no domains, and yet %+v", plan)
+		}
+		return
+	}
+	total, cordoned, counts := 0, 0, countIn(machines)
+	for _, domain := range domains {
+		total += plan.Targets[domain.Name]
+		if domain.State == fd.Cordoned {
+			cordoned += counts[domain.Name]
+		}
+	}
+	short := slices.Contains(reasons(plan), fd.ReasonNoCapacity)
+	if total != max(replicas, cordoned) && (!short || total > replicas) {
+		t.Fatalf("targets add up to %d, want %d: %+v", total, max(replicas, cordoned), plan)
+	}
+}
+
+// checkMoved checks that after the moves no domain but an Evicting one, for want
+// of room elsewhere, is off its target.
+func checkMoved(t *rapid.T, plan fd.Plan, domains []fd.Domain, machines []fd.Machine) {
+	counts := countIn(machines)
+	for _, domain := range domains {
+		if domain.State != fd.Evicting && counts[domain.Name] != plan.Targets[domain.Name] {
+			t.Fatalf("%s holds %d, target %d: %+v", domain.Name, counts[domain.Name], plan.Targets[domain.Name], plan)
+		}
+	}
+}
