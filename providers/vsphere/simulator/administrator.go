@@ -1,0 +1,159 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/task"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// administrator calls vCenter's API inside the process, past the network, the
+// counters and the faults: to lay out the inventory and for what happens behind a
+// client's back.
+type administrator struct {
+	client   *vim25.Client
+	registry *simulator.Registry
+	handler  http.Handler
+	account  credentials
+	tags     tagStore
+	results  *taskResults
+}
+
+// tagStore is what vcsim's REST part offers inside the process.
+type tagStore interface {
+	sync.Locker
+	AttachedTags(types.ManagedObjectReference) ([]string, types.BaseMethodFault)
+	DetachTag(types.ManagedObjectReference, string) types.BaseMethodFault
+}
+
+func newAdministrator(service *simulator.Service, rest http.Handler, account credentials) (*administrator, error) {
+	client, err := vim25.NewClient(context.Background(), service)
+	if err != nil {
+		return nil, fmt.Errorf("connecting inside the process: %w", err)
+	}
+	tags, ok := rest.(tagStore)
+	if !ok {
+		return nil, fmt.Errorf("tags of %T cannot be read inside the process", rest)
+	}
+	return &administrator{
+		client:   client,
+		registry: service.Context.Map,
+		handler:  rest,
+		account:  account,
+		tags:     tags,
+		results:  newTaskResults(),
+	}, nil
+}
+
+// await answers the result of a task that has been started. It is told by the
+// registry: a property collector would take 20 ms to notice.
+func (a *administrator) await(ref types.ManagedObjectReference) (types.AnyType, error) {
+	info := a.results.wait(ref, func() (types.TaskInfo, bool) {
+		t, ok := a.registry.Get(ref).(*simulator.Task)
+		if !ok {
+			return types.TaskInfo{}, false
+		}
+		var info types.TaskInfo
+		a.registry.WithLock(&simulator.Context{Map: a.registry}, t, func() { info = t.Info })
+		return info, finished(info)
+	})
+	if info.Error != nil {
+		return nil, task.Error{LocalizedMethodFault: info.Error}
+	}
+	return info.Result, nil
+}
+
+// awaitRef is await for tasks that make an object.
+func (a *administrator) awaitRef(ref types.ManagedObjectReference) (types.ManagedObjectReference, error) {
+	result, err := a.await(ref)
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	made, ok := result.(types.ManagedObjectReference)
+	if !ok {
+		return made, fmt.Errorf("task %s made %T instead of an object", ref.Value, result)
+	}
+	return made, nil
+}
+
+// rest calls the REST API. Each call logs in anew, so that expired sessions do
+// not concern it.
+func (a *administrator) rest(method, path string, in, out any) error {
+	var session string
+	if err := a.exchange(http.MethodPost, "/com/vmware/cis/session", "", nil, &session); err != nil {
+		return err
+	}
+	return a.exchange(method, path, session, in, out)
+}
+
+func (a *administrator) exchange(method, path, session string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", path, err)
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, "/rest"+path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("calling %s: %w", path, err)
+	}
+	request.SetBasicAuth(a.account.username, a.account.password)
+	request.Header.Set("vmware-api-session-id", session)
+	answer := newRecorder()
+	a.handler.ServeHTTP(answer, request)
+	if answer.status != http.StatusOK {
+		return fmt.Errorf("calling %s %s: status %d: %s", method, path, answer.status, answer.body.String())
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.body.Bytes(), &struct{ Value any }{out})
+}
+
+// taskResults wakes those who wait for a task.
+type taskResults struct {
+	mu      sync.Mutex
+	waiting map[types.ManagedObjectReference][]chan types.TaskInfo
+}
+
+func newTaskResults() *taskResults {
+	return &taskResults{waiting: map[types.ManagedObjectReference][]chan types.TaskInfo{}}
+}
+
+// wait answers the final state of the task; now looks whether it is over already.
+func (r *taskResults) wait(ref types.ManagedObjectReference, now func() (types.TaskInfo, bool)) types.TaskInfo {
+	done := make(chan types.TaskInfo, 1)
+	r.mu.Lock()
+	r.waiting[ref] = append(r.waiting[ref], done)
+	r.mu.Unlock()
+	if info, over := now(); over {
+		return info
+	}
+	return <-done
+}
+
+// update is told of every change of a task, while the task is locked.
+func (r *taskResults) update(t *mo.Task) {
+	if !finished(t.Info) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, done := range r.waiting[t.Self] {
+		done <- t.Info
+	}
+	delete(r.waiting, t.Self)
+}
+
+func finished(info types.TaskInfo) bool {
+	return info.State == types.TaskInfoStateSuccess || info.State == types.TaskInfoStateError
+}

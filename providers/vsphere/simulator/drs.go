@@ -1,0 +1,96 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// placeForPowerOn moves a VM, as DRS does at power on, to a host that its rules
+// allow and that can run it. It fails when a mandatory rule leaves none. The VM is
+// locked by ctx.
+func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObjectReference) types.BaseMethodFault {
+	vm, ok := get[*simulator.VirtualMachine](s, &ref)
+	if !ok {
+		return &types.ManagedObjectNotFound{Obj: ref}
+	}
+	cluster, ok := s.clusterOfHost(vm.Runtime.Host)
+	if !ok {
+		return nil
+	}
+	var config types.ClusterConfigInfoEx
+	s.locked(cluster, func() {
+		config = *cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
+		config.Group, config.Rule = slices.Clone(config.Group), slices.Clone(config.Rule)
+	})
+	hosts := s.hostViews(cluster)
+	able := func(host hostView) bool {
+		return !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
+			return !slices.Contains(host.datastores, ref)
+		})
+	}
+	must, should := affinity(&config, ref)
+	for _, allowed := range []func(types.ManagedObjectReference) bool{
+		func(host types.ManagedObjectReference) bool { return must(host) && should(host) },
+		must,
+	} {
+		if here := hostNamed(hosts, *vm.Runtime.Host); here.usable && able(here) && allowed(here.ref) {
+			return nil
+		}
+		if host, ok := s.stage.choose(hosts, func(h hostView) bool { return able(h) && allowed(h.ref) }); ok {
+			s.move(ctx, vm, host.ref)
+			return nil
+		}
+	}
+	return &types.NoCompatibleHost{}
+}
+
+func hostNamed(hosts []hostView, ref types.ManagedObjectReference) hostView {
+	for _, host := range hosts {
+		if host.ref == ref {
+			return host
+		}
+	}
+	return hostView{}
+}
+
+// affinity answers which hosts the enabled rules of a VM insist on, and which they
+// prefer.
+func affinity(config *types.ClusterConfigInfoEx, vm types.ManagedObjectReference) (must, should func(types.ManagedObjectReference) bool) {
+	groups := vmGroups(config)[vm]
+	var musts, shoulds [][]types.ManagedObjectReference
+	for _, info := range config.Rule {
+		rule, ok := info.(*types.ClusterVmHostRuleInfo)
+		if !ok || !isTrue(rule.Enabled) || !slices.Contains(groups, rule.VmGroupName) || rule.AffineHostGroupName == "" {
+			continue
+		}
+		hosts := hostGroup(config, rule.AffineHostGroupName)
+		if isTrue(rule.Mandatory) {
+			musts = append(musts, hosts)
+		} else {
+			shoulds = append(shoulds, hosts)
+		}
+	}
+	return inAll(musts), inAll(shoulds)
+}
+
+func inAll(sets [][]types.ManagedObjectReference) func(types.ManagedObjectReference) bool {
+	return func(host types.ManagedObjectReference) bool {
+		return !slices.ContainsFunc(sets, func(set []types.ManagedObjectReference) bool { return !slices.Contains(set, host) })
+	}
+}
+
+func hostGroup(config *types.ClusterConfigInfoEx, name string) []types.ManagedObjectReference {
+	for _, info := range config.Group {
+		if group, ok := info.(*types.ClusterHostGroup); ok && group.Name == name {
+			return group.Host
+		}
+	}
+	return nil
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }

@@ -1,0 +1,138 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// AllTasks stands for the method of every task.
+const AllTasks = "*"
+
+// HoldTasks keeps tasks of the method (such as "CloneVM_Task") running, without
+// effect, until ReleaseTasks. Tasks that run already are not concerned, nor are
+// those that the Server starts itself.
+func (s *Server) HoldTasks(method string) { s.tasks.hold(method) }
+
+// ReleaseTasks lets go the tasks of the method that are held and those to come.
+func (s *Server) ReleaseTasks(method string) { s.tasks.release(method) }
+
+// DelayTasks makes tasks of the method take so long; zero ends it.
+func (s *Server) DelayTasks(method string, d time.Duration) { s.tasks.delay(method, d) }
+
+// FailTasks makes the next n tasks of the method end in an error with the message;
+// n below zero means all until n is set to zero.
+func (s *Server) FailTasks(method string, n int, msg string) {
+	s.FailTasksWith(method, n, systemError(msg))
+}
+
+// FailTasksWith is FailTasks with a fault of the caller's choice.
+func (s *Server) FailTasksWith(method string, n int, fault types.BaseMethodFault) {
+	s.tasks.fail(method, n, fault)
+}
+
+// taskGates is what stands between a task and its effect.
+type taskGates struct {
+	mu       sync.Mutex
+	held     map[string]chan struct{} // closed when released
+	delays   map[string]time.Duration
+	failures map[string]*failure
+	closed   chan struct{}
+}
+
+type failure struct {
+	left  int // below zero: no end
+	fault types.BaseMethodFault
+}
+
+func newTaskGates() *taskGates {
+	return &taskGates{
+		held:     map[string]chan struct{}{},
+		delays:   map[string]time.Duration{},
+		failures: map[string]*failure{},
+		closed:   make(chan struct{}),
+	}
+}
+
+// close fails the tasks that are held.
+func (g *taskGates) close() { close(g.closed) }
+
+func (g *taskGates) hold(method string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held[method] == nil {
+		g.held[method] = make(chan struct{})
+	}
+}
+
+func (g *taskGates) release(method string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ch := g.held[method]; ch != nil {
+		close(ch)
+		delete(g.held, method)
+	}
+}
+
+func (g *taskGates) delay(method string, d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delays[method] = d
+}
+
+func (g *taskGates) fail(method string, n int, fault types.BaseMethodFault) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failures[method] = &failure{left: n, fault: fault}
+}
+
+// pass answers when the task may go on, with the fault that it has to end in.
+func (g *taskGates) pass(r *request) types.BaseMethodFault {
+	if r.operator {
+		return nil
+	}
+	for _, method := range []string{r.method.Name, AllTasks} {
+		if fault := g.passOne(method); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+func (g *taskGates) passOne(method string) types.BaseMethodFault {
+	g.mu.Lock()
+	held, d, fault := g.held[method], g.delays[method], g.takeFailure(method)
+	g.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-g.closed:
+			return systemError("the simulator is closing")
+		}
+	}
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-g.closed:
+			return systemError("the simulator is closing")
+		}
+	}
+	return fault
+}
+
+func (g *taskGates) takeFailure(method string) types.BaseMethodFault {
+	f := g.failures[method]
+	if f == nil || f.left == 0 {
+		return nil
+	}
+	if f.left > 0 {
+		f.left--
+	}
+	return f.fault
+}

@@ -1,0 +1,114 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// request is a SOAP call under way. It travels in the vcsim context, which the
+// method hands to the task that it starts.
+type request struct {
+	server *Server
+	method *simulator.Method
+	// operator says that the call is the server's own.
+	operator bool
+	// fault is why the task of the call has to fail.
+	fault types.BaseMethodFault
+	// disks are the sizes in KiB that a clone asks for, by device key.
+	disks map[int32]int64
+	// claimed is set by the first task; what that task starts itself is part of it.
+	claimed atomic.Bool
+}
+
+type requestKey struct{}
+
+// requestOf answers nil for contexts that did not come through the hook.
+func requestOf(ctx *simulator.Context) *request {
+	if ctx == nil || ctx.Context == nil {
+		return nil
+	}
+	r, _ := ctx.Context.Value(requestKey{}).(*request)
+	return r
+}
+
+// hook puts the server between vcsim's dispatcher and its objects.
+func (s *Server) hook() {
+	s.registry.Handler = s.before
+	s.registry.Put(newCollector(s.admin.client.ServiceContent.PropertyCollector))
+	s.registry.AddHandler(&observer{server: s})
+}
+
+// before sees every SOAP call ahead of the object that is called.
+func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	r := &request{server: s, method: method, operator: isOperator(ctx)}
+	ctx.Context = context.WithValue(ctx.Context, requestKey{}, r)
+	if fault := s.sessions.admit(ctx, method); fault != nil {
+		return nil, fault
+	}
+	if ctx.Session == nil {
+		return nil, nil
+	}
+	switch body := method.Body.(type) {
+	case *types.CloneVM_Task:
+		return nil, s.prepareClone(r, body)
+	case *types.CreateVM_Task:
+		return nil, s.prepareCreate(r, body)
+	case *types.ReconfigureComputeResource_Task:
+		r.fault = s.checkGroups(body)
+	case *types.ShutdownGuest:
+		return nil, s.guestReachable(body.This)
+	}
+	return nil, nil
+}
+
+// isOperator tells calls from inside the process, whose session has no user.
+func isOperator(ctx *simulator.Context) bool {
+	return ctx.Session != nil && ctx.Session.UserName == ""
+}
+
+// observer is told of everything that is put, changed and removed.
+type observer struct {
+	server *Server
+}
+
+func (*observer) Reference() types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "Simulator", Value: "observer"}
+}
+
+// PutObject runs before anybody else can see a task run, or a VM at all.
+func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
+	switch obj := obj.(type) {
+	case *simulator.Task:
+		o.server.adopt(obj)
+	case *simulator.VirtualMachine:
+		o.server.stage.hold(obj)
+	}
+}
+
+// UpdateObject runs while obj is locked by the one who changes it.
+func (o *observer) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	switch obj := obj.(type) {
+	case *mo.Task:
+		o.server.admin.results.update(obj)
+	case *mo.VirtualMachine:
+		for _, change := range changes {
+			if change.Name == "runtime.powerState" {
+				o.server.powerChanged(obj)
+			}
+		}
+	}
+}
+
+// RemoveObject forgets what is kept about a VM.
+func (o *observer) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
+	if ref.Type == "VirtualMachine" {
+		o.server.forgetVM(ref)
+	}
+}

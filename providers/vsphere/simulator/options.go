@@ -1,0 +1,48 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import "time"
+
+// Option adjusts a Server before it starts.
+type Option func(*options)
+
+type options struct {
+	listen             string
+	username, password string
+	guestDelay         time.Duration
+	storagePolicies    bool
+}
+
+func defaults() options {
+	return options{
+		listen:   "127.0.0.1:0",
+		username: "administrator@vsphere.local",
+		password: "simulator",
+	}
+}
+
+// WithListen listens on the address, such as "172.18.0.1:8989". The default is
+// a free port of 127.0.0.1.
+func WithListen(address string) Option {
+	return func(o *options) { o.listen = address }
+}
+
+// WithCredentials sets the only account.
+func WithCredentials(username, password string) Option {
+	return func(o *options) { o.username, o.password = username, password }
+}
+
+// WithGuestDelay sets how long a guest boots: the time from power on to running
+// tools and addresses. The default is at once.
+func WithGuestDelay(d time.Duration) Option {
+	return func(o *options) { o.guestDelay = d }
+}
+
+// WithStoragePolicies also serves the storage policy API (PBM). Its simulator
+// keeps its state in package variables, so at most one server of a process that
+// runs under the race detector should ask for it.
+func WithStoragePolicies() Option {
+	return func(o *options) { o.storagePolicies = true }
+}

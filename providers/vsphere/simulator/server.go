@@ -1,0 +1,180 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/vmware/govmomi/simulator"
+	vapi "github.com/vmware/govmomi/vapi/simulator"
+
+	pbm "github.com/vmware/govmomi/pbm/simulator"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Server is one simulated vCenter. Its methods may be called from any goroutine.
+type Server struct {
+	front    *front
+	model    *simulator.Model
+	registry *simulator.Registry
+	accounts *accounts
+	sessions *sessionTable
+	admin    *administrator
+	tasks    *taskGates
+	guests   *guestNetwork
+	stage    *stage
+}
+
+// Start runs a Server until the test ends. It fails the test when the layout is
+// at odds with itself.
+func Start(tb testing.TB, layout Layout, opts ...Option) *Server {
+	tb.Helper()
+	s, err := New(layout, opts...)
+	if err != nil {
+		tb.Fatalf("starting vCenter simulator: %v", err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// New runs a Server that the caller closes. An error says which part of the
+// layout cannot be built.
+func New(layout Layout, opts ...Option) (*Server, error) {
+	o := defaults()
+	for _, opt := range opts {
+		opt(&o)
+	}
+	l, err := listen(o.listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", o.listen, err)
+	}
+	certificate, err := selfSigned(hostOf(o.listen))
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	s := &Server{
+		front:    newFront(l, certificate),
+		accounts: newAccounts(o.username, o.password),
+		sessions: newSessionTable(),
+		tasks:    newTaskGates(),
+		guests:   newGuestNetwork(o.guestDelay),
+		stage:    newStage(),
+	}
+	mux, err := s.assemble(o)
+	if err == nil {
+		err = s.build(layout)
+	}
+	if err != nil {
+		s.abandon()
+		return nil, err
+	}
+	s.front.start(mux)
+	return s, nil
+}
+
+// assemble puts vcsim's parts together for this server alone. simulator.Service
+// would do most of it, but takes its REST and PBM parts from package variables and
+// serves them on a listener that cannot be cut.
+func (s *Server) assemble(o options) (http.Handler, error) {
+	s.model = simulator.VPX()
+	s.model.Datacenter = 0
+	if err := s.model.Create(); err != nil {
+		return nil, fmt.Errorf("creating empty inventory: %w", err)
+	}
+	service := s.model.Service
+	s.registry = s.model.Map()
+	service.Listen = &url.URL{
+		Scheme: "https", Host: s.Host(), Path: sdkPath,
+		// Any account set here makes vcsim ask ValidLogin; it is never valid itself.
+		User: url.UserPassword("", ""),
+	}
+	s.registry.SessionManager().ValidLogin = s.accounts.valid
+	s.registry.SessionManager().ServiceHostName = s.Host()
+
+	service.RegisterSDK(s.registry, sdkPath+"/vimService")
+	service.ServeMux.HandleFunc(sdkPath+"/vimServiceVersions.xml", service.ServiceVersions)
+	if o.storagePolicies {
+		service.RegisterSDK(pbm.New())
+	}
+	patterns, rest := vapi.New(service.Listen, s.registry)
+	for _, pattern := range patterns {
+		service.Handle(pattern, rest)
+	}
+
+	var err error
+	if s.admin, err = newAdministrator(service, rest, s.accounts.operator); err != nil {
+		return nil, err
+	}
+	s.hook()
+	return service.ServeMux, nil
+}
+
+// Close ends all sessions, connections and tasks and removes the files.
+func (s *Server) Close() {
+	s.front.close()
+	s.abandon()
+}
+
+func (s *Server) abandon() {
+	_ = s.front.listener.Close()
+	s.tasks.close()
+	s.guests.close()
+	if s.model != nil && s.model.Service != nil {
+		s.model.Remove()
+	}
+}
+
+// Host answers host:port, as it belongs in a server field.
+func (s *Server) Host() string {
+	address := s.front.listener.Addr().(*net.TCPAddr)
+	if address.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(address.Port))
+	}
+	return address.String()
+}
+
+// Username answers the name of the account.
+func (s *Server) Username() string { return s.accounts.username }
+
+// Password answers the password that is valid now.
+func (s *Server) Password() string { return s.accounts.password() }
+
+// Thumbprint answers the SHA-1 thumbprint of the server's certificate, as hex
+// pairs with colons.
+func (s *Server) Thumbprint() string { return soap.ThumbprintSHA1(s.Certificate()) }
+
+// Certificate answers the server's certificate, which signs itself.
+func (s *Server) Certificate() *x509.Certificate {
+	return s.front.server.TLSConfig.Certificates[0].Leaf
+}
+
+// call is a vcsim context of its own. vcsim's locks belong to contexts: two
+// goroutines that shared one would not keep each other out.
+func (s *Server) call() *simulator.Context {
+	return &simulator.Context{
+		Context: context.Background(),
+		Map:     s.registry,
+		Session: &simulator.Session{
+			UserSession: types.UserSession{Key: "simulator"},
+			Registry:    simulator.NewRegistry(),
+			Map:         s.registry,
+		},
+	}
+}
+
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}
