@@ -27,12 +27,12 @@
 // # Too many at once
 //
 // Domains that are Bad and still count as Healthy have turned. While more than
-// half of the domains that the user leaves Active have turned, no health verdict
-// changes in either direction (Result.TooManyUnhealthy): it is more likely the
-// view that is sick. Domains turn "at once" when they do so within one grace
-// period; those that were cordoned before are counted among the domains, but not
-// among the turned. A domain that the user has withdrawn takes no part, because
-// switching it off afterwards is no surprise. With few domains this means:
+// half of the domains that the user leaves Active have turned at once, that is
+// within one grace period of each other, no health verdict changes in either
+// direction (Result.TooManyUnhealthy): it is more likely the view that is sick.
+// Domains that were cordoned for their health before are among all domains, but
+// not among the turned. Those that the user has withdrawn take no part, because
+// switching one off afterwards is no surprise. With few domains this means:
 //
 //	1 of 1  is more than half: it stays Active
 //	1 of 2  is half: it is cordoned after the grace period

@@ -50,6 +50,8 @@ func Evaluate(in Input) Result {
 			result.ControlPlaneDomains++
 		}
 	}
+	meant := slices.ContainsFunc(e.domains, func(d *domain) bool { return d.seen.ControlPlane })
+	result.NoControlPlaneDomain = meant && result.ControlPlaneDomains == 0
 	return result
 }
 
@@ -159,19 +161,27 @@ func (e *evaluation) settle(d *domain) {
 }
 
 // tooManyTurned says whether more than half of the domains that the user leaves
-// Active are Bad without counting as Unhealthy yet.
+// Active have turned Bad within one grace period.
 func (e *evaluation) tooManyTurned() bool {
-	turned, voting := 0, 0
+	var turned []time.Time
+	voting := 0
 	for _, d := range e.domains {
 		if d.intent != faultlinev1.DomainActive {
 			continue
 		}
 		voting++
 		if d.turned() {
-			turned++
+			turned = append(turned, d.status.UnhealthySince.Time)
 		}
 	}
-	return 2*turned > voting
+	slices.SortFunc(turned, time.Time.Compare)
+	most := voting / 2
+	for i := 0; i+most < len(turned); i++ {
+		if within := turned[i+most].Sub(turned[i]); within == 0 || within < e.grace {
+			return true
+		}
+	}
+	return false
 }
 
 // nextCheck is the time until the first running grace or hold period ends.

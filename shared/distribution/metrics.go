@@ -6,7 +6,6 @@ package distribution
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -107,7 +106,7 @@ func (m *Metrics) gather() []prometheus.Metric {
 	defer m.mu.Unlock()
 	var all []prometheus.Metric
 	for cluster, current := range m.clusters {
-		all = slices.Concat(all, m.gatherCluster(cluster, current))
+		all = append(all, m.gatherCluster(cluster, current)...)
 	}
 	return all
 }
@@ -115,8 +114,12 @@ func (m *Metrics) gather() []prometheus.Metric {
 func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) []prometheus.Metric {
 	var all []prometheus.Metric
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		all = append(all, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value,
-			append([]string{cluster.Namespace, cluster.Name}, labels...)...))
+		metric, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value,
+			append([]string{cluster.Namespace, cluster.Name}, labels...)...)
+		if err != nil {
+			metric = prometheus.NewInvalidMetric(desc, err)
+		}
+		all = append(all, metric)
 	}
 	for _, domain := range current.status.FailureDomains {
 		for _, state := range []faultlinev1.DomainState{faultlinev1.DomainActive, faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {

@@ -97,8 +97,9 @@ func (r Result) Condition() metav1.Condition {
 	case r.Kept != "":
 		condition.Reason = faultlinev1.ReasonLastControlPlaneDomain
 		condition.Message = r.describe(func(d faultlinev1.DomainStatus) bool { return d.Name == r.Kept })
-	case r.ControlPlaneDomains == 0 && inactive != "":
-		condition.Reason, condition.Message = faultlinev1.ReasonNoControlPlaneDomain, inactive
+	case r.NoControlPlaneDomain:
+		condition.Reason = faultlinev1.ReasonNoControlPlaneDomain
+		condition.Message = r.describe(func(d faultlinev1.DomainStatus) bool { return d.State != faultlinev1.DomainActive })
 	case inactive != "":
 		condition.Reason, condition.Message = faultlinev1.ReasonDomainsNotActive, inactive
 	case stale != "":

@@ -67,9 +67,11 @@ type Result struct {
 	// and, where there is one, reason.
 	Published []clusterv1.FailureDomain
 	// ControlPlaneDomains is the number of domains published for control planes.
-	// While it is 0, and some domain is meant for control planes, the provider
-	// must not report the cluster's infrastructure as provisioned.
 	ControlPlaneDomains int
+	// NoControlPlaneDomain is true while domains are meant for control planes and
+	// none has been published as such yet. The provider must not report the
+	// cluster's infrastructure as provisioned then.
+	NoControlPlaneDomain bool
 	// TooManyUnhealthy is true while more than half of the domains have turned
 	// unhealthy at once, so that no health verdict changes.
 	TooManyUnhealthy bool

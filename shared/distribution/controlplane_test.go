@@ -1,0 +1,170 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// A cluster that has had no control-plane domain yet has none to keep.
+func TestNoControlPlaneDomainYet(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	for i, seen := range [][]distribution.Observation{
+		{unknown("a"), unknown("b")},
+		{bad("a"), unknown("b")},
+		{bad("a"), bad("b")},
+	} {
+		result := l.at(time.Duration(i)*time.Hour, seen...)
+		if result.ControlPlaneDomains != 0 || result.Kept != "" || !result.NoControlPlaneDomain {
+			t.Errorf("step %d: %d published, kept %q", i, result.ControlPlaneDomains, result.Kept)
+		}
+	}
+}
+
+// Nor has one without domains meant for control planes, and that is no fault.
+func TestNoDomainMeantForControlPlanes(t *testing.T) {
+	t.Parallel()
+	result := newTimeline(t).at(0, distribution.Observation{Name: "w", Health: distribution.Good})
+	if result.ControlPlaneDomains != 0 || result.NoControlPlaneDomain {
+		t.Errorf("%d published, missing: %t", result.ControlPlaneDomains, result.NoControlPlaneDomain)
+	}
+}
+
+func TestLastControlPlaneDomain(t *testing.T) {
+	t.Parallel()
+	workers := func(seen distribution.Observation) distribution.Observation {
+		seen.ControlPlane = false
+		return seen
+	}
+	all := []distribution.Observation{good("a"), good("b"), good("c")}
+	tests := map[string]struct {
+		spec  faultlinev1.Distribution // from the second step on
+		steps [][]distribution.Observation
+		kept  string
+	}{
+		"the one unhealthy for the shortest time": {
+			steps: [][]distribution.Observation{
+				all, {bad("a"), good("b"), good("c")}, {bad("a"), good("b"), bad("c")}, {bad("a"), bad("b"), bad("c")},
+			},
+			kept: "b",
+		},
+		"one that is healthy again before one that is not": {
+			steps: [][]distribution.Observation{
+				all, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}, {good("a"), bad("b"), bad("c")},
+			},
+			kept: "a",
+		},
+		"all withdrawn by the user: by name": {
+			spec:  wants("a", "Cordoned", "b", "Cordoned", "c", "Cordoned"),
+			steps: [][]distribution.Observation{all, all},
+			kept:  "a",
+		},
+		"a cordoned one before one being emptied": {
+			spec:  wants("a", "Evicting", "b", "Evicting", "c", "Cordoned"),
+			steps: [][]distribution.Observation{all, all},
+			kept:  "c",
+		},
+		"one that the user leaves Active before a healthy one that he does not": {
+			spec:  wants("a", "Cordoned", "b", "Cordoned"),
+			steps: [][]distribution.Observation{all, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
+			kept:  "", // c alone votes and has turned: it stays Active
+		},
+		"one that has been healthy before a new one": {
+			spec:  wants("a", "Cordoned"),
+			steps: [][]distribution.Observation{{good("a")}, {good("a"), bad("b")}},
+			kept:  "b", // the user's word counts more
+		},
+		"a new one when the others are removed": {
+			steps: [][]distribution.Observation{all, {unknown("n"), bad("m")}},
+			kept:  "n",
+		},
+		"one no longer meant for control planes, as the very last": {
+			steps: [][]distribution.Observation{{good("a"), workers(good("w"))}, {workers(good("a")), workers(good("w"))}},
+			kept:  "a",
+		},
+		"none as long as another is Active": {
+			steps: [][]distribution.Observation{all, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
+			kept:  "",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newTimeline(t)
+			var result distribution.Result
+			for i, seen := range test.steps {
+				if i > 0 {
+					l.spec = test.spec
+				}
+				// Each is seen twice, a grace period apart, so that it counts.
+				l.at(time.Duration(i)*3*grace, seen...)
+				result = l.at(time.Duration(i)*3*grace+grace, seen...)
+			}
+			if result.Kept != test.kept {
+				t.Fatalf("kept %q, want %q: %+v", result.Kept, test.kept, result.Domains)
+			}
+			if test.kept == "" {
+				return
+			}
+			if got := controlPlanes(result); !slices.Equal(got, []string{test.kept}) {
+				t.Errorf("for control planes: %v, want %s", got, test.kept)
+			}
+			if got := status(t, result, test.kept); got.Reason != faultlinev1.ReasonLastControlPlaneDomain {
+				t.Errorf("reason %q", got.Reason)
+			}
+			if got := publishedAs(t, result, test.kept).Attributes["reason"]; got != faultlinev1.ReasonLastControlPlaneDomain {
+				t.Errorf("published with reason %q", got)
+			}
+		})
+	}
+}
+
+// A kept domain is let go as soon as another is Active.
+func TestKeptDomainIsLetGo(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, good("a"), good("b"))
+	l.spec = wants("a", "Cordoned", "b", "Evicting")
+	if got := l.at(time.Minute, good("a"), good("b")).Kept; got != "a" {
+		t.Fatalf("kept %q", got)
+	}
+	l.spec = wants("a", "Cordoned")
+	result := l.at(2*time.Minute, good("a"), good("b"))
+	if got := controlPlanes(result); result.Kept != "" || !slices.Equal(got, []string{"b"}) {
+		t.Errorf("kept %q, for control planes %v", result.Kept, got)
+	}
+}
+
+// Domains published before there was a status stay published while they are
+// looked at for the first time.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	adopted := distribution.Adopt([]clusterv1.FailureDomain{
+		{Name: "a", ControlPlane: &yes}, {Name: "b", ControlPlane: &yes}, {Name: "c", ControlPlane: &yes},
+		{Name: "w", ControlPlane: &no}, {Name: "x"},
+	}, start())
+	l := newTimeline(t)
+	l.domains = adopted
+	worker := distribution.Observation{Name: "w", Health: distribution.Good}
+	result := l.at(0, unknown("a"), unknown("b"), bad("c"), worker)
+	if got := controlPlanes(result); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("for control planes: %v", got)
+	}
+	result = l.at(grace, good("a"), good("b"), bad("c"), worker)
+	if got := controlPlanes(result); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("after the grace period: %v", got)
+	}
+	if len(adopted) != 3 {
+		t.Errorf("adopted %+v, want those for control planes", adopted)
+	}
+}

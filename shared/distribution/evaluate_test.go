@@ -1,0 +1,342 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// one is what is expected of a domain at one moment.
+type one struct {
+	after  time.Duration
+	seen   distribution.Health
+	state  faultlinev1.DomainState
+	reason string
+	next   time.Duration
+}
+
+// Two domains that stay good beside it keep this one from being the last or the
+// majority, so that its own story shows.
+func TestHealthOfOneDomain(t *testing.T) {
+	t.Parallel()
+	const (
+		good, bad, unknown = distribution.Good, distribution.Bad, distribution.Unknown
+		active, cordoned   = faultlinev1.DomainActive, faultlinev1.DomainCordoned
+		broken, lost       = "DatastoreNotFound", "VCenterUnreachable"
+		holding            = faultlinev1.ReasonHoldPeriod
+	)
+	zero := int32(0)
+	tests := map[string]struct {
+		spec  faultlinev1.Distribution
+		story []one
+	}{
+		"a new domain is not Active until it is good, and then at once": {story: []one{
+			{0, unknown, cordoned, lost, 0},
+			{time.Minute, bad, cordoned, broken, 0},
+			{time.Hour, bad, cordoned, broken, 0},
+			{time.Hour + time.Second, good, active, "", 0},
+		}},
+		"bad for less than the grace period": {story: []one{
+			{0, good, active, "", 0},
+			{time.Minute, bad, active, broken, grace},
+			{time.Minute + grace - time.Second, bad, active, broken, time.Second},
+			{time.Minute + grace, good, active, "", 0},
+		}},
+		"bad for the grace period, good for the hold period": {story: []one{
+			{0, good, active, "", 0},
+			{time.Minute, bad, active, broken, grace},
+			{time.Minute + grace, bad, cordoned, broken, 0},
+			{time.Hour, bad, cordoned, broken, 0},
+			{2 * time.Hour, good, cordoned, holding, hold},
+			{2*time.Hour + hold - time.Second, good, cordoned, holding, time.Second},
+			{2*time.Hour + hold, good, active, "", 0},
+		}},
+		"a good answer starts the grace period again": {story: []one{
+			{0, good, active, "", 0},
+			{0, bad, active, broken, grace},
+			{time.Minute, good, active, "", 0},
+			{2 * time.Minute, bad, active, broken, grace},
+			{4*time.Minute - time.Second, bad, active, broken, time.Second},
+			{4 * time.Minute, bad, cordoned, broken, 0},
+		}},
+		"a bad answer starts the hold period again": {story: []one{
+			{0, good, active, "", 0},
+			{0, bad, active, broken, grace},
+			{grace, bad, cordoned, broken, 0},
+			{3 * time.Minute, good, cordoned, holding, hold},
+			{12 * time.Minute, bad, cordoned, broken, 0},
+			{14 * time.Minute, good, cordoned, holding, hold},
+			{24*time.Minute - time.Second, good, cordoned, holding, time.Second},
+			{24 * time.Minute, good, active, "", 0},
+		}},
+		"a failed look-up is not bad health": {story: []one{
+			{0, good, active, "", 0},
+			{time.Minute, unknown, active, lost, 0},
+			{24 * time.Hour, unknown, active, lost, 0},
+			{25 * time.Hour, good, active, "", 0},
+		}},
+		"time unseen does not count for the grace period": {story: []one{
+			{0, good, active, "", 0},
+			{0, bad, active, broken, grace},
+			{time.Minute, unknown, active, lost, 0},
+			{time.Hour, unknown, active, lost, 0},
+			{2 * time.Hour, bad, active, broken, time.Minute},
+			{2*time.Hour + time.Minute, bad, cordoned, broken, 0},
+		}},
+		"time unseen does not count for the hold period": {story: []one{
+			{0, good, active, "", 0},
+			{0, bad, active, broken, grace},
+			{grace, bad, cordoned, broken, 0},
+			{5 * time.Minute, good, cordoned, holding, hold},
+			{6 * time.Minute, unknown, cordoned, lost, 0},
+			{time.Hour, unknown, cordoned, lost, 0},
+			{2 * time.Hour, good, cordoned, holding, hold - time.Minute},
+			{2*time.Hour + hold - time.Minute, good, active, "", 0},
+		}},
+		"no grace and no hold": {
+			spec: faultlinev1.Distribution{GracePeriodSeconds: &zero, HoldPeriodSeconds: &zero},
+			story: []one{
+				{0, good, active, "", 0},
+				{0, bad, cordoned, broken, 0},
+				{0, good, active, "", 0},
+			},
+		},
+		"a clock that runs backwards fires nothing early": {story: []one{
+			{time.Hour, good, active, "", 0},
+			{time.Hour, bad, active, broken, grace},
+			{0, bad, active, broken, grace},
+			{time.Hour + grace, bad, cordoned, broken, 0},
+		}},
+		"a domain wanted Cordoned is, however good": {
+			spec: wants("b", "Cordoned"),
+			story: []one{
+				{0, good, cordoned, faultlinev1.ReasonCordonRequested, 0},
+				{time.Hour, bad, cordoned, faultlinev1.ReasonCordonRequested, grace},
+			},
+		},
+		"a domain wanted Evicting is, however bad": {
+			spec: wants("b", "Evicting"),
+			story: []one{
+				{0, good, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, 0},
+				{0, bad, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, grace},
+				{time.Hour, bad, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, 0},
+			},
+		},
+		"a domain wanted Active is not, when it is bad": {
+			spec: wants("b", "Active"),
+			story: []one{
+				{0, bad, cordoned, broken, 0},
+				{time.Minute, good, active, "", 0},
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newTimeline(t)
+			l.spec = test.spec
+			for _, want := range test.story {
+				result := l.at(want.after, see("a", good), see("b", want.seen), see("c", good))
+				got := status(t, result, "b")
+				if got.State != want.state || got.Reason != want.reason || result.NextCheck != want.next {
+					t.Fatalf("%s: %s, reason %q, next check in %s, want %+v", want.after, got.State, got.Reason, result.NextCheck, want)
+				}
+				if takes := slices.Contains(controlPlanes(result), "b"); takes != (want.state == active) {
+					t.Fatalf("%s: published for control planes: %t", want.after, takes)
+				}
+			}
+		})
+	}
+}
+
+// A domain that was cordoned by hand and has been good all the while is Active as
+// soon as the user says so: the hold period is for domains that were bad.
+func TestActivatingByHand(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, good("a"), good("b"))
+	l.spec = wants("a", "Cordoned")
+	if got := states(l.at(time.Minute, good("a"), good("b")))["a"]; got != faultlinev1.DomainCordoned {
+		t.Fatalf("got %s", got)
+	}
+	l.spec = wants()
+	if got := states(l.at(2*time.Minute, good("a"), good("b")))["a"]; got != faultlinev1.DomainActive {
+		t.Fatalf("got %s", got)
+	}
+}
+
+// While a domain is cordoned by hand its health is judged all the same.
+func TestActivatingByHandABadDomain(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, good("a"), good("b"))
+	l.spec = wants("a", "Cordoned")
+	l.at(time.Minute, bad("a"), good("b"))
+	l.at(time.Minute+grace, bad("a"), good("b"))
+	l.spec = wants()
+	result := l.at(time.Hour, bad("a"), good("b"))
+	if got := status(t, result, "a"); got.State != faultlinev1.DomainCordoned || got.Reason != "DatastoreNotFound" {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func TestSinceIsTheLastChangeOfState(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	steps := []struct {
+		after time.Duration
+		seen  distribution.Observation
+		since time.Duration
+	}{
+		{0, good("b"), 0},
+		{time.Minute, bad("b"), 0},
+		{time.Minute + grace, bad("b"), time.Minute + grace},
+		{time.Hour, good("b"), time.Minute + grace},
+		{time.Hour + hold, good("b"), time.Hour + hold},
+		{2 * time.Hour, unknown("b"), time.Hour + hold},
+	}
+	for _, step := range steps {
+		got := status(t, l.at(step.after, good("a"), step.seen, good("c")), "b")
+		if want := start().Add(step.since); !got.Since.Time.Equal(want) {
+			t.Errorf("after %s: since %s, want %s", step.after, got.Since, want)
+		}
+	}
+}
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	steps := []struct {
+		after time.Duration
+		spec  faultlinev1.Distribution
+		seen  distribution.Observation
+		want  string
+	}{
+		{0, wants(), bad("b"), "datastore ds-b is gone; has never been healthy"},
+		{0, wants(), good("b"), ""},
+		{0, wants(), bad("b"), "datastore ds-b is gone; unhealthy since 2026-01-01T12:00:00Z, cordoned from 2026-01-01T12:02:00Z unless it recovers"},
+		{grace, wants(), bad("b"), "datastore ds-b is gone; unhealthy since 2026-01-01T12:00:00Z"},
+		{time.Hour, wants(), good("b"), "healthy again since 2026-01-01T13:00:00Z, Active from 2026-01-01T13:10:00Z if it stays so"},
+		{2 * time.Hour, wants(), unknown("b"), "connection refused; could not be looked up since 2026-01-01T14:00:00Z, so it still counts as Unhealthy"},
+		{2 * time.Hour, wants("b", "Cordoned"), bad("b"), "cordoned by spec.distribution; datastore ds-b is gone; unhealthy since 2026-01-01T14:00:00Z"},
+		{3 * time.Hour, wants("b", "Evicting"), good("b"), "being emptied by spec.distribution; healthy again since 2026-01-01T15:00:00Z, Active from 2026-01-01T15:10:00Z if it stays so"},
+	}
+	for _, step := range steps {
+		l.spec = step.spec
+		if got := status(t, l.at(step.after, good("a"), step.seen, good("c")), "b").Message; got != step.want {
+			t.Errorf("after %s: got %q, want %q", step.after, got, step.want)
+		}
+	}
+}
+
+// Reasons stand in where the provider gives none, and no message is longer than
+// the API takes.
+func TestReasonsWithoutTheProviders(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	mute := func(health distribution.Health) distribution.Observation {
+		return distribution.Observation{Name: "b", Health: health}
+	}
+	steps := []struct {
+		after  time.Duration
+		seen   distribution.Observation
+		reason string
+	}{
+		{0, mute(""), faultlinev1.ReasonLookupFailed},
+		{0, mute(distribution.Bad), faultlinev1.ReasonNotYetHealthy},
+		{0, mute(distribution.Good), ""},
+		{0, mute(distribution.Bad), faultlinev1.ReasonUnhealthy},
+		{grace, mute(distribution.Bad), faultlinev1.ReasonUnhealthy},
+		{grace, distribution.Observation{Name: "b", Health: distribution.Bad, Message: strings.Repeat("ü", 10000)}, faultlinev1.ReasonUnhealthy},
+	}
+	for _, step := range steps {
+		got := status(t, l.at(step.after, good("a"), step.seen, good("c")), "b")
+		if got.Reason != step.reason {
+			t.Errorf("after %s: reason %q, want %q", step.after, got.Reason, step.reason)
+		}
+		if len(got.Message) > 10240 {
+			t.Errorf("message of %d bytes", len(got.Message))
+		}
+	}
+}
+
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	a, b, c := good("a"), bad("b"), good("c")
+	a.Attributes = map[string]string{"region": "r1", "zone": "a", "state": "overwritten"}
+	c.ControlPlane = false
+	result := l.at(0, c, b, a)
+	if names := []string{result.Published[0].Name, result.Published[1].Name, result.Published[2].Name}; !slices.IsSorted(names) {
+		t.Errorf("published as %v", names)
+	}
+	if want := map[string]string{"region": "r1", "zone": "a", "state": "Active"}; !maps.Equal(publishedAs(t, result, "a").Attributes, want) {
+		t.Errorf("attributes of a: %v, want %v", publishedAs(t, result, "a").Attributes, want)
+	}
+	if want := map[string]string{"state": "Cordoned", "reason": "DatastoreNotFound"}; !maps.Equal(publishedAs(t, result, "b").Attributes, want) {
+		t.Errorf("attributes of b: %v, want %v", publishedAs(t, result, "b").Attributes, want)
+	}
+	if got := controlPlanes(result); !slices.Equal(got, []string{"a"}) || result.ControlPlaneDomains != 1 {
+		t.Errorf("for control planes: %v (%d)", got, result.ControlPlaneDomains)
+	}
+	if got := status(t, result, "c"); got.State != faultlinev1.DomainActive {
+		t.Errorf("a domain that is not meant for control planes is Active all the same, got %s", got.State)
+	}
+	if a.Attributes["state"] != "overwritten" || len(a.Attributes) != 3 {
+		t.Errorf("the observation was modified: %v", a.Attributes)
+	}
+}
+
+func TestCapacityIsPassedOn(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	some, over := int32(3), int32(-2)
+	a, b, c := good("a"), good("b"), good("c")
+	a.Capacity, b.Capacity = &some, &over
+	result := l.at(0, a, b, c)
+	if got := status(t, result, "a").Capacity; got == nil || *got != 3 || got == &some {
+		t.Errorf("a: %v", got)
+	}
+	if got := status(t, result, "b").Capacity; got == nil || *got != 0 {
+		t.Errorf("b: an overcommitted domain has no room, got %v", got)
+	}
+	if got := status(t, result, "c").Capacity; got != nil {
+		t.Errorf("c: %v", *got)
+	}
+}
+
+// The names in the spec that no domain has are told; a removed domain is
+// forgotten; of two observations of one name the first counts.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.spec = wants("zone-z", "Cordoned", "a", "Cordoned", "zone-y", "Active")
+	result := l.at(0, good("b"), good("a"), bad("b"))
+	if want := []string{"zone-y", "zone-z"}; !slices.Equal(result.Undeclared, want) {
+		t.Errorf("undeclared: %v, want %v", result.Undeclared, want)
+	}
+	want := map[string]faultlinev1.DomainState{"a": faultlinev1.DomainCordoned, "b": faultlinev1.DomainActive}
+	if got := states(result); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	l.at(time.Minute, good("b"))
+	if got := status(t, l.at(2*time.Minute, bad("a"), good("b")), "a"); got.Health != faultlinev1.DomainPending {
+		t.Errorf("a domain that comes back is a new one, got %+v", got)
+	}
+}
+
+func TestNothingDeclared(t *testing.T) {
+	t.Parallel()
+	if got := newTimeline(t).at(0); !reflect.DeepEqual(got, distribution.Result{}) {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,199 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// drawObservations draws what is seen of up to four domains, some of which come
+// and go.
+func drawObservations(t *rapid.T) []distribution.Observation {
+	var seen []distribution.Observation
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if rapid.IntRange(0, 9).Draw(t, "removed") == 0 {
+			continue
+		}
+		// More often good than not, as in life.
+		healths := []distribution.Health{distribution.Good, distribution.Good, distribution.Bad, distribution.Bad, distribution.Unknown}
+		o := see(name, rapid.SampledFrom(healths).Draw(t, name))
+		o.ControlPlane = rapid.IntRange(0, 4).Draw(t, "controlPlane") > 0
+		seen = append(seen, o)
+	}
+	return seen
+}
+
+// drawSpec draws what the user wants of the same domains.
+func drawSpec(t *rapid.T) faultlinev1.Distribution {
+	states := []string{"Active", "Active", "Active", "Cordoned", "Evicting"}
+	var pairs []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		pairs = append(pairs, name, rapid.SampledFrom(states).Draw(t, "want"))
+	}
+	return wants(pairs...)
+}
+
+// run is for how long a domain has been giving the same answer, counted apart
+// from the code under test: only time that follows an answer counts.
+type run struct {
+	answer, last distribution.Health
+	length       time.Duration
+}
+
+func (r run) next(seen distribution.Health, passed time.Duration) run {
+	if r.last == r.answer && r.last != "" {
+		r.length += passed
+	}
+	if seen != distribution.Unknown && seen != r.answer {
+		r.answer, r.length = seen, 0
+	}
+	r.last = seen
+	return r
+}
+
+// A random life of a cluster. What it checks is said in the functions called.
+func TestLives(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := &timeline{t: t, spec: drawSpec(t)}
+		runs := map[string]run{}
+		var now time.Duration
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			passed := time.Duration(rapid.IntRange(0, 400).Draw(t, "seconds")) * time.Second
+			now += passed
+			if rapid.IntRange(0, 5).Draw(t, "change") == 0 {
+				l.spec = drawSpec(t)
+			}
+			before, seen := l.domains, drawObservations(t)
+			result := l.at(now, seen...)
+			current := map[string]run{}
+			for _, o := range seen {
+				current[o.Name] = runs[o.Name].next(o.Health, passed)
+			}
+			runs = current
+
+			checkControlPlane(t, before, seen, result)
+			for _, domain := range result.Domains {
+				checkVerdict(t, healthIn(before, domain.Name), domain, runs[domain.Name], result.TooManyUnhealthy)
+				checkState(t, l.spec.Intent(domain.Name), domain)
+			}
+			checkNextCheck(t, l.spec, seen, result, now)
+		}
+	})
+}
+
+// checkControlPlane: while a control-plane domain is left, one is published.
+func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []distribution.Observation, result distribution.Result) {
+	published := map[string]bool{}
+	for _, domain := range before {
+		if *domain.ControlPlane {
+			published[domain.Name] = true
+		}
+	}
+	left := slices.ContainsFunc(seen, func(o distribution.Observation) bool { return o.ControlPlane || published[o.Name] })
+	if len(published) > 0 && left && result.ControlPlaneDomains == 0 {
+		t.Fatalf("the last control-plane domain was withdrawn: before %+v, now %+v", before, result)
+	}
+	if got := controlPlanes(result); len(got) != result.ControlPlaneDomains || result.Kept != "" && !slices.Equal(got, []string{result.Kept}) {
+		t.Fatalf("kept %q, count %d, for control planes %v", result.Kept, result.ControlPlaneDomains, got)
+	}
+}
+
+// checkVerdict: health does not flap within grace or hold period, changes when
+// they have passed, and does not while too many domains have turned.
+func checkVerdict(t *rapid.T, before faultlinev1.DomainHealth, domain faultlinev1.DomainStatus, r run, frozen bool) {
+	after := domain.Health
+	isGood, isBad := r.last == distribution.Good, r.last == distribution.Bad
+	switch {
+	case frozen || r.last == distribution.Unknown:
+		if after != before {
+			t.Fatalf("%s became %s while nothing should change", before, after)
+		}
+	case before == faultlinev1.DomainPending:
+		if (after == faultlinev1.DomainHealthy) != isGood {
+			t.Fatalf("a new domain became %s when %s", after, r.last)
+		}
+	case before == faultlinev1.DomainHealthy:
+		if (after == faultlinev1.DomainUnhealthy) != (isBad && r.length >= grace) {
+			t.Fatalf("%s became %s after %+v", before, after, r)
+		}
+	case before == faultlinev1.DomainUnhealthy:
+		if (after == faultlinev1.DomainHealthy) != (isGood && r.length >= hold) {
+			t.Fatalf("%s became %s after %+v", before, after, r)
+		}
+	}
+}
+
+// healthIn is what a domain's health counted as, Pending for a new one.
+func healthIn(domains []faultlinev1.DomainStatus, name string) faultlinev1.DomainHealth {
+	for _, domain := range domains {
+		if domain.Name == name {
+			return domain.Health
+		}
+	}
+	return faultlinev1.DomainPending
+}
+
+// checkState: intent and health, the more restrictive wins, and a domain that is
+// not simply Active has a reason and a message.
+func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.DomainStatus) {
+	want := intent
+	if intent == faultlinev1.DomainActive && domain.Health != faultlinev1.DomainHealthy {
+		want = faultlinev1.DomainCordoned
+	}
+	if domain.State != want {
+		t.Fatalf("wanted %s, counts as %s: %s", intent, domain.Health, domain.State)
+	}
+	if domain.State != faultlinev1.DomainActive && (domain.Reason == "" || domain.Message == "") {
+		t.Fatalf("not Active without saying why: %+v", domain)
+	}
+}
+
+// checkNextCheck: as long as the same is seen nothing changes before the next
+// check, and nothing at all when there is none.
+func checkNextCheck(t *rapid.T, spec faultlinev1.Distribution, seen []distribution.Observation, result distribution.Result, now time.Duration) {
+	wait := 100 * time.Hour
+	if result.NextCheck > 0 {
+		wait = result.NextCheck - time.Second
+	}
+	later := &timeline{t: t, spec: spec, domains: stored(t, result.Domains)}
+	if then := later.at(now+wait, seen...); !maps.Equal(states(then), states(result)) || then.Kept != result.Kept {
+		t.Fatalf("%s on, before the next check: %v became %v", wait, states(result), states(then))
+	}
+}
+
+// The result depends neither on the order of the input nor on whether the status
+// has been stored, and the input is not modified.
+func TestEvaluateIsDeterministic(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		spec, first, second := drawSpec(t), drawObservations(t), drawObservations(t)
+		now := start().Add(time.Duration(rapid.IntRange(0, 2_000_000).Draw(t, "milliseconds")) * time.Millisecond)
+		earlier := distribution.Evaluate(distribution.Input{Spec: spec, Observations: first, Now: start().Add(time.Millisecond)})
+		evaluate := func(previous []faultlinev1.DomainStatus, seen []distribution.Observation) distribution.Result {
+			return distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now})
+		}
+		want := evaluate(earlier.Domains, second)
+		shuffled := evaluate(rapid.Permutation(earlier.Domains).Draw(t, "previous"), rapid.Permutation(second).Draw(t, "seen"))
+		read := evaluate(stored(t, earlier.Domains), second)
+		for name, got := range map[string]distribution.Result{"in another order": shuffled, "after storing": read} {
+			if !reflect.DeepEqual(stored(t, got.Domains), stored(t, want.Domains)) || !reflect.DeepEqual(got.Published, want.Published) ||
+				got.NextCheck != want.NextCheck || got.Kept != want.Kept || got.TooManyUnhealthy != want.TooManyUnhealthy {
+				t.Fatalf("%s: got %+v, want %+v", name, got, want)
+			}
+		}
+		if again := evaluate(earlier.Domains, second); !reflect.DeepEqual(again, want) {
+			t.Fatalf("got %+v, then %+v: an argument was modified", want, again)
+		}
+	})
+}

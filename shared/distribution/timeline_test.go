@@ -1,0 +1,129 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+const (
+	grace = 2 * time.Minute
+	hold  = 10 * time.Minute
+)
+
+// start is when every timeline begins.
+func start() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// timeline evaluates one cluster again and again, storing the status in between
+// as a provider does.
+type timeline struct {
+	t       rapid.TB
+	spec    faultlinev1.Distribution
+	domains []faultlinev1.DomainStatus
+}
+
+func newTimeline(t testing.TB) *timeline { return &timeline{t: t} }
+
+// at evaluates what is seen at a time after the start.
+func (l *timeline) at(after time.Duration, seen ...distribution.Observation) distribution.Result {
+	l.t.Helper()
+	result := distribution.Evaluate(distribution.Input{
+		Spec: l.spec, Previous: l.domains, Observations: seen, Now: start().Add(after),
+	})
+	l.domains = stored(l.t, result.Domains)
+	return result
+}
+
+// stored is a status after it has been written to the API server and read back.
+func stored(t rapid.TB, domains []faultlinev1.DomainStatus) []faultlinev1.DomainStatus {
+	t.Helper()
+	content, err := json.Marshal(domains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back []faultlinev1.DomainStatus
+	if err := json.Unmarshal(content, &back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// see is an observation of a domain meant for control planes.
+func see(name string, health distribution.Health) distribution.Observation {
+	seen := distribution.Observation{Name: name, ControlPlane: true, Health: health}
+	switch health {
+	case distribution.Bad:
+		seen.Reason, seen.Message = "DatastoreNotFound", "datastore ds-"+name+" is gone"
+	case distribution.Unknown:
+		seen.Reason, seen.Message = "VCenterUnreachable", "connection refused"
+	}
+	return seen
+}
+
+func good(name string) distribution.Observation    { return see(name, distribution.Good) }
+func bad(name string) distribution.Observation     { return see(name, distribution.Bad) }
+func unknown(name string) distribution.Observation { return see(name, distribution.Unknown) }
+
+// wants is a spec in which the user wants domains to be in states, given as pairs.
+func wants(pairs ...string) faultlinev1.Distribution {
+	spec := faultlinev1.Distribution{}
+	for i := 0; i < len(pairs); i += 2 {
+		spec.FailureDomains = append(spec.FailureDomains, faultlinev1.FailureDomainIntent{
+			Name: pairs[i], State: faultlinev1.DomainState(pairs[i+1]),
+		})
+	}
+	return spec
+}
+
+// status is the status of the named domain.
+func status(t rapid.TB, result distribution.Result, name string) faultlinev1.DomainStatus {
+	t.Helper()
+	for _, domain := range result.Domains {
+		if domain.Name == name {
+			return domain
+		}
+	}
+	t.Fatalf("no domain %s in %+v", name, result.Domains)
+	return faultlinev1.DomainStatus{}
+}
+
+// publishedAs is what is published of the named domain.
+func publishedAs(t rapid.TB, result distribution.Result, name string) clusterv1.FailureDomain {
+	t.Helper()
+	for _, domain := range result.Published {
+		if domain.Name == name {
+			return domain
+		}
+	}
+	t.Fatalf("no domain %s in %+v", name, result.Published)
+	return clusterv1.FailureDomain{}
+}
+
+// states are the states of all domains, by name.
+func states(result distribution.Result) map[string]faultlinev1.DomainState {
+	all := map[string]faultlinev1.DomainState{}
+	for _, domain := range result.Domains {
+		all[domain.Name] = domain.State
+	}
+	return all
+}
+
+// controlPlanes are the domains published for control planes, in order.
+func controlPlanes(result distribution.Result) []string {
+	var names []string
+	for _, domain := range result.Published {
+		if domain.ControlPlane != nil && *domain.ControlPlane {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
