@@ -1,0 +1,206 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// CloneSpec describes a virtual machine to be made from a template.
+type CloneSpec struct {
+	Name, InstanceUUID, Annotation string
+
+	Template VM
+	// Linked asks for a clone that shares the disks of a snapshot: Snapshot, or the template's current one. A template
+	// without any is cloned in full unless Snapshot is named: see Session.LinkedPossible.
+	Linked   bool
+	Snapshot string
+
+	Placement               Resolved
+	NumCPUs, CoresPerSocket int32 // at least minCPUs; no CoresPerSocket leaves the template's
+	MemoryMiB               int64 // at least minMemoryMiB
+	DiskGiB                 int32 // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
+	NICs                    []NICSpec
+	ExtraConfig             map[string]string
+}
+
+// NICSpec describes a network card.
+type NICSpec struct {
+	Network NetworkBacking
+	MAC     string // "": vCenter chooses
+}
+
+// What Kubernetes needs to start at all.
+const (
+	minCPUs      = 2
+	minMemoryMiB = 2048
+)
+
+// CloneVM starts to clone and returns the task: one call, and another when the template has not been read or has
+// changed. The virtual machine comes up powered off with the network cards of the spec only. ErrNoSnapshot and
+// ErrInvalid say that the template cannot give what is asked.
+func (s *Session) CloneVM(ctx context.Context, spec CloneSpec) (string, error) {
+	template, err := s.template(ctx, parseRef("VirtualMachine", spec.Template.Ref))
+	if err != nil {
+		return "", err
+	}
+	clone, err := cloneSpec(spec, template)
+	if err != nil {
+		return "", fmt.Errorf("cloning template %s: %w", spec.Template.Path, err)
+	}
+	task, err := s.start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+		res, err := methods.CloneVM_Task(ctx, rt, &types.CloneVM_Task{
+			This: template.ref, Folder: parseRef("Folder", spec.Placement.FolderRef), Name: spec.Name, Spec: clone,
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+	if err != nil {
+		s.templates.forget(template.ref)
+	}
+	return task, err
+}
+
+// LinkedPossible says whether CloneVM would make a linked clone. A snapshot that is named but missing is ErrNoSnapshot.
+func (s *Session) LinkedPossible(ctx context.Context, template VM, snapshot string) (bool, error) {
+	read, err := s.template(ctx, parseRef("VirtualMachine", template.Ref))
+	if err != nil {
+		return false, err
+	}
+	found, err := read.snapshot(snapshot)
+	return found != nil, err
+}
+
+// cloneSpec decides what to ask of vCenter.
+func cloneSpec(spec CloneSpec, template templateData) (types.VirtualMachineCloneSpec, error) {
+	clone := types.VirtualMachineCloneSpec{
+		Location: types.VirtualMachineRelocateSpec{
+			DiskMoveType: string(types.VirtualMachineRelocateDiskMoveOptionsMoveAllDiskBackingsAndConsolidate),
+			Folder:       optional(spec.Placement.FolderRef),
+			Pool:         optional(spec.Placement.PoolRef),
+			Datastore:    optional(spec.Placement.DatastoreRef),
+		},
+		Config: configSpec(spec),
+	}
+	if spec.Linked {
+		snapshot, err := template.snapshot(spec.Snapshot)
+		if err != nil {
+			return clone, err
+		}
+		if snapshot != nil {
+			clone.Snapshot = snapshot
+			clone.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
+		}
+	}
+	var changes []types.BaseVirtualDeviceConfigSpec
+	if clone.Snapshot == nil {
+		disk, err := growDisk(template.devices, spec.DiskGiB)
+		if err != nil {
+			return clone, err
+		}
+		changes = append(changes, disk...)
+	}
+	changes = append(changes, replaceNICs(template.devices, spec.NICs)...)
+	clone.Config.DeviceChange = changes
+	return clone, nil
+}
+
+func configSpec(spec CloneSpec) *types.VirtualMachineConfigSpec {
+	config := &types.VirtualMachineConfigSpec{
+		Annotation:   spec.Annotation,
+		InstanceUuid: spec.InstanceUUID,
+		NumCPUs:      max(spec.NumCPUs, minCPUs),
+		MemoryMB:     max(spec.MemoryMiB, minMemoryMiB),
+		Flags:        &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
+		ExtraConfig:  extraConfig(spec.ExtraConfig),
+		// Properties of an imported appliance would make vCenter answer for the guest's configuration.
+		VAppConfigRemoved: types.NewBool(true),
+	}
+	if spec.CoresPerSocket > 0 {
+		config.NumCoresPerSocket = &spec.CoresPerSocket
+	}
+	return config
+}
+
+func growDisk(devices object.VirtualDeviceList, sizeGiB int32) ([]types.BaseVirtualDeviceConfigSpec, error) {
+	if sizeGiB == 0 {
+		return nil, nil
+	}
+	disks := devices.SelectByType((*types.VirtualDisk)(nil))
+	if len(disks) == 0 {
+		return nil, fmt.Errorf("%w: diskGiB is %d, but the template has no disk", ErrInvalid, sizeGiB)
+	}
+	disk := *disks[0].(*types.VirtualDisk) //nolint:errcheck,forcetypeassert // selected by this type
+	now, want := max(disk.CapacityInBytes, disk.CapacityInKB<<10), int64(sizeGiB)<<30
+	if want < now {
+		return nil, fmt.Errorf("%w: diskGiB is %d, less than the %.3g GiB of the template's disk, and a disk cannot shrink",
+			ErrInvalid, sizeGiB, float64(now)/(1<<30))
+	}
+	if want == now {
+		return nil, nil
+	}
+	disk.CapacityInKB, disk.CapacityInBytes = want>>10, want
+	return []types.BaseVirtualDeviceConfigSpec{
+		&types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: &disk},
+	}, nil
+}
+
+func replaceNICs(devices object.VirtualDeviceList, nics []NICSpec) []types.BaseVirtualDeviceConfigSpec {
+	var changes []types.BaseVirtualDeviceConfigSpec
+	for _, old := range devices.SelectByType((*types.VirtualEthernetCard)(nil)) {
+		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationRemove, Device: old})
+	}
+	for i, nic := range nics {
+		card := types.VirtualEthernetCard{
+			VirtualDevice: types.VirtualDevice{
+				Key:     -200 - int32(i), // temporary; new devices only need distinct negative ones
+				Backing: cardBacking(nic.Network),
+				Connectable: &types.VirtualDeviceConnectInfo{
+					StartConnected: true, AllowGuestControl: true, Connected: true,
+				},
+			},
+		}
+		if nic.MAC != "" {
+			card.MacAddress, card.AddressType = nic.MAC, string(types.VirtualEthernetCardMacTypeManual)
+		}
+		changes = append(changes, &types.VirtualDeviceConfigSpec{
+			Operation: types.VirtualDeviceConfigSpecOperationAdd,
+			Device:    &types.VirtualVmxnet3{VirtualVmxnet: types.VirtualVmxnet{VirtualEthernetCard: card}},
+		})
+	}
+	return changes
+}
+
+func cardBacking(network NetworkBacking) types.BaseVirtualDeviceBackingInfo {
+	switch {
+	case network.portgroupKey != "":
+		return &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
+			PortgroupKey: network.portgroupKey, SwitchUuid: network.switchUUID,
+		}}
+	case network.opaqueID != "":
+		return &types.VirtualEthernetCardOpaqueNetworkBackingInfo{
+			OpaqueNetworkId: network.opaqueID, OpaqueNetworkType: network.opaqueType,
+		}
+	}
+	return &types.VirtualEthernetCardNetworkBackingInfo{
+		VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: network.Name},
+		Network:                        optional(network.Ref),
+	}
+}
+
+func optional(s string) *ref {
+	if s == "" {
+		return nil
+	}
+	r := parseRef("", s)
+	return &r
+}

@@ -1,0 +1,114 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	minBackoff = time.Second
+	maxBackoff = time.Minute
+	// settled is how long a session must have lived for the next one to be tried at once.
+	settled = 30 * time.Second
+)
+
+// entry keeps one endpoint connected: log in, follow, and again when the session is lost.
+type entry struct {
+	ep   Endpoint
+	opts *Options
+	stop context.CancelCauseFunc
+	life context.Context //nolint:containedctx // the entry's own life, ended by stop
+	done chan struct{}   // closed when run has returned
+
+	lastUsed time.Time // guarded by Pool.mu
+
+	mu      sync.Mutex
+	session *Session // nil: see err
+	err     error
+}
+
+func newEntry(ep Endpoint, opts *Options) *entry {
+	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), err: fmt.Errorf("%w %s", ErrConnecting, ep.Server)}
+	e.life, e.stop = context.WithCancelCause(context.Background())
+	return e
+}
+
+func (e *entry) current() (*Session, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.session, e.err
+}
+
+func (e *entry) set(s *Session, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.session, e.err = s, err
+}
+
+func (e *entry) emit(kind EventKind) { e.opts.OnEvent(Event{Server: e.ep.Server, Kind: kind}) }
+
+func (e *entry) run() {
+	defer close(e.done)
+	var delay backoff
+	for e.life.Err() == nil {
+		began := time.Now()
+		err := e.serve()
+		if e.life.Err() != nil {
+			e.set(nil, fmt.Errorf("%w: %w", ErrConnecting, context.Cause(e.life)))
+			return
+		}
+		err = redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
+		e.set(nil, err)
+		e.opts.Log.Info("vCenter session is down", "server", e.ep.Server, "user", e.ep.Username, "error", err)
+		e.emit(SessionDown)
+		if time.Since(began) > settled {
+			delay = backoff{}
+		}
+		pause(e.life, delay.next(err))
+	}
+}
+
+// serve lives as long as one session and returns why it ended.
+func (e *entry) serve() error {
+	ctx, lose := context.WithCancelCause(e.life)
+	defer lose(nil)
+	s, err := dial(ctx, e.ep, e.opts, lose)
+	if err != nil {
+		return err
+	}
+	e.set(s, nil)
+	e.opts.Log.Info("vCenter session is up", "server", e.ep.Server, "user", e.ep.Username, "version", s.Version())
+	e.emit(SessionUp)
+	err = s.follow(ctx)
+	e.set(nil, fmt.Errorf("%w %s again: %w", ErrConnecting, e.ep.Server, err))
+	s.close(err)
+	return err
+}
+
+// backoff gives the pauses between attempts: none after the first failure, then growing.
+type backoff struct{ last time.Duration }
+
+func (b *backoff) next(err error) time.Duration {
+	if errors.Is(err, ErrUnauthorized) {
+		return maxBackoff // vCenter locks an account after a few wrong passwords in a short time
+	}
+	wait := b.last
+	b.last = min(max(2*b.last, minBackoff), maxBackoff)
+	return wait + rand.N(wait/5+1) //nolint:gosec // spreads logins, protects nothing
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,180 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// What can go wrong, to be matched with errors.Is. The error's text says what, where, and what to do.
+var (
+	ErrNotFound      = errors.New("not found")
+	ErrAmbiguous     = errors.New("ambiguous")
+	ErrInvalid       = errors.New("invalid")
+	ErrDuplicateName = errors.New("the name is taken")
+	ErrNoSnapshot    = errors.New("no such snapshot")
+	ErrTaskFailed    = errors.New("the task failed") // every failed task, whatever else its error matches
+	ErrForbidden     = errors.New("the account lacks a privilege")
+
+	// These say that there is no session. SessionUp follows when there is one again.
+	ErrUnreachable  = errors.New("vCenter cannot be reached")
+	ErrUnauthorized = errors.New("vCenter refuses the account")
+	ErrThumbprint   = errors.New("vCenter's certificate has another thumbprint")
+	ErrConnecting   = errors.New("connecting to vCenter")
+
+	// ErrUnavailable says that vCenter is there but did not serve this call in time. No event follows: try again.
+	ErrUnavailable = errors.New("vCenter is busy")
+)
+
+// LookupError says that a field of a specification names nothing, or too much.
+type LookupError struct {
+	Field  string // datacenter, computeCluster, resourcePool, folder, datastore, network or template
+	Value  string
+	Err    error  // ErrNotFound, ErrAmbiguous or ErrInvalid
+	Detail string // what there is, and the way out
+}
+
+func (e *LookupError) Error() string {
+	text := fmt.Sprintf("%s %q: %v", e.Field, e.Value, e.Err)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+func (e *LookupError) Unwrap() error { return e.Err }
+
+// classify turns what a call answered into one of the package's errors.
+func classify(err error) error {
+	var pinned *thumbprintError
+	var transport *url.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &pinned):
+		return fmt.Errorf("%w: %s", ErrThumbprint, pinned.detail)
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: it did not answer in time", ErrUnavailable)
+	case soap.IsSoapFault(err):
+		failed := soap.ToSoapFault(err)
+		return fmt.Errorf("%w: %s", cmp.Or(kindOfFault(err), ErrInvalid), faultText(failed.VimFault(), failed.String))
+	case soap.IsVimFault(err):
+		return fmt.Errorf("%w: %s", cmp.Or(kindOfFault(err), ErrInvalid), faultText(soap.ToVimFault(err), ""))
+	case errors.As(err, &transport):
+		err = transport.Err // without the method and address, which say nothing to the reader
+	}
+	return fmt.Errorf("%w: %v", ErrUnreachable, err)
+}
+
+// sessionError classifies what keeps a session from coming up or ended it. It matches ErrUnreachable, ErrUnauthorized,
+// ErrThumbprint or ErrConnecting, because nothing else can be said of a session.
+func sessionError(err error) error {
+	err = classify(err)
+	switch {
+	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrUnauthorized), errors.Is(err, ErrThumbprint), errors.Is(err, ErrConnecting):
+		return err
+	case errors.Is(err, ErrForbidden): // vCenter's answer to the login of an account that has no role anywhere
+		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+// taskError turns the fault that ended a task into an error. Every one matches ErrTaskFailed.
+func taskError(failure types.LocalizedMethodFault) error {
+	text := faultText(failure.Fault, failure.LocalizedMessage)
+	if failure.Fault == nil {
+		return fmt.Errorf("%w: %s", ErrTaskFailed, text)
+	}
+	if kind := kindOfFault(failure.Fault); kind != nil {
+		return fmt.Errorf("%w: %w: %s", ErrTaskFailed, kind, text)
+	}
+	return fmt.Errorf("%w: %s", ErrTaskFailed, text)
+}
+
+// kindOfFault returns nil for a fault that has no meaning of its own here.
+func kindOfFault(err any) error {
+	for _, known := range []struct {
+		fault types.BaseMethodFault
+		kind  error
+	}{
+		{&types.InvalidLogin{}, ErrUnauthorized},
+		{&types.NotAuthenticated{}, ErrConnecting},
+		{&types.NoPermission{}, ErrForbidden},
+		{&types.ManagedObjectNotFound{}, ErrNotFound},
+		{&types.DuplicateName{}, ErrDuplicateName},
+		{&types.AlreadyExists{}, ErrDuplicateName},
+		{&types.HostCommunication{}, ErrUnavailable},
+	} {
+		if fault.Is(err, known.fault) {
+			return known.kind
+		}
+	}
+	return nil
+}
+
+// faultText prefers what the fault itself knows to the message of the server, which is not always meant for people.
+func faultText(detail types.AnyType, message string) string {
+	var duplicate *types.DuplicateName
+	var missing *types.NoPermission
+	if detail != nil {
+		if _, ok := fault.As(pointer(detail), &duplicate); ok {
+			return fmt.Sprintf("%q exists already", duplicate.Name)
+		}
+		if _, ok := fault.As(pointer(detail), &missing); ok && missing.PrivilegeId != "" {
+			return fmt.Sprintf("privilege %s is needed", missing.PrivilegeId)
+		}
+	}
+	if message == "" && detail != nil {
+		message = reflect.Indirect(reflect.ValueOf(detail)).Type().Name()
+	}
+	return message
+}
+
+// pointer returns the fault by reference, the only form in which it is a BaseMethodFault: SOAP details are values.
+func pointer(detail types.AnyType) any {
+	value := reflect.ValueOf(detail)
+	if value.Kind() == reflect.Pointer {
+		return detail
+	}
+	p := reflect.New(value.Type())
+	p.Elem().Set(value)
+	return p.Interface()
+}
+
+// redact keeps a password out of a text that is going to be shown.
+func redact(err error, password string) error {
+	if err == nil || password == "" || !strings.Contains(err.Error(), password) {
+		return err
+	}
+	return &redacted{text: strings.ReplaceAll(err.Error(), password, "***"), kind: sessionKind(err)}
+}
+
+type redacted struct {
+	text string
+	kind error
+}
+
+func (r *redacted) Error() string { return r.text }
+func (r *redacted) Unwrap() error { return r.kind }
+
+func sessionKind(err error) error {
+	for _, kind := range []error{ErrUnauthorized, ErrThumbprint, ErrConnecting} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return ErrUnreachable
+}

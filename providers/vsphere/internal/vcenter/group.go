@@ -1,0 +1,219 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+const (
+	// joinWindow is how long joins are collected, so that those of one burst share a reconfiguration.
+	joinWindow = 50 * time.Millisecond
+	// joinTimeout bounds a reconfiguration, so that a cluster that hangs does not hold its queue for ever.
+	joinTimeout = 5 * time.Minute
+)
+
+// JoinGroup puts a virtual machine into a DRS group of its compute cluster. It says whether it is in, as far as vCenter
+// has reported. If not it is about to be: a VMChanged event follows when it is in, or when that failed, in which case the
+// next call returns the error, once.
+//
+// vCenter replaces the members of a group as a whole. So one writer for each compute cluster takes all the joins that
+// are waiting, reads the groups, and writes them with the new members.
+func (s *Session) JoinGroup(_ context.Context, clusterRef, group, vmRef string) (bool, error) {
+	cluster, vm := parseRef("ClusterComputeResource", clusterRef), parseRef("VirtualMachine", vmRef)
+	if s.index.inGroup(cluster, group, vm) {
+		return true, nil
+	}
+	return false, s.groups.join(cluster, membership{group, vm})
+}
+
+type membership struct {
+	group string
+	vm    ref
+}
+
+// groups holds the joins that wait, for each compute cluster.
+type groups struct {
+	s *Session
+
+	mu     sync.Mutex
+	queues map[ref][]membership // present while a writer is at work
+	failed map[ref]map[membership]error
+}
+
+func newGroups(s *Session) *groups {
+	return &groups{s: s, queues: map[ref][]membership{}, failed: map[ref]map[membership]error{}}
+}
+
+// join returns what went wrong the last time, or queues the virtual machine.
+func (g *groups) join(cluster ref, m membership) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err, ok := g.failed[cluster][m]; ok {
+		delete(g.failed[cluster], m)
+		return err
+	}
+	queue, busy := g.queues[cluster]
+	if !slices.Contains(queue, m) {
+		g.queues[cluster] = append(queue, m)
+	}
+	if !busy {
+		g.s.background(func(ctx context.Context) { g.write(ctx, cluster) })
+	}
+	return nil
+}
+
+// write works a cluster's queue off.
+func (g *groups) write(ctx context.Context, cluster ref) {
+	for {
+		pause(ctx, joinWindow)
+		joins := g.take(cluster)
+		if len(joins) == 0 {
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx, joinTimeout)
+		failures := g.add(bounded, cluster, joins)
+		cancel()
+		if ctx.Err() != nil {
+			return // the session is over; who still wants to join asks the next one
+		}
+		g.finish(cluster, joins, failures)
+	}
+}
+
+// take empties a queue, and removes one that is empty already.
+func (g *groups) take(cluster ref) []membership {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	joins := g.queues[cluster]
+	if len(joins) == 0 {
+		delete(g.queues, cluster)
+	} else {
+		g.queues[cluster] = []membership{}
+	}
+	return joins
+}
+
+func (g *groups) finish(cluster ref, joins []membership, failures map[membership]error) {
+	g.mu.Lock()
+	for m, err := range failures {
+		if g.failed[cluster] == nil {
+			g.failed[cluster] = map[membership]error{}
+		}
+		g.failed[cluster][m] = err
+	}
+	g.mu.Unlock()
+	for _, m := range joins {
+		if vm, ok := g.s.VMByRef(m.vm.String()); ok {
+			g.s.emit(Event{Kind: VMChanged, InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
+		}
+	}
+}
+
+// add writes the groups with their new members and returns the joins that failed.
+func (g *groups) add(ctx context.Context, cluster ref, joins []membership) map[membership]error {
+	failures := map[membership]error{}
+	fail := func(err error, which ...membership) {
+		for _, m := range which {
+			failures[m] = fmt.Errorf("joining group %s: %w", m.group, err)
+		}
+	}
+	if err := g.s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
+		fail(err, joins...)
+		return failures
+	}
+	wanted := g.s.index.membersWith(cluster, joins)
+	var writing []membership
+	for _, m := range joins {
+		if members, exists := wanted[m.group]; !exists {
+			fail(fmt.Errorf("%w: the compute cluster has no group of virtual machines of that name", ErrNotFound), m)
+		} else if members != nil {
+			writing = append(writing, m)
+		}
+	}
+	if len(writing) == 0 {
+		return failures
+	}
+	if err := g.reconfigure(ctx, cluster, wanted); err != nil {
+		fail(err, writing...)
+		return failures
+	}
+	if err := g.s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
+		fail(err, writing...)
+	}
+	return failures
+}
+
+func (g *groups) reconfigure(ctx context.Context, cluster ref, wanted map[string][]ref) error {
+	spec := &types.ClusterConfigSpecEx{}
+	for name, members := range wanted {
+		if members != nil {
+			spec.GroupSpec = append(spec.GroupSpec, types.ClusterGroupSpec{
+				ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
+				Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: name}, Vm: members},
+			})
+		}
+	}
+	started, err := g.s.start(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+		res, err := methods.ReconfigureComputeResource_Task(ctx, rt, &types.ReconfigureComputeResource_Task{
+			This: cluster, Spec: spec, Modify: true,
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+	if err != nil {
+		return err
+	}
+	task, err := g.s.await(ctx, started)
+	if err != nil {
+		return err
+	}
+	return task.Err
+}
+
+func (ix *index) inGroup(cluster ref, group string, vm ref) bool {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	e, ok := ix.entities[cluster]
+	return ok && slices.Contains(e.groups.vms[group], vm)
+}
+
+// membersWith returns the members that each group shall have: nil if the joins are in already, absent if there is no
+// such group.
+func (ix *index) membersWith(cluster ref, joins []membership) map[string][]ref {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	e, ok := ix.entities[cluster]
+	if !ok {
+		return nil
+	}
+	wanted := map[string][]ref{}
+	for _, join := range joins {
+		now, exists := e.groups.vms[join.group]
+		if !exists {
+			continue
+		}
+		if _, seen := wanted[join.group]; !seen {
+			wanted[join.group] = nil
+		}
+		if slices.Contains(now, join.vm) {
+			continue
+		}
+		if wanted[join.group] == nil {
+			wanted[join.group] = slices.Clone(now)
+		}
+		wanted[join.group] = append(wanted[join.group], join.vm)
+	}
+	return wanted
+}

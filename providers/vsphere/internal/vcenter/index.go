@@ -1,0 +1,239 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+type ref = types.ManagedObjectReference
+
+// index is the inventory as the stream reported it. Its lock is never held across a call.
+type index struct {
+	mu       sync.RWMutex
+	entities map[ref]*entity
+	vms      map[ref]*machine
+	tasks    map[ref]Task
+	names    multimap // kind and name -> entities and virtual machines
+	uuids    multimap // lower-case instance or BIOS UUID, by prefix -> virtual machines
+	waiting  map[ref]chan Task
+
+	revisions map[ref]int // how often an object was reported; kept when it is gone
+}
+
+func newIndex() *index {
+	return &index{
+		entities: map[ref]*entity{}, vms: map[ref]*machine{}, tasks: map[ref]Task{},
+		names: multimap{}, uuids: multimap{}, waiting: map[ref]chan Task{}, revisions: map[ref]int{},
+	}
+}
+
+// changes is what one answer of the stream meant.
+type changes struct {
+	vms        []machine // as they are now, or were before they went
+	tasks      []Task    // done, or gone before they were
+	structural bool
+}
+
+func (c *changes) vm(m *machine) {
+	if !slices.ContainsFunc(c.vms, func(seen machine) bool { return seen.ref == m.ref }) {
+		c.vms = append(c.vms, *m)
+	}
+}
+
+// apply takes over an answer of the stream.
+func (ix *index) apply(set *types.UpdateSet) changes {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	var c changes
+	for _, filter := range set.FilterSet {
+		for _, update := range filter.ObjectSet {
+			ix.applyOne(update, &c)
+		}
+	}
+	return c
+}
+
+// applyAt takes over what was read of an object that had this revision, unless the stream has reported it since.
+func (ix *index) applyAt(revision int, update types.ObjectUpdate) changes {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	var c changes
+	if ix.revisions[update.Obj] == revision {
+		ix.applyOne(update, &c)
+	}
+	return c
+}
+
+func (ix *index) revision(r ref) int {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return ix.revisions[r]
+}
+
+func (ix *index) applyOne(update types.ObjectUpdate, c *changes) {
+	gone := update.Kind == types.ObjectUpdateKindLeave
+	ix.revisions[update.Obj]++
+	switch {
+	case update.Obj.Type == "Task":
+		ix.applyTask(update, gone, c)
+	case update.Obj.Type == "VirtualMachine" && gone:
+		ix.dropVM(update.Obj, c)
+	case update.Obj.Type == "VirtualMachine":
+		ix.applyVM(update, c)
+	case gone:
+		ix.dropEntity(update.Obj)
+		c.structural = true
+	case kindOf(update.Obj.Type) != "":
+		ix.applyEntity(update, c)
+	}
+}
+
+func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
+	m, known := ix.vms[update.Obj]
+	if !known {
+		m = &machine{ref: update.Obj}
+		ix.vms[update.Obj] = m
+	}
+	before := *m
+	ix.unname(m)
+	for _, change := range update.ChangeSet {
+		m.set(change.Name, change.Val)
+	}
+	ix.names.add(nameKey(kindVM, m.name), m.ref)
+	ix.uuids.add(instanceKey(m.instanceUUID), m.ref)
+	ix.uuids.add(biosKey(m.biosUUID), m.ref)
+
+	before.changeVersion = m.changeVersion // says that something changed, which is not news to anyone by itself
+	if !known || !reflect.DeepEqual(before, *m) {
+		c.vm(m)
+	}
+	if m.template != before.template || before.template && before.snapshot != m.snapshot {
+		c.structural = true
+	}
+}
+
+func (ix *index) dropVM(gone ref, c *changes) {
+	m, ok := ix.vms[gone]
+	if !ok {
+		return
+	}
+	ix.unname(m)
+	delete(ix.vms, gone)
+	c.vm(m)
+	c.structural = c.structural || m.template || m.instanceUUID == ""
+}
+
+func (ix *index) unname(m *machine) {
+	ix.names.remove(nameKey(kindVM, m.name), m.ref)
+	ix.uuids.remove(instanceKey(m.instanceUUID), m.ref)
+	ix.uuids.remove(biosKey(m.biosUUID), m.ref)
+}
+
+func (ix *index) applyEntity(update types.ObjectUpdate, c *changes) {
+	e, known := ix.entities[update.Obj]
+	if !known {
+		e = &entity{ref: update.Obj}
+		ix.entities[update.Obj] = e
+	}
+	kind := kindOf(update.Obj.Type)
+	for _, name := range e.names() {
+		ix.names.remove(nameKey(kind, name), e.ref)
+	}
+	before := *e
+	for _, change := range update.ChangeSet {
+		e.set(change.Name, change.Val)
+	}
+	for _, name := range e.names() {
+		ix.names.add(nameKey(kind, name), e.ref)
+	}
+	if known {
+		ix.membersChanged(before.groups.vms, e.groups.vms, c)
+	}
+	c.structural = c.structural || !known || structureChanged(before, *e)
+}
+
+// structureChanged leaves aside who is in a group of virtual machines: that changes whenever one is made.
+func structureChanged(before, after entity) bool {
+	if !slices.Equal(slices.Sorted(maps.Keys(before.groups.vms)), slices.Sorted(maps.Keys(after.groups.vms))) {
+		return true
+	}
+	before.groups.vms, after.groups.vms = nil, nil
+	return !reflect.DeepEqual(before, after)
+}
+
+// membersChanged reports the virtual machines that joined or left a group.
+func (ix *index) membersChanged(before, after map[string][]ref, c *changes) {
+	report := func(from, to map[string][]ref) {
+		for group, members := range from {
+			for _, member := range members {
+				if m, ok := ix.vms[member]; ok && !slices.Contains(to[group], member) {
+					c.vm(m)
+				}
+			}
+		}
+	}
+	report(before, after)
+	report(after, before)
+}
+
+func (ix *index) dropEntity(gone ref) {
+	e, ok := ix.entities[gone]
+	if !ok {
+		return
+	}
+	for _, name := range e.names() {
+		ix.names.remove(nameKey(kindOf(gone.Type), name), gone)
+	}
+	delete(ix.entities, gone)
+}
+
+// multimap finds the objects that share a key. The order is that of the references, so that answers do not vary.
+type multimap map[string][]ref
+
+func (m multimap) add(key string, r ref) {
+	at, found := slices.BinarySearchFunc(m[key], r, compareRefs)
+	if key != "" && !found {
+		m[key] = slices.Insert(m[key], at, r)
+	}
+}
+
+func (m multimap) remove(key string, r ref) {
+	at, found := slices.BinarySearchFunc(m[key], r, compareRefs)
+	if !found {
+		return
+	}
+	if m[key] = slices.Delete(m[key], at, at+1); len(m[key]) == 0 {
+		delete(m, key)
+	}
+}
+
+func compareRefs(a, b ref) int {
+	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Type, b.Type))
+}
+
+func nameKey(kind kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	return string(kind) + "/" + name
+}
+
+func instanceKey(uuid string) string { return uuidKey("instance/", uuid) }
+
+func biosKey(uuid string) string { return uuidKey("bios/", uuid) }
+
+func uuidKey(prefix, uuid string) string {
+	if uuid == "" {
+		return ""
+	}
+	return prefix + strings.ToLower(uuid)
+}

@@ -1,0 +1,243 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// PowerState of a virtual machine, in vCenter's words.
+type PowerState string
+
+// Power states.
+const (
+	PoweredOn  PowerState = "poweredOn"
+	PoweredOff PowerState = "poweredOff"
+	Suspended  PowerState = "suspended"
+)
+
+// VM is a virtual machine as the stream last reported it.
+type VM struct {
+	Ref, Name              string
+	InstanceUUID, BiosUUID string
+	Path                   string // inventory path, such as /dc/vm/folder/name
+	FolderRef              string
+	HostRef, Host          string // reference and name
+	ResourcePoolRef        string
+	Datacenter, Cluster    string // inventory paths, such as /dc and /dc/host/cluster
+	ClusterRef             string // reference of Cluster
+	Power                  PowerState
+	Template               bool
+	Connected              bool // vCenter can manage it: neither its host nor its files are lost
+	ToolsRunning           bool
+	Guest                  []GuestNIC
+}
+
+// GuestNIC is a network card as the guest reports it.
+type GuestNIC struct {
+	MAC, Network string
+	IPs          []string
+	Connected    bool
+	DeviceKey    int32
+}
+
+// Location is where a virtual machine is.
+type Location struct {
+	Datacenter     string // inventory path
+	ComputeCluster string // inventory path
+	Host           string
+	VMGroups       []string // of the cluster, that it is a member of
+	HostGroups     []string // of the cluster, that its host is a member of
+}
+
+// VMByInstanceUUID finds a virtual machine by the UUID that vCenter keeps unique.
+func (s *Session) VMByInstanceUUID(uuid string) (VM, bool) { return s.index.byUUID(instanceKey(uuid)) }
+
+// VMByBiosUUID finds a virtual machine by the UUID that its guest sees.
+func (s *Session) VMByBiosUUID(uuid string) (VM, bool) { return s.index.byUUID(biosKey(uuid)) }
+
+// VMByRef finds a virtual machine by reference.
+func (s *Session) VMByRef(vmRef string) (VM, bool) {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	return s.index.vm(parseRef("VirtualMachine", vmRef))
+}
+
+// VMInFolder finds a virtual machine or template directly in a folder.
+func (s *Session) VMInFolder(folderRef, name string) (VM, bool) {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	folder := parseRef("Folder", folderRef)
+	for _, r := range s.index.names[nameKey(kindVM, name)] {
+		if s.index.vms[r].parent == folder {
+			return s.index.vm(r)
+		}
+	}
+	return VM{}, false
+}
+
+// Locate says where a virtual machine is now, and nothing if it is gone.
+func (s *Session) Locate(vm VM) Location {
+	ix := s.index
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	m, ok := ix.vms[parseRef("VirtualMachine", vm.Ref)]
+	if !ok {
+		return Location{}
+	}
+	now, _ := ix.vm(m.ref)
+	location := Location{Datacenter: now.Datacenter, ComputeCluster: now.Cluster, Host: now.Host}
+	if compute := ix.computeOf(m); compute != nil {
+		location.VMGroups = containing(compute.groups.vms, m.ref)
+		location.HostGroups = containing(compute.groups.hosts, m.host)
+	}
+	return location
+}
+
+func containing(groups map[string][]ref, member ref) []string {
+	var names []string
+	for name, members := range groups {
+		if slices.Contains(members, member) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// machine is what the index keeps of a virtual machine or template.
+type machine struct {
+	ref, parent, host, pool ref
+	name                    string
+	instanceUUID, biosUUID  string
+	changeVersion           string
+	snapshot                ref // the current one
+	power                   types.VirtualMachinePowerState
+	template                bool
+	connected               bool
+	tools                   bool
+	guest                   []GuestNIC
+}
+
+func (m *machine) set(property string, value types.AnyType) {
+	switch property {
+	case "name":
+		m.name = as[string](value)
+	case "parent":
+		m.parent = as[ref](value)
+	case "summary.config":
+		config := as[types.VirtualMachineConfigSummary](value)
+		m.instanceUUID, m.biosUUID, m.template = config.InstanceUuid, config.Uuid, config.Template
+	case "resourcePool":
+		m.pool = as[ref](value)
+	case "runtime.host":
+		m.host = as[ref](value)
+	case "runtime.powerState":
+		m.power = as[types.VirtualMachinePowerState](value)
+	case "runtime.connectionState":
+		m.connected = as[types.VirtualMachineConnectionState](value) == types.VirtualMachineConnectionStateConnected
+	case "guest.toolsRunningStatus":
+		m.tools = as[string](value) == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
+	case "guest.net":
+		m.guest = guestNICs(as[types.ArrayOfGuestNicInfo](value).GuestNicInfo)
+	case "config.changeVersion":
+		m.changeVersion = as[string](value)
+	case "snapshot.currentSnapshot":
+		m.snapshot = as[ref](value)
+	}
+}
+
+func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
+	var nics []GuestNIC
+	for _, nic := range reported {
+		ips := slices.Clone(nic.IpAddress)
+		if len(ips) == 0 && nic.IpConfig != nil {
+			for _, ip := range nic.IpConfig.IpAddress {
+				ips = append(ips, ip.IpAddress)
+			}
+		}
+		nics = append(nics, GuestNIC{
+			MAC: nic.MacAddress, Network: nic.Network, IPs: ips, Connected: nic.Connected, DeviceKey: nic.DeviceConfigId,
+		})
+	}
+	return nics
+}
+
+func (ix *index) byUUID(key string) (VM, bool) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	found := ix.uuids[key]
+	if len(found) == 0 {
+		return VM{}, false
+	}
+	return ix.vm(found[0])
+}
+
+// vm returns a virtual machine in the package's words. The lock is held.
+func (ix *index) vm(r ref) (VM, bool) {
+	m, ok := ix.vms[r]
+	if !ok {
+		return VM{}, false
+	}
+	vm := VM{
+		Ref: m.ref.String(), Name: m.name, InstanceUUID: m.instanceUUID, BiosUUID: m.biosUUID,
+		Path: ix.path(m.parent) + "/" + m.name, FolderRef: refString(m.parent), HostRef: refString(m.host),
+		ResourcePoolRef: refString(m.pool), Power: PowerState(m.power), Template: m.template, Connected: m.connected,
+		ToolsRunning: m.tools, Guest: m.guest,
+	}
+	if host, ok := ix.entities[m.host]; ok {
+		vm.Host = host.name
+	}
+	if dc := ix.above(m.parent, kindDatacenter); dc != nil {
+		vm.Datacenter = ix.path(dc.ref)
+	}
+	if compute := ix.computeOf(m); compute != nil {
+		vm.Cluster, vm.ClusterRef = ix.path(compute.ref), compute.ref.String()
+	}
+	return vm, true
+}
+
+func (ix *index) computeOf(m *machine) *entity {
+	if compute := ix.above(m.host, kindCompute); compute != nil {
+		return compute
+	}
+	return ix.above(m.pool, kindCompute)
+}
+
+// above returns the nearest object of a kind at or above r, or nil.
+func (ix *index) above(r ref, kind kind) *entity {
+	for e := ix.entities[r]; e != nil; e = ix.entities[e.parent] {
+		if kindOf(e.ref.Type) == kind {
+			return e
+		}
+	}
+	return nil
+}
+
+// path returns the inventory path of an entity. The root folder has none.
+func (ix *index) path(r ref) string {
+	e, ok := ix.entities[r]
+	if !ok || e.parent == (ref{}) {
+		return ""
+	}
+	return ix.path(e.parent) + "/" + e.name
+}
+
+func refString(r ref) string {
+	if r == (ref{}) {
+		return ""
+	}
+	return r.String()
+}
+
+// parseRef reads a reference, with its type or without when there is only one that it can be.
+func parseRef(managedType, s string) ref {
+	var r ref
+	if r.FromString(s) {
+		return r
+	}
+	return ref{Type: managedType, Value: s}
+}

@@ -1,0 +1,176 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vcenter is the only code that talks to vCenter.
+//
+// A Pool keeps one session per server and account. A session follows the inventory through one property-collector
+// stream into an index, so that reads cost no call, and reports what changes as events. What acts on vCenter starts a
+// task and returns its reference: nothing here waits for a task on behalf of a caller.
+//
+// References are strings: "task-12" for a task, "VirtualMachine:vm-7" (type and value) for everything else.
+package vcenter
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Endpoint is one vCenter and one account on it.
+type Endpoint struct {
+	Server     string // host[:port]
+	Username   string
+	Password   string
+	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; "" means that it is not verified
+}
+
+// Options configure a Pool.
+type Options struct {
+	// OnEvent is told what happens on any server. It is called from the streams and must not block.
+	OnEvent func(Event)
+	// OnCall is told of every call: the SOAP method as on the wire, or "GET /rest/..." without identifiers.
+	OnCall func(server, method string, d time.Duration, err error)
+	// Idle is how long a session is kept that nobody asks for. The default is one hour.
+	Idle time.Duration
+	// UserAgent is shown in vCenter's list of sessions.
+	UserAgent string
+	Log       *slog.Logger
+}
+
+// EventKind says what an Event reports.
+type EventKind string
+
+// What a session reports.
+const (
+	// VMChanged reports that a virtual machine came, changed or went.
+	VMChanged EventKind = "VMChanged"
+	// TaskDone reports that a task succeeded, failed, or is no longer followed.
+	TaskDone EventKind = "TaskDone"
+	// InventoryChanged reports, at most a few times a second, that anything but a plain virtual machine changed:
+	// clusters, groups, rules, hosts, pools, folders, datastores, networks, templates.
+	InventoryChanged EventKind = "InventoryChanged"
+	// SessionUp reports that a session can be used, after the first login and after every loss.
+	SessionUp EventKind = "SessionUp"
+	// SessionDown reports that a session was lost, or that the first login failed. It is being mended.
+	SessionDown EventKind = "SessionDown"
+)
+
+// Event is comparable, so that equal ones can be merged.
+type Event struct {
+	Server       string // as in Endpoint
+	Kind         EventKind
+	InstanceUUID string // of the virtual machine that changed, or that the task worked on or made
+	BiosUUID     string // of the same
+	Task         string
+	Name         string // of that virtual machine
+}
+
+// Pool keeps the sessions. Its methods may be called from many goroutines.
+type Pool struct {
+	opts Options
+
+	mu      sync.Mutex // guards the map and the entries' lastUsed; never held across a call
+	entries map[key]*entry
+	closed  bool
+}
+
+type key struct {
+	server, username, thumbprint string
+	password                     [sha256.Size]byte
+}
+
+// NewPool returns an empty pool. Close it to log out.
+func NewPool(opts Options) *Pool {
+	if opts.OnEvent == nil {
+		opts.OnEvent = func(Event) {}
+	}
+	if opts.OnCall == nil {
+		opts.OnCall = func(string, string, time.Duration, error) {}
+	}
+	if opts.Idle <= 0 {
+		opts.Idle = time.Hour
+	}
+	if opts.UserAgent == "" {
+		opts.UserAgent = "faultline"
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Pool{opts: opts, entries: map[key]*entry{}}
+}
+
+// Session returns the live session of an endpoint and never waits for the network. Without one it starts to connect, and
+// answers ErrConnecting until the inventory is known or the classified error of the last attempt (ErrUnreachable,
+// ErrUnauthorized, ErrThumbprint) while it tries again. A SessionUp event follows. Ask again for each use:
+// a session that was lost is replaced by another.
+func (p *Pool) Session(ep Endpoint) (*Session, error) {
+	if ep.Server == "" {
+		return nil, fmt.Errorf("%w: no vCenter server is named", ErrInvalid)
+	}
+	id := key{ep.Server, ep.Username, ep.Thumbprint, sha256.Sum256([]byte(ep.Password))}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("%w: the session pool is closed", ErrUnreachable)
+	}
+	e, ok := p.entries[id]
+	if !ok {
+		e = newEntry(ep, &p.opts)
+		p.entries[id] = e
+		go e.run()
+		go p.expire(id, e)
+	}
+	e.lastUsed = time.Now()
+	return e.current()
+}
+
+// expire ends an entry that nobody has asked for during Options.Idle.
+func (p *Pool) expire(id key, e *entry) {
+	timer := time.NewTimer(p.opts.Idle)
+	defer timer.Stop()
+	for {
+		select {
+		case <-e.done:
+			return
+		case <-timer.C:
+		}
+		p.mu.Lock()
+		left := p.opts.Idle - time.Since(e.lastUsed)
+		if left <= 0 {
+			delete(p.entries, id)
+			e.stop(errIdle)
+		}
+		p.mu.Unlock()
+		timer.Reset(max(left, time.Millisecond))
+	}
+}
+
+// Close logs out everywhere and waits for that until ctx ends. The pool gives no sessions afterwards.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	entries := p.entries
+	p.entries = map[key]*entry{}
+	p.mu.Unlock()
+
+	for _, e := range entries {
+		e.stop(errClosed)
+	}
+	for _, e := range entries {
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			return fmt.Errorf("logging out of vCenter: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+var (
+	errIdle   = errors.New("the session was not used")
+	errClosed = errors.New("the session pool is closed")
+)

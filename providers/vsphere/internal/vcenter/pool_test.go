@@ -1,0 +1,159 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// recorder keeps what a pool reports.
+type recorder struct {
+	mu     sync.Mutex
+	events []vcenter.Event
+	calls  map[string]int
+}
+
+func (r *recorder) event(e vcenter.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+func (r *recorder) call(_, method string, _ time.Duration, _ error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.calls == nil {
+		r.calls = map[string]int{}
+	}
+	r.calls[method]++
+}
+
+// seen counts events of a kind.
+func (r *recorder) seen(kind vcenter.EventKind) int {
+	return len(r.matching(func(e vcenter.Event) bool { return e.Kind == kind }))
+}
+
+func (r *recorder) matching(is func(vcenter.Event) bool) []vcenter.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []vcenter.Event
+	for _, e := range r.events {
+		if is(e) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func (r *recorder) called(method string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[method]
+}
+
+func (r *recorder) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events, r.calls = nil, nil
+}
+
+// rig is a pool and a simulated vCenter.
+type rig struct {
+	*recorder
+	t      *testing.T
+	server *simulator.Server
+	pool   *vcenter.Pool
+}
+
+func newRig(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *rig {
+	t.Helper()
+	r := &rig{recorder: &recorder{}, t: t, server: simulator.Start(t, layout, opts...)}
+	r.pool = newPool(t, r.recorder, time.Hour)
+	return r
+}
+
+func newPool(t *testing.T, r *recorder, idle time.Duration) *vcenter.Pool {
+	t.Helper()
+	pool := vcenter.NewPool(vcenter.Options{OnEvent: r.event, OnCall: r.call, Idle: idle})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := pool.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return pool
+}
+
+func endpoint(s *simulator.Server) vcenter.Endpoint {
+	return vcenter.Endpoint{Server: s.Host(), Username: s.Username(), Password: s.Password(), Thumbprint: s.Thumbprint()}
+}
+
+// session waits for the session of the rig's server.
+func (r *rig) session() *vcenter.Session {
+	r.t.Helper()
+	return r.sessionOf(endpoint(r.server))
+}
+
+func (r *rig) sessionOf(ep vcenter.Endpoint) *vcenter.Session {
+	r.t.Helper()
+	var s *vcenter.Session
+	eventually(r.t, func() error {
+		var err error
+		s, err = r.pool.Session(ep)
+		return err
+	})
+	return s
+}
+
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	NewWithT(t).Eventually(f).WithTimeout(20 * time.Second).WithPolling(2 * time.Millisecond).Should(Succeed())
+}
+
+// errorOf waits until the session's error matches.
+func (r *rig) errorOf(ep vcenter.Endpoint, want error) error {
+	r.t.Helper()
+	var last error
+	eventually(r.t, func() error {
+		_, last = r.pool.Session(ep)
+		if !errors.Is(last, want) {
+			return fmt.Errorf("want %v, have %w", want, last)
+		}
+		return nil
+	})
+	return last
+}
+
+func TestSessionComesUpWithoutWaiting(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	r.server.SetDelay(50 * time.Millisecond)
+
+	began := time.Now()
+	_, err := r.pool.Session(endpoint(r.server))
+	g.Expect(err).To(MatchError(vcenter.ErrConnecting))
+	g.Expect(time.Since(began)).To(BeNumerically("<", 40*time.Millisecond))
+
+	s := r.session()
+	g.Expect(s.Version()).NotTo(BeEmpty())
+	g.Expect(r.seen(vcenter.SessionUp)).To(Equal(1))
+	again, err := r.pool.Session(endpoint(r.server))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(BeIdenticalTo(s), "one session per account")
+	g.Expect(r.called("Login")).To(Equal(1))
+	g.Expect(slices.Sorted(maps.Keys(r.server.Calls()))).NotTo(ContainElement(HavePrefix("REST")), "REST is for tags only")
+}

@@ -1,0 +1,212 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+// Placement says where a virtual machine shall go, in names or inventory paths.
+//
+// A value with a slash is a path: from the root, or below the datacenter's own folder of that kind ("vm", "host",
+// "datastore", "network"). A value without one is a name anywhere in the datacenter. Shell patterns are allowed.
+type Placement struct {
+	Datacenter     string // "" or "*": the only one
+	ComputeCluster string
+	ResourcePool   string // "": the root pool of ComputeCluster, or of the only one there is
+	Folder         string // "": the datacenter's own folder of virtual machines
+	Datastore      string // "": the only one that can be used
+	Networks       []string
+}
+
+// Resolved is a Placement in references.
+type Resolved struct {
+	DatacenterRef, ClusterRef, PoolRef, FolderRef, DatastoreRef string
+
+	Networks []NetworkBacking // in the order of Placement.Networks
+}
+
+// NetworkBacking is what a network card needs to know of its network.
+type NetworkBacking struct {
+	Ref, Name string
+
+	portgroupKey, switchUUID string
+	opaqueID, opaqueType     string
+}
+
+// Resolve finds what a placement names, without a call. Its error joins one *LookupError for each field that is wrong.
+func (s *Session) Resolve(p Placement) (Resolved, error) {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	r, err := s.index.resolver(p)
+	if err != nil {
+		return Resolved{}, err
+	}
+	resolved := Resolved{
+		DatacenterRef: r.dc.ref.String(),
+		PoolRef:       r.ref(r.pool(p)),
+		FolderRef:     r.ref(r.folder(p.Folder)),
+		DatastoreRef:  r.ref(r.datastore(p.Datastore)),
+		Networks:      r.networks(p.Networks),
+	}
+	if r.compute != nil {
+		resolved.ClusterRef = r.compute.ref.String()
+	}
+	if len(r.errs) > 0 {
+		return Resolved{}, errors.Join(r.errs...)
+	}
+	return resolved, nil
+}
+
+// Template finds what to clone by instance UUID, inventory path or name. It may be a plain virtual machine.
+func (s *Session) Template(datacenter, nameOrPathOrUUID string) (VM, error) {
+	ix := s.index
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if found := ix.uuids[instanceKey(nameOrPathOrUUID)]; len(found) > 0 {
+		vm, _ := ix.vm(found[0])
+		return vm, nil
+	}
+	r, err := ix.resolver(Placement{Datacenter: datacenter})
+	if err != nil {
+		return VM{}, err
+	}
+	found, err := r.find(kindVM, nameOrPathOrUUID, nil)
+	if err != nil {
+		return VM{}, err
+	}
+	vm, _ := ix.vm(found)
+	return vm, nil
+}
+
+// resolver looks objects up in one datacenter and collects what is wrong. The index is locked meanwhile.
+type resolver struct {
+	ix      *index
+	dc      *entity
+	compute *entity // where virtual machines shall run, when that is known
+	hosts   []ref   // where exactly: those of compute, or fewer
+	hostsOf string  // what these are the hosts of
+	errs    []error
+}
+
+// resolver starts with the datacenter and the compute cluster. Without a datacenter nothing else can be said.
+func (ix *index) resolver(p Placement) (*resolver, error) {
+	r := &resolver{ix: ix}
+	dc, err := r.find(kindDatacenter, cmp.Or(p.Datacenter, "*"), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.dc = ix.entities[dc]
+	if p.ComputeCluster == "" {
+		return r, nil
+	}
+	if found := r.note(r.find(kindCompute, p.ComputeCluster, nil)); found != (ref{}) {
+		r.runsOn(ix.entities[found])
+	}
+	return r, nil
+}
+
+func (r *resolver) runsOn(compute *entity) {
+	r.compute = compute
+	if compute != nil {
+		r.hosts, r.hostsOf = compute.hosts, "compute cluster "+compute.name
+	}
+}
+
+func (r *resolver) note(found ref, err error) ref {
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return found
+}
+
+func (r *resolver) ref(found ref) string { return refString(found) }
+
+// pool also settles where virtual machines run if no compute cluster was named.
+func (r *resolver) pool(p Placement) ref {
+	switch {
+	case p.ResourcePool != "":
+		found := r.note(r.find(kindPool, p.ResourcePool, func(pool ref) string {
+			if owner := r.ix.above(pool, kindCompute); r.compute != nil && owner != r.compute {
+				return "in another compute cluster than " + r.compute.name
+			}
+			return ""
+		}))
+		if r.compute == nil && p.ComputeCluster == "" {
+			r.runsOn(r.ix.above(found, kindCompute))
+		}
+		return found
+	case p.ComputeCluster == "":
+		found, err := r.find(kindCompute, "*", nil)
+		if err != nil {
+			var lookup *LookupError
+			if errors.As(err, &lookup) {
+				err = &LookupError{string(kindPool), "", lookup.Err, "name a resource pool or a compute cluster: " + lookup.Detail}
+			}
+			r.errs = append(r.errs, err)
+			return ref{}
+		}
+		r.runsOn(r.ix.entities[found])
+	}
+	if r.compute == nil {
+		return ref{} // has been noted
+	}
+	return r.compute.rootPool
+}
+
+func (r *resolver) folder(value string) ref {
+	if value == "" {
+		return r.dc.vmFolder
+	}
+	return r.note(r.find(kindFolder, value, nil))
+}
+
+func (r *resolver) datastore(value string) ref {
+	return r.note(r.find(kindDatastore, cmp.Or(value, "*"), func(candidate ref) string {
+		store := r.ix.entities[candidate]
+		switch {
+		case !store.accessible:
+			return "not accessible"
+		case store.maintenance:
+			return "in maintenance mode"
+		case r.compute != nil && !overlap(store.hosts, r.hosts):
+			return "not mounted on any host of " + r.hostsOf
+		}
+		return ""
+	}))
+}
+
+func (r *resolver) networks(values []string) []NetworkBacking {
+	var backings []NetworkBacking
+	for _, value := range values {
+		found := r.note(r.find(kindNetwork, value, func(candidate ref) string {
+			network := r.ix.entities[candidate]
+			if r.compute != nil && !slices.Contains(r.compute.networks, candidate) && !overlap(network.hosts, r.hosts) {
+				return "not connected to any host of " + r.hostsOf
+			}
+			return ""
+		}))
+		if found != (ref{}) {
+			backings = append(backings, r.ix.backing(r.ix.entities[found]))
+		}
+	}
+	return backings
+}
+
+func overlap(a, b []ref) bool {
+	return slices.ContainsFunc(a, func(r ref) bool { return slices.Contains(b, r) })
+}
+
+func (ix *index) backing(network *entity) NetworkBacking {
+	b := NetworkBacking{
+		Ref: network.ref.String(), Name: network.name, portgroupKey: network.portgroupKey,
+		opaqueID: network.opaqueID, opaqueType: network.opaqueType,
+	}
+	if owner, ok := ix.entities[network.portgroupSwitch]; ok {
+		b.switchUUID = owner.switchUUID
+	}
+	return b
+}

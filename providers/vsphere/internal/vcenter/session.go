@@ -1,0 +1,192 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+const (
+	// callTimeout bounds a call that is not the stream's.
+	callTimeout = 30 * time.Second
+	// maxCalls is how many calls one session has in flight. vCenter queues what is beyond its own limits anyway.
+	maxCalls = 16
+	// slotTimeout is how long a call waits for others. It is short so that a hanging vCenter holds no more than
+	// maxCalls of its callers for long, who may have another vCenter to serve.
+	slotTimeout = 2 * time.Second
+	// maxTimeouts in a row without a single answer mean that the connection is dead.
+	maxTimeouts = 3
+	// logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
+	logoutTimeout = 5 * time.Second
+)
+
+// Session is a login on one vCenter with the inventory as the account sees it. Reads answer from memory; what acts is
+// one call, bounded in time. A session that is lost stays lost: get the next one from the Pool.
+type Session struct {
+	server string
+	opts   *Options
+	client *vim25.Client
+	lose   context.CancelCauseFunc // ends this session, for the reason given
+
+	index     *index
+	collector types.ManagedObjectReference
+	position  string // of the stream, which alone uses it
+	notify    *debouncer
+	templates *templates
+	groups    *groups
+	tags      *tagReader
+
+	slots    chan struct{}
+	timeouts atomic.Int32
+	loggedIn bool
+
+	mu   sync.Mutex      // orders the start of background work and close
+	work sync.WaitGroup  // what runs in the background for this session
+	life context.Context //nolint:containedctx // the session's own life, for what it does in the background
+}
+
+// Version returns vCenter's version, such as "8.0.3".
+func (s *Session) Version() string { return s.client.ServiceContent.About.Version }
+
+// dial opens a connection, logs in and follows the inventory. ctx is the session's life.
+func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error) {
+	client, err := newClient(ep, opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{
+		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
+		index: newIndex(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
+	}
+	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
+	s.groups = newGroups(s)
+	user := url.UserPassword(ep.Username, ep.Password)
+	s.tags = newTagReader(s, user)
+
+	if err := s.connect(ctx, user); err != nil {
+		err = sessionError(err)
+		s.close(err)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
+	opening, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	content, err := methods.GetServiceContent(opening, s.client)
+	if err != nil {
+		return err
+	}
+	s.client.ServiceContent = content
+	password, _ := user.Password()
+	if _, err = methods.Login(opening, s.client, &types.Login{
+		This: *content.SessionManager, UserName: user.Username(), Password: password, Locale: "en_US",
+	}); err != nil {
+		return err
+	}
+	s.loggedIn = true
+	if err := s.openStream(opening); err != nil {
+		return err
+	}
+	return s.readInventory(ctx)
+}
+
+// close ends what the session does and logs out, unless vCenter would not hear it.
+func (s *Session) close(why error) {
+	s.lose(why)
+	s.notify.stop()
+	s.mu.Lock()   // whoever holds it starts work that is waited for; later ones see that the session is over
+	s.mu.Unlock() //nolint:staticcheck // an empty critical section is meant
+	s.work.Wait()
+	defer s.client.CloseIdleConnections()
+	if !s.loggedIn || errors.Is(why, ErrUnreachable) || errors.Is(why, ErrConnecting) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), logoutTimeout)
+	defer cancel()
+	s.tags.logout(ctx)
+	if _, err := methods.Logout(ctx, s.client, &types.Logout{This: *s.client.ServiceContent.SessionManager}); err != nil {
+		s.opts.Log.Debug("logging out of vCenter", "server", s.server, "error", err)
+	}
+}
+
+// call runs one call within its limits. doing is a gerund for the error.
+func (s *Session) call(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
+	if err := acquire(ctx, s.slots); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	defer func() { <-s.slots }()
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := f(bounded, s.client)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	err = classify(err)
+	s.judge(err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// acquire takes one of the slots of a semaphore, for which it waits briefly.
+func acquire(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(slotTimeout)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return fmt.Errorf("%w: %d calls are in flight", ErrUnavailable, cap(slots))
+	}
+}
+
+// judge decides from a call's outcome whether the session still works. A late answer alone does not end it: a vCenter
+// under load would be loaded more by logins and inventories.
+func (s *Session) judge(err error) {
+	switch {
+	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrConnecting):
+		s.lose(err)
+	case errors.Is(err, ErrUnavailable):
+		if s.timeouts.Add(1) >= maxTimeouts {
+			s.lose(fmt.Errorf("%w: %d calls in a row were not answered", ErrUnreachable, maxTimeouts))
+		}
+	default:
+		s.timeouts.Store(0)
+	}
+}
+
+func (s *Session) emit(e Event) {
+	e.Server = s.server
+	s.opts.OnEvent(e)
+}
+
+// background runs f unless the session is over. f must end when its context does.
+func (s *Session) background(f func(context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() == nil {
+		s.work.Go(func() { f(s.life) })
+	}
+}

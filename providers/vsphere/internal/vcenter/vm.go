@@ -1,0 +1,138 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// NIC is a virtual network card.
+type NIC struct {
+	MAC       string
+	Network   string // name of the network or reference of the port group that it is connected to
+	DeviceKey int32
+}
+
+// NICs reads the cards of a virtual machine in the order in which they were added: one call. vCenter gives a new card its
+// address when it makes the virtual machine.
+func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
+	var nics []NIC
+	r := parseRef("VirtualMachine", vmRef)
+	err := s.retrieve(ctx, "reading the network cards of "+r.Value, r, []string{"config.hardware.device"}, func(p []types.DynamicProperty) {
+		for _, property := range p {
+			nics = nicsOf(as[types.ArrayOfVirtualDevice](property.Val).VirtualDevice)
+		}
+	})
+	return nics, err
+}
+
+func nicsOf(devices []types.BaseVirtualDevice) []NIC {
+	var nics []NIC
+	for _, device := range devices {
+		card, ok := device.(types.BaseVirtualEthernetCard)
+		if !ok {
+			continue
+		}
+		c := card.GetVirtualEthernetCard()
+		nics = append(nics, NIC{MAC: c.MacAddress, Network: backedBy(c.Backing), DeviceKey: c.Key})
+	}
+	slices.SortStableFunc(nics, func(a, b NIC) int { return int(a.DeviceKey - b.DeviceKey) })
+	return nics
+}
+
+func backedBy(backing types.BaseVirtualDeviceBackingInfo) string {
+	switch b := backing.(type) {
+	case *types.VirtualEthernetCardNetworkBackingInfo:
+		return b.DeviceName
+	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+		return b.Port.PortgroupKey
+	case *types.VirtualEthernetCardOpaqueNetworkBackingInfo:
+		return b.OpaqueNetworkId
+	}
+	return ""
+}
+
+// SetExtraConfig sets advanced settings of a virtual machine, such as guestinfo variables. An empty value removes one.
+func (s *Session) SetExtraConfig(ctx context.Context, vmRef string, values map[string]string) (string, error) {
+	r := parseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "reconfiguring "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{
+			This: r, Spec: types.VirtualMachineConfigSpec{ExtraConfig: extraConfig(values)},
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+}
+
+func extraConfig(values map[string]string) []types.BaseOptionValue {
+	var options []types.BaseOptionValue
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		options = append(options, &types.OptionValue{Key: name, Value: values[name]})
+	}
+	return options
+}
+
+// PowerOn starts to power a virtual machine on.
+func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
+	r := parseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "powering on "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+		res, err := methods.PowerOnVM_Task(ctx, rt, &types.PowerOnVM_Task{This: r})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+}
+
+// PowerOff starts to power a virtual machine off without asking its guest.
+func (s *Session) PowerOff(ctx context.Context, vmRef string) (string, error) {
+	r := parseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "powering off "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+		res, err := methods.PowerOffVM_Task(ctx, rt, &types.PowerOffVM_Task{This: r})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+}
+
+// Destroy starts to delete a virtual machine and its disks. It must be powered off.
+func (s *Session) Destroy(ctx context.Context, vmRef string) (string, error) {
+	r := parseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "deleting "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+		res, err := methods.Destroy_Task(ctx, rt, &types.Destroy_Task{This: r})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+}
+
+// ShutdownGuest asks the guest to shut down, which needs VMware Tools in it. Its power state follows in the stream.
+func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
+	r := parseRef("VirtualMachine", vmRef)
+	return s.call(ctx, "shutting down the guest of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
+		_, err := methods.ShutdownGuest(ctx, rt, &types.ShutdownGuest{This: r})
+		return err
+	})
+}
+
+// start runs a call that starts a task, and returns the task's reference without waiting for it.
+func (s *Session) start(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (ref, error)) (string, error) {
+	var task ref
+	err := s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
+		var err error
+		task, err = f(ctx, rt)
+		return err
+	})
+	return task.Value, err
+}
