@@ -1,0 +1,131 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package connection gives controllers the vCenter session that an object is to use, and says in a condition's terms
+// why there is none.
+package connection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// Sessions is what is needed of a vcenter.Pool.
+type Sessions interface {
+	Session(vcenter.Endpoint) (*vcenter.Session, error)
+}
+
+// Dialer finds sessions. It never waits for a vCenter: see vcenter.Pool.Session.
+type Dialer struct {
+	Client     client.Reader
+	Identities *identity.Resolver
+	Sessions   Sessions
+}
+
+// ForCluster returns the session of the cluster's own server.
+func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
+	return d.ForServer(ctx, cluster, cluster.Spec.Server, cluster.Spec.Thumbprint)
+}
+
+// ForServer returns a session with the cluster's account on a server that may be another than the cluster's.
+func (d *Dialer) ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error) {
+	account, err := d.Identities.ForCluster(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return d.open(server, thumbprint, account)
+}
+
+// ForZone returns the session with which a deployment zone is to be judged: the account and thumbprint of the oldest
+// VSphereCluster that selects the zone and can log in, else the manager's own account. A cluster that merely lives on the
+// same server has no say, because its tenant may not be allowed to see the zone.
+func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*vcenter.Session, error) {
+	clusters, err := d.clustersOf(ctx, zone)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for i := range clusters {
+		session, err := d.ForServer(ctx, &clusters[i], zone.Spec.Server, clusters[i].Spec.Thumbprint)
+		if err == nil {
+			return session, nil
+		}
+		errs = append(errs, fmt.Errorf("with the identity of VSphereCluster %s: %w", client.ObjectKeyFromObject(&clusters[i]), err))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	account, err := d.Identities.Default.Account()
+	if err != nil {
+		return nil, fmt.Errorf("no VSphereCluster selects this zone: %w", err)
+	}
+	return d.open(zone.Spec.Server, "", account)
+}
+
+func (d *Dialer) clustersOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) ([]infrav1.VSphereCluster, error) {
+	all := &infrav1.VSphereClusterList{}
+	if err := d.Client.List(ctx, all); err != nil {
+		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
+	}
+	selecting := slices.DeleteFunc(all.Items, func(cluster infrav1.VSphereCluster) bool { return !placement.Selects(&cluster, zone) })
+	slices.SortFunc(selecting, func(a, b infrav1.VSphereCluster) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return selecting, nil
+}
+
+func (d *Dialer) open(server, thumbprint string, account identity.Account) (*vcenter.Session, error) {
+	return d.Sessions.Session(vcenter.Endpoint{
+		Server: server, Thumbprint: thumbprint, Username: account.Username, Password: account.Password,
+	})
+}
+
+// Condition says in a VCenterAvailable condition whether there is a session.
+func Condition(err error) metav1.Condition {
+	condition := metav1.Condition{Type: infrav1.VSphereClusterVCenterAvailableCondition, Status: metav1.ConditionTrue, Reason: infrav1.VSphereClusterVCenterAvailableReason}
+	if err == nil {
+		return condition
+	}
+	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), err.Error()
+	if condition.Reason == infrav1.VCenterConnectingReason {
+		condition.Status = metav1.ConditionUnknown
+	}
+	return condition
+}
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, vcenter.ErrUnauthorized), errors.Is(err, identity.ErrNotUsable):
+		return infrav1.CredentialsInvalidReason
+	case errors.Is(err, vcenter.ErrThumbprint):
+		return infrav1.ThumbprintMismatchReason
+	case errors.Is(err, vcenter.ErrConnecting):
+		return infrav1.VCenterConnectingReason
+	default:
+		return infrav1.VCenterUnreachableReason
+	}
+}
+
+// Waits reports whether err ends by an event: vCenter answers again, or the user mends an identity. Other errors are
+// failures of the API server, after which the reconcile must run again.
+func Waits(err error) bool {
+	for _, known := range []error{
+		vcenter.ErrUnauthorized, vcenter.ErrThumbprint, vcenter.ErrConnecting, vcenter.ErrUnreachable, identity.ErrNotUsable,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}

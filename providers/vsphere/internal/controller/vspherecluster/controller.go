@@ -1,0 +1,175 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vspherecluster publishes a cluster's failure domains and the state they are in.
+package vspherecluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// Reconciler drives VSphereClusters.
+type Reconciler struct {
+	Client   client.Client
+	VCenters VCenters
+	Secrets  *SecretOwner
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Metrics  *distribution.Metrics
+}
+
+// VCenters gives the session of a cluster's own server.
+type VCenters interface {
+	ForCluster(context.Context, *infrav1.VSphereCluster) (*vcenter.Session, error)
+}
+
+type scope struct {
+	owner   *clusterv1.Cluster
+	cluster *infrav1.VSphereCluster
+	// domainsReady says that nothing about the failure domains keeps machines from being created.
+	domainsReady bool
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+
+// Reconcile owns the cluster's identity, publishes its failure domains and reports it as provisioned.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	cluster := &infrav1.VSphereCluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.Metrics.Forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	owner, err := util.GetOwnerCluster(ctx, r.Client, cluster.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	if owner == nil {
+		if cluster.DeletionTimestamp.IsZero() {
+			return ctrl.Result{}, nil // the Cluster controller sets the owner
+		}
+		owner = &clusterv1.Cluster{}
+	}
+	p := patch.From(cluster)
+	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
+		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
+	}
+	s := &scope{owner: owner, cluster: cluster}
+	defer func() {
+		if err := r.save(ctx, &p, cluster); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if !cluster.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, s)
+	}
+	controllerutil.AddFinalizer(cluster, infrav1.ClusterFinalizer)
+	return r.reconcileNormal(ctx, s)
+}
+
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	err := r.Secrets.Own(ctx, s.cluster)
+	var session *vcenter.Session
+	if err == nil {
+		session, err = r.VCenters.ForCluster(ctx, s.cluster)
+	}
+	conditions.Set(s.cluster, connection.Condition(err))
+	if err == nil {
+		s.cluster.Status.VCenterVersion = session.Version()
+	} else if !connection.Waits(err) {
+		return ctrl.Result{}, err
+	}
+	next, domainsErr := r.publishDomains(ctx, s)
+	if domainsErr != nil {
+		return ctrl.Result{}, domainsErr
+	}
+	if err == nil && s.domainsReady && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
+		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
+	}
+	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+// reconcileDelete waits for the machines, which need the cluster's account to be deleted.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	names, err := r.remaining(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		status.False(s.cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason,
+			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
+		return nil
+	}
+	if err := r.Secrets.Release(ctx, s.cluster); err != nil {
+		return err
+	}
+	r.Metrics.Forget(client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.owner.Name})
+	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
+	return nil
+}
+
+// remaining names the machines and virtual machines that still belong to the cluster.
+func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) {
+	var names []string
+	name := s.owner.Name
+	if name == "" {
+		name = s.cluster.Labels[clusterv1.ClusterNameLabel]
+	}
+	ours := []client.ListOption{client.InNamespace(s.cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+	machines := &infrav1.VSphereMachineList{}
+	if err := r.Client.List(ctx, machines, ours...); err != nil {
+		return nil, fmt.Errorf("listing VSphereMachines: %w", err)
+	}
+	for i := range machines.Items {
+		names = append(names, "VSphereMachine "+machines.Items[i].Name)
+	}
+	vms := &infrav1.VSphereVMList{}
+	if err := r.Client.List(ctx, vms, ours...); err != nil {
+		return nil, fmt.Errorf("listing VSphereVMs: %w", err)
+	}
+	for i := range vms.Items {
+		names = append(names, "VSphereVM "+vms.Items[i].Name)
+	}
+	return names, nil
+}
+
+func (r *Reconciler) save(ctx context.Context, p *patch.Patch, cluster *infrav1.VSphereCluster) error {
+	types := []string{infrav1.VSphereClusterVCenterAvailableCondition}
+	if conditions.Has(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition) {
+		types = append(types, infrav1.VSphereClusterFailureDomainsReadyCondition)
+	}
+	if err := status.Summarize(cluster, types...); err != nil {
+		return err
+	}
+	err := p.Apply(ctx, r.Client, cluster)
+	if !cluster.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherecluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
+)
+
+// SecretOwner keeps the Secret of a cluster's account until the last machine is gone, and lets it go with the cluster.
+// It reads and writes metadata only.
+type SecretOwner struct {
+	// Cache reads the metadata of Secrets.
+	Cache  client.Reader
+	Client client.Client
+}
+
+// Own puts the cluster's owner reference and finalizer on the Secret that spec.identityRef names, if it names one.
+func (o *SecretOwner) Own(ctx context.Context, cluster *infrav1.VSphereCluster) error {
+	if cluster.Spec.IdentityRef.Kind != infrav1.SecretKind {
+		return nil
+	}
+	secret, err := o.secret(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	for _, ref := range secret.OwnerReferences {
+		if other(ref, cluster) {
+			return fmt.Errorf("%w: Secret %s belongs to %s %s: give each its own Secret", identity.ErrNotUsable, secret.Name, ref.Kind, ref.Name)
+		}
+	}
+	before := secret.DeepCopy()
+	secret.OwnerReferences = util.EnsureOwnerRef(secret.OwnerReferences, metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereCluster", Name: cluster.Name, UID: cluster.UID,
+	})
+	controllerutil.AddFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
+	return o.patch(ctx, secret, before)
+}
+
+// Release takes the finalizer off again. The garbage collector removes the Secret with its owner.
+func (o *SecretOwner) Release(ctx context.Context, cluster *infrav1.VSphereCluster) error {
+	if cluster.Spec.IdentityRef.Kind != infrav1.SecretKind {
+		return nil
+	}
+	secret, err := o.secret(ctx, cluster)
+	if errors.Is(err, identity.ErrNotUsable) {
+		return nil // gone already
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(secret.OwnerReferences, func(ref metav1.OwnerReference) bool { return other(ref, cluster) }) {
+		return nil // another's, and kept by it
+	}
+	before := secret.DeepCopy()
+	controllerutil.RemoveFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
+	return client.IgnoreNotFound(o.patch(ctx, secret, before))
+}
+
+func (o *SecretOwner) secret(ctx context.Context, cluster *infrav1.VSphereCluster) (*metav1.PartialObjectMetadata, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.IdentityRef.Name}
+	if err := o.Cache.Get(ctx, key, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("%w: Secret %s, named by spec.identityRef, does not exist: create it with the keys %s and %s",
+				identity.ErrNotUsable, key, identity.UsernameKey, identity.PasswordKey)
+		}
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return secret, nil
+}
+
+func (o *SecretOwner) patch(ctx context.Context, secret, before *metav1.PartialObjectMetadata) error {
+	if equality.Semantic.DeepEqual(before, secret) {
+		return nil
+	}
+	if err := o.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching Secret %s: %w", secret.Name, err)
+	}
+	return nil
+}
+
+// other reports whether ref makes the Secret somebody else's account.
+func other(ref metav1.OwnerReference, cluster *infrav1.VSphereCluster) bool {
+	switch ref.Kind {
+	case "VSphereCluster":
+		return ref.Name != cluster.Name
+	case string(infrav1.VSphereClusterIdentityKind):
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,156 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherecluster
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx)
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VSphereCluster{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VSphereCluster"), mgr.GetClient(), &infrav1.VSphereCluster{})),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfZone)).
+		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(deletes())).
+		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(waits())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(moves())).
+		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
+		WatchesRawSource(hub.Source(r.clustersOfEvent)).
+		Complete(r)
+}
+
+// deletes passes objects that have gone, for which a cluster in deletion waits.
+func deletes() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// waits passes machines that begin or cease to wait for their failure domain, or that have gone.
+func waits() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*infrav1.VSphereMachine), e.ObjectNew.(*infrav1.VSphereMachine) //nolint:errcheck // the watch is on this type
+			return waitsFor(before) != waitsFor(after)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func waitsFor(machine *infrav1.VSphereMachine) string {
+	if !conditions.IsFalse(machine, infrav1.VSphereMachinePlacementReadyCondition) {
+		return ""
+	}
+	return conditions.GetReason(machine, infrav1.VSphereMachinePlacementReadyCondition)
+}
+
+// moves passes machines that change the number of machines in a failure domain.
+func moves() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine) //nolint:errcheck // the watch is on this type
+			return before.Spec.FailureDomain != after.Spec.FailureDomain || before.Status.FailureDomain != after.Status.FailureDomain
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphereCluster) bool, opts ...client.ListOption) []reconcile.Request {
+	clusters := &infrav1.VSphereClusterList{}
+	if err := r.Client.List(ctx, clusters, opts...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereClusters")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range clusters.Items {
+		if keep(&clusters.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+		}
+	}
+	return requests
+}
+
+// clustersOfZone also finds clusters that the zone has just stopped being a failure domain of.
+func (r *Reconciler) clustersOfZone(ctx context.Context, o client.Object) []reconcile.Request {
+	zone := o.(*infrav1.VSphereDeploymentZone) //nolint:errcheck // the watch is on this type
+	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
+		return placement.Selects(cluster, zone) || publishes(cluster, zone.Name)
+	})
+}
+
+func publishes(cluster *infrav1.VSphereCluster, domain string) bool {
+	for i := range cluster.Status.FailureDomains {
+		if cluster.Status.FailureDomains[i].Name == domain {
+			return true
+		}
+	}
+	return false
+}
+
+// clusterOf finds the cluster by the label that everything of a cluster carries.
+func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
+		return cluster.Labels[clusterv1.ClusterNameLabel] == name || cluster.Name == name || ownedBy(cluster, name)
+	}, client.InNamespace(o.GetNamespace()))
+}
+
+func ownedBy(cluster *infrav1.VSphereCluster, name string) bool {
+	for _, ref := range cluster.OwnerReferences {
+		if ref.Kind == "Cluster" && ref.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
+		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind && cluster.Spec.IdentityRef.Name == o.GetName()
+	})
+}
+
+func (r *Reconciler) clustersOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
+		return cluster.Spec.IdentityRef.Kind == infrav1.SecretKind && cluster.Spec.IdentityRef.Name == o.GetName()
+	}, client.InNamespace(o.GetNamespace()))
+}
+
+func (r *Reconciler) clustersOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	if e.Kind != vcenter.SessionUp && e.Kind != vcenter.SessionDown {
+		return nil
+	}
+	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool { return cluster.Spec.Server == e.Server || e.Server == "" })
+}

@@ -1,0 +1,196 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vsphereclusteridentity keeps the Secret of a VSphereClusterIdentity and reports whether it can be used.
+package vsphereclusteridentity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+)
+
+// Reconciler drives VSphereClusterIdentities.
+type Reconciler struct {
+	Client client.Client
+	// Cache reads the metadata of Secrets.
+	Cache client.Reader
+	// Namespace is the manager's own, where the Secrets are.
+	Namespace string
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities/finalizers,verbs=update
+
+// Reconcile takes the Secret into the identity's possession.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	identity := &infrav1.VSphereClusterIdentity{}
+	if err := r.Client.Get(ctx, req.NamespacedName, identity); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	p := patch.From(identity)
+	if annotations.HasPaused(identity) {
+		return ctrl.Result{}, nil
+	}
+	defer func() {
+		err := p.Apply(ctx, r.Client, identity)
+		if !identity.DeletionTimestamp.IsZero() {
+			err = client.IgnoreNotFound(err)
+		}
+		if err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if !identity.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, identity)
+	}
+	controllerutil.AddFinalizer(identity, infrav1.VSphereClusterIdentityFinalizer)
+	return ctrl.Result{}, r.own(ctx, identity)
+}
+
+// own puts owner reference and finalizer on the Secret, unless it is another's.
+func (r *Reconciler) own(ctx context.Context, identity *infrav1.VSphereClusterIdentity) error {
+	secret, err := r.secret(ctx, identity)
+	if apierrors.IsNotFound(err) {
+		unavailable(identity, infrav1.VSphereClusterIdentitySecretNotAvailableReason, fmt.Sprintf(
+			"Secret %s/%s, named by spec.secretName, does not exist: create it with the keys username and password", r.Namespace, identity.Spec.SecretName))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, ref := range secret.OwnerReferences {
+		if strings.HasPrefix(ref.Kind, "VSphereCluster") && ref.UID != identity.UID && (ref.Kind != "VSphereClusterIdentity" || ref.Name != identity.Name) {
+			unavailable(identity, infrav1.VSphereClusterIdentitySecretAlreadyInUseReason, fmt.Sprintf(
+				"Secret %s/%s belongs to %s %s: give each its own Secret", r.Namespace, secret.Name, ref.Kind, ref.Name))
+			return nil
+		}
+	}
+	before := secret.DeepCopy()
+	secret.OwnerReferences = util.EnsureOwnerRef(secret.OwnerReferences, metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereClusterIdentity", Name: identity.Name, UID: identity.UID,
+	})
+	controllerutil.AddFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
+	if !equality.Semantic.DeepEqual(before, secret) {
+		if err := r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("patching Secret %s: %w", secret.Name, err)
+		}
+	}
+	status.True(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	identity.Status.Ready = ptr.To(true)
+	return nil
+}
+
+// reconcileDelete waits for the clusters that use the identity, whose machines cannot be deleted without it, and lets the
+// garbage collector remove the Secret.
+func (r *Reconciler) reconcileDelete(ctx context.Context, identity *infrav1.VSphereClusterIdentity) error {
+	clusters := &infrav1.VSphereClusterList{}
+	if err := r.Client.List(ctx, clusters); err != nil {
+		return fmt.Errorf("listing VSphereClusters: %w", err)
+	}
+	for i := range clusters.Items {
+		if uses(&clusters.Items[i], identity) {
+			unavailable(identity, infrav1.VSphereClusterIdentityDeletingReason, fmt.Sprintf(
+				"Still used by VSphereCluster %s", client.ObjectKeyFromObject(&clusters.Items[i])))
+			return nil
+		}
+	}
+	secret, err := r.secret(ctx, identity)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if err == nil && util.HasOwnerRef(secret.OwnerReferences, metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereClusterIdentity", Name: identity.Name,
+	}) {
+		before := secret.DeepCopy()
+		controllerutil.RemoveFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
+		if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("patching Secret %s: %w", secret.Name, err)
+		}
+	}
+	controllerutil.RemoveFinalizer(identity, infrav1.VSphereClusterIdentityFinalizer)
+	return nil
+}
+
+func uses(cluster *infrav1.VSphereCluster, identity *infrav1.VSphereClusterIdentity) bool {
+	ref := cluster.Spec.IdentityRef
+	return ref.Kind == infrav1.VSphereClusterIdentityKind && ref.Name == identity.Name
+}
+
+func (r *Reconciler) secret(ctx context.Context, identity *infrav1.VSphereClusterIdentity) (*metav1.PartialObjectMetadata, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.Cache.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName}, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("reading Secret %s/%s: %w", r.Namespace, identity.Spec.SecretName, err)
+	}
+	return secret, nil
+}
+
+func unavailable(identity *infrav1.VSphereClusterIdentity, reason, message string) {
+	status.False(identity, infrav1.VSphereClusterIdentityAvailableCondition, reason, message)
+	identity.Status.Ready = ptr.To(false)
+}
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VSphereClusterIdentity{}, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}),
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), ctrl.LoggerFrom(ctx), watchFilter))).
+		WithOptions(options).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.identitiesOfSecret)).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(identityOfCluster)).
+		Complete(r)
+}
+
+func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	if secret.GetNamespace() != r.Namespace {
+		return nil
+	}
+	identities := &infrav1.VSphereClusterIdentityList{}
+	if err := r.Client.List(ctx, identities); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereClusterIdentities")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range identities.Items {
+		if identities.Items[i].Spec.SecretName == secret.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&identities.Items[i])})
+		}
+	}
+	return requests
+}
+
+func identityOfCluster(_ context.Context, o client.Object) []reconcile.Request {
+	ref := o.(*infrav1.VSphereCluster).Spec.IdentityRef //nolint:errcheck // the watch is on this type
+	if ref.Kind != infrav1.VSphereClusterIdentityKind {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: ref.Name}}}
+}

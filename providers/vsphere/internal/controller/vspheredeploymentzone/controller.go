@@ -1,0 +1,150 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vspheredeploymentzone checks that the places machines are to go to are there and are what they claim to be.
+package vspheredeploymentzone
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// tagRecheck is how soon a zone is looked at again when its tags are wrong: of all that is checked, tags alone are not in
+// vCenter's stream of changes.
+const tagRecheck = time.Minute
+
+// Reconciler drives VSphereDeploymentZones.
+type Reconciler struct {
+	Client   client.Client
+	VCenters VCenters
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+}
+
+// VCenters gives the session with which a zone is to be judged.
+type VCenters interface {
+	ForZone(context.Context, *infrav1.VSphereDeploymentZone) (*vcenter.Session, error)
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones/finalizers,verbs=update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=get;list;watch;create;update;patch;delete
+
+// Reconcile checks the zone against the inventory and reports everything that is wrong at once.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	zone := &placement.Zone{}
+	if err := r.Client.Get(ctx, req.NamespacedName, &zone.VSphereDeploymentZone); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	object := &zone.VSphereDeploymentZone
+	p := patch.From(object)
+	if status.Paused(object, annotations.HasPaused(object)) {
+		return ctrl.Result{}, p.Apply(ctx, r.Client, object)
+	}
+	defer func() {
+		if err := r.save(ctx, &p, object); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if !object.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, object)
+	}
+	controllerutil.AddFinalizer(object, infrav1.DeploymentZoneFinalizer)
+	return r.check(ctx, zone)
+}
+
+func (r *Reconciler) save(ctx context.Context, p *patch.Patch, zone *infrav1.VSphereDeploymentZone) error {
+	if zone.DeletionTimestamp.IsZero() {
+		if err := status.Summarize(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition,
+			infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition); err != nil {
+			return err
+		}
+		return p.Apply(ctx, r.Client, zone)
+	}
+	return client.IgnoreNotFound(p.Apply(ctx, r.Client, zone))
+}
+
+// check sets status.ready. It leaves it as it is when nothing can be said: a vCenter that does not answer says nothing
+// about the zone.
+func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Result, error) {
+	object := &zone.VSphereDeploymentZone
+	object.Status.ObservedGeneration = object.Generation
+	domain := &infrav1.VSphereFailureDomain{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: object.Spec.FailureDomain}, domain); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("reading VSphereFailureDomain %s: %w", object.Spec.FailureDomain, err)
+		}
+		r.judge(object, []vcenter.ZoneProblem{{
+			Reason:  infrav1.VSphereDeploymentZoneFailureDomainNotFoundReason,
+			Message: fmt.Sprintf("VSphereFailureDomain %s, named by spec.failureDomain, does not exist", object.Spec.FailureDomain),
+		}})
+		return ctrl.Result{}, nil
+	}
+	zone.Domain = domain
+	session, err := r.VCenters.ForZone(ctx, object)
+	conditions.Set(object, connection.Condition(err))
+	if err != nil {
+		return ctrl.Result{}, ignoreWaits(err)
+	}
+	problems, err := session.CheckZone(ctx, placement.Check(zone))
+	if err != nil {
+		conditions.Set(object, connection.Condition(err))
+		return ctrl.Result{}, err
+	}
+	object.Status.CheckedAt = metav1.NewTime(r.Clock.Now())
+	r.judge(object, problems)
+	if slices.ContainsFunc(problems, aboutTags) {
+		return ctrl.Result{RequeueAfter: tagRecheck}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+func ignoreWaits(err error) error {
+	if connection.Waits(err) {
+		return nil
+	}
+	return err
+}
+
+func aboutTags(problem vcenter.ZoneProblem) bool {
+	return problem.Reason == vcenter.RegionMisconfigured || problem.Reason == vcenter.ZoneMisconfigured
+}
+
+// reconcileDelete lets the zone go when no machine names it any more. Machines that are being deleted count: they are
+// still there.
+func (r *Reconciler) reconcileDelete(ctx context.Context, zone *infrav1.VSphereDeploymentZone) error {
+	machines, err := placement.MachinesIn(ctx, r.Client, zone.Name)
+	if err != nil {
+		return err
+	}
+	if len(machines) == 0 {
+		controllerutil.RemoveFinalizer(zone, infrav1.DeploymentZoneFinalizer)
+		return nil
+	}
+	message := fmt.Sprintf("Still the failure domain of %d machines: %s", len(machines), strings.Join(machines[:min(3, len(machines))], ", "))
+	status.False(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason, message)
+	return nil
+}

@@ -1,0 +1,91 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheredeploymentzone
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
+	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VSphereDeploymentZone{}).
+		WithOptions(options).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), ctrl.LoggerFrom(ctx), watchFilter)).
+		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfDomain), changed).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfCluster), changed).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.zoneLeft), builder.WithPredicates(onlyDeletes())).
+		WatchesRawSource(hub.Source(r.zonesOfEvent)).
+		Complete(r)
+}
+
+// onlyDeletes passes machines that have gone, for which a zone in deletion waits.
+func onlyDeletes() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func (r *Reconciler) zonesWhere(ctx context.Context, keep func(*infrav1.VSphereDeploymentZone) bool) []reconcile.Request {
+	zones := &infrav1.VSphereDeploymentZoneList{}
+	if err := r.Client.List(ctx, zones); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereDeploymentZones")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range zones.Items {
+		if keep(&zones.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&zones.Items[i])})
+		}
+	}
+	return requests
+}
+
+func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []reconcile.Request {
+	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.FailureDomain == domain.GetName() })
+}
+
+// zonesOfCluster names the zones whose account or thumbprint may come from the cluster.
+func (r *Reconciler) zonesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
+		return placement.Selects(cluster.(*infrav1.VSphereCluster), zone) //nolint:errcheck // the watch is on this type
+	})
+}
+
+func (r *Reconciler) zoneLeft(_ context.Context, machine client.Object) []reconcile.Request {
+	domain := machine.(*clusterv1.Machine).Spec.FailureDomain //nolint:errcheck // the watch is on this type
+	if domain == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: domain}}}
+}
+
+// zonesOfEvent names the zones that may have become better or worse.
+func (r *Reconciler) zonesOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	switch e.Kind {
+	case vcenter.InventoryChanged, vcenter.SessionUp, vcenter.SessionDown:
+		return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.Server == e.Server || e.Server == "" })
+	default:
+		return nil
+	}
+}

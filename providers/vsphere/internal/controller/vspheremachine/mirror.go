@@ -1,0 +1,106 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheremachine
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+)
+
+// esxiHostLabel is upstream's: Cluster API copies it from the Machine to its Node.
+const esxiHostLabel = "node.cluster.x-k8s.io/esxi-host"
+
+const providerIDPrefix = "vsphere://"
+
+// mirror shows on the VSphereMachine what has become of its virtual machine.
+func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
+	if !ownedBy(s.vm, s.vsphere) {
+		setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
+			"VSphereVM %s belongs to another VSphereMachine: delete one of the two Machines, or change spec.naming.template", s.vm.Name))
+		return nil
+	}
+	if s.vm.Spec.Placement.FailureDomain != "" {
+		status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
+	}
+	s.vsphere.Status.FailureDomain = s.vm.Status.FailureDomain
+	s.vsphere.Status.Network = s.vm.Status.Network
+	s.vsphere.Status.Addresses = addresses(s.vm)
+	mirrorProvisioned(s.vsphere, s.vm)
+	if !ptr.Deref(s.vm.Status.Ready, false) || s.vm.Spec.BiosUUID == "" {
+		return nil
+	}
+	s.vsphere.Spec.ProviderID = providerIDPrefix + s.vm.Spec.BiosUUID
+	s.vsphere.Status.Initialization.Provisioned = ptr.To(true)
+	return r.labelHost(ctx, s)
+}
+
+// mirrorProvisioned copies the condition when the virtual machine is ready or in trouble. The steps between, of which
+// there are many, are on the VSphereVM.
+func mirrorProvisioned(machine *infrav1.VSphereMachine, vm *infrav1.VSphereVM) {
+	provisioned := shownCondition(vm)
+	switch {
+	case provisioned == nil || inProgress(provisioned.Reason):
+		setProvisioned(machine, infrav1.VSphereMachineVirtualMachineNotProvisionedReason, fmt.Sprintf("VSphereVM %s is being provisioned", vm.Name))
+	case provisioned.Status == "True":
+		status.True(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	default:
+		setProvisioned(machine, provisioned.Reason, provisioned.Message)
+	}
+}
+
+// shownCondition is the VSphereVM's condition that tells most: why vCenter cannot be used, else how far the machine is.
+func shownCondition(vm *infrav1.VSphereVM) *metav1.Condition {
+	if conditions.IsFalse(vm, infrav1.VSphereVMVCenterAvailableCondition) {
+		return conditions.Get(vm, infrav1.VSphereVMVCenterAvailableCondition)
+	}
+	return conditions.Get(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+}
+
+// inProgress lists the reasons that pass by themselves.
+func inProgress(reason string) bool {
+	switch reason {
+	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
+		infrav1.VCenterConnectingReason:
+		return true
+	default:
+		return false
+	}
+}
+
+func addresses(vm *infrav1.VSphereVM) []clusterv1.MachineAddress {
+	if len(vm.Status.Addresses) == 0 {
+		return nil
+	}
+	list := make([]clusterv1.MachineAddress, 0, len(vm.Status.Addresses)+1)
+	for _, address := range vm.Status.Addresses {
+		list = append(list, clusterv1.MachineAddress{Type: clusterv1.MachineExternalIP, Address: address})
+	}
+	return append(list, clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: vm.Name})
+}
+
+// labelHost tells the Machine, and through it the Node, on which ESXi host it is.
+func (r *Reconciler) labelHost(ctx context.Context, s *scope) error {
+	host := s.vm.Status.Host
+	if host == "" || s.machine.Labels[esxiHostLabel] == host {
+		return nil
+	}
+	before := s.machine.DeepCopy()
+	if s.machine.Labels == nil {
+		s.machine.Labels = map[string]string{}
+	}
+	s.machine.Labels[esxiHostLabel] = host
+	if err := r.Client.Patch(ctx, s.machine, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("labelling Machine %s with its host: %w", s.machine.Name, err)
+	}
+	return nil
+}

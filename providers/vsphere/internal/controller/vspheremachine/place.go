@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheremachine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// ensureVM creates the VSphereVM when everything it needs is there. What it is given is decided here once and never
+// looked up again, so that later changes to a zone move no machine.
+func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ error) {
+	switch {
+	case s.infraCluster == nil:
+		setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster does not exist yet")
+		return false, nil
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "Waiting for Cluster infrastructure to be provisioned")
+		return false, nil
+	case s.machine.Spec.Bootstrap.DataSecretName == nil:
+		setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineWaitingForBootstrapDataReason, "Waiting for Machine to have bootstrap data")
+		return false, nil
+	}
+	zone, unplaced, err := r.zone(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if unplaced.Reason != "" {
+		r.wait(s, unplaced)
+		return false, nil
+	}
+	spec, err := placement.VM(s.infraCluster, s.vsphere, zone)
+	if err != nil {
+		r.wait(s, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: err.Error()})
+		return false, nil
+	}
+	status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
+	return true, r.create(ctx, s, spec)
+}
+
+// zone finds the deployment zone that the Machine names. A condition with a reason says why it may not be used now; the
+// zone is nil when the Machine names none.
+func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav1.Condition, error) {
+	name := s.machine.Spec.FailureDomain
+	if name == "" {
+		return nil, metav1.Condition{}, nil
+	}
+	zone := &placement.Zone{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, &zone.VSphereDeploymentZone); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+				"VSphereDeploymentZone %s, named by Machine.spec.failureDomain, does not exist: create it, or delete the Machine", name)}, nil
+		}
+		return nil, metav1.Condition{}, fmt.Errorf("reading VSphereDeploymentZone %s: %w", name, err)
+	}
+	domain := &infrav1.VSphereFailureDomain{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: zone.Spec.FailureDomain}, domain); err == nil {
+		zone.Domain = domain
+	} else if !apierrors.IsNotFound(err) {
+		return nil, metav1.Condition{}, fmt.Errorf("reading VSphereFailureDomain %s: %w", zone.Spec.FailureDomain, err)
+	}
+	return zone, mayReceive(s.infraCluster, zone), nil
+}
+
+// mayReceive decides whether the cluster may put a machine into the zone now.
+func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Condition {
+	notReady := func(format string, args ...any) metav1.Condition {
+		return metav1.Condition{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
+	}
+	switch state := stateOf(cluster, zone.Name); {
+	case zone.Spec.Server != cluster.Spec.Server:
+		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+			"VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)}
+	case !zone.DeletionTimestamp.IsZero():
+		return notReady("VSphereDeploymentZone %s is being deleted", zone.Name)
+	case !ptr.Deref(zone.Status.Ready, false):
+		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
+	case state.State != "" && state.State != faultlinev1.DomainActive:
+		return notReady("failure domain %s is %s and receives no machines: %s", zone.Name, state.State, state.Message)
+	default:
+		return metav1.Condition{}
+	}
+}
+
+func problem(zone *placement.Zone) string {
+	ready := conditions.Get(zone, clusterv1.ReadyCondition)
+	if ready == nil {
+		return "it has not been checked yet"
+	}
+	return ready.Message
+}
+
+func stateOf(cluster *infrav1.VSphereCluster, domain string) faultlinev1.DomainStatus {
+	domains := cluster.Status.Distribution.FailureDomains
+	i := slices.IndexFunc(domains, func(d faultlinev1.DomainStatus) bool { return d.Name == domain })
+	if i < 0 {
+		return faultlinev1.DomainStatus{}
+	}
+	return domains[i]
+}
+
+// wait shows what the machine waits for: in its conditions, and in an event when the reason is new.
+func (r *Reconciler) wait(s *scope, why metav1.Condition) {
+	before := conditions.Get(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition)
+	if before == nil || before.Reason != why.Reason {
+		r.warn(s, why.Reason, "Place", "%s", why.Message)
+	}
+	status.False(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, why.Reason, why.Message)
+	setProvisioned(s.vsphere, why.Reason, why.Message)
+}

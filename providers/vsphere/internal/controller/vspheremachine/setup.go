@@ -1,0 +1,142 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheremachine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx)
+	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.VSphereMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.VSphereMachine{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("VSphereMachine"))),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterMachines),
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
+		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.VSphereMachine{}),
+			builder.WithPredicates(worthMirroring())).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfZone), builder.WithPredicates(readyChanged())).
+		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaiting), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaiting), builder.WithPredicates(domainsChanged())).
+		Complete(r)
+}
+
+// notStatusOnly drops updates of the status alone, which are the controller's own.
+func notStatusOnly() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+			// A resync, by which a lost event is made good.
+			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	}}
+}
+
+// worthMirroring drops the steps of a VSphereVM's provisioning that a VSphereMachine does not show.
+func worthMirroring() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM) //nolint:errcheck // the watch is on this type
+			return shown(before) != shown(after) || !equality.Semantic.DeepEqual(before.Status.Network, after.Status.Network)
+		},
+	}
+}
+
+// summary is what a VSphereMachine shows of its VSphereVM, apart from the network.
+type summary struct {
+	reason, message, host, domain, biosUUID string
+	ready, deleting                         bool
+}
+
+func shown(vm *infrav1.VSphereVM) summary {
+	s := summary{
+		host: vm.Status.Host, domain: ptr.Deref(vm.Status.FailureDomain, ""), biosUUID: vm.Spec.BiosUUID,
+		ready: ptr.Deref(vm.Status.Ready, false), deleting: !vm.DeletionTimestamp.IsZero(),
+	}
+	provisioned := shownCondition(vm)
+	if provisioned != nil && !inProgress(provisioned.Reason) {
+		s.reason, s.message = provisioned.Reason, provisioned.Message
+	}
+	if !s.ready {
+		s.host, s.domain = "", ""
+	}
+	return s
+}
+
+func readyChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*infrav1.VSphereDeploymentZone), e.ObjectNew.(*infrav1.VSphereDeploymentZone) //nolint:errcheck // the watch is on this type
+		return ptr.Deref(before.Status.Ready, false) != ptr.Deref(after.Status.Ready, false) || before.Generation != after.Generation ||
+			conditions.GetMessage(before, clusterv1.ReadyCondition) != conditions.GetMessage(after, clusterv1.ReadyCondition)
+	}}
+}
+
+func domainsChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster) //nolint:errcheck // the watch is on this type
+		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Status.FailureDomains, after.Status.FailureDomains)
+	}}
+}
+
+// machinesOfZone names the machines that are to be in the zone and have no place yet.
+func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []reconcile.Request {
+	machines := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, machines, client.MatchingFields{placement.FailureDomainIndex: zone.GetName()}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Machines", "failureDomain", zone.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		if !ptr.Deref(machine.Status.Initialization.InfrastructureProvisioned, false) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{
+				Namespace: machine.Namespace, Name: machine.Spec.InfrastructureRef.Name,
+			}})
+		}
+	}
+	return requests
+}
+
+// machinesWaiting names the machines that have found no place yet.
+func (r *Reconciler) machinesWaiting(ctx context.Context, o client.Object) []reconcile.Request {
+	machines := &infrav1.VSphereMachineList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(o.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereMachines")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range machines.Items {
+		if conditions.IsFalse(&machines.Items[i], infrav1.VSphereMachinePlacementReadyCondition) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,115 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheremachine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+)
+
+// vmName is the name of the VSphereVM and of the virtual machine, by default the Machine's.
+func vmName(s *scope) (string, error) {
+	if s.machine == nil {
+		return s.vsphere.Name, nil
+	}
+	return s.vsphere.Spec.Naming.VMName(s.machine.Name)
+}
+
+func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereVMSpec) error {
+	name, err := vmName(s)
+	if err != nil {
+		setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineInvalidSpecReason, fmt.Sprintf("spec.naming.template: %v", err))
+		return nil
+	}
+	spec.BootstrapRef.Name = *s.machine.Spec.Bootstrap.DataSecretName
+	vm := &infrav1.VSphereVM{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: s.vsphere.Namespace,
+			Labels:     map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
+			Finalizers: []string{infrav1.VMFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereMachine", Name: s.vsphere.Name, UID: s.vsphere.UID,
+			}},
+		},
+		Spec: spec,
+	}
+	for _, label := range []string{clusterv1.MachineControlPlaneLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.WatchLabel} {
+		if value, ok := s.vsphere.Labels[label]; ok {
+			vm.Labels[label] = value
+		}
+	}
+	// The machine's finalizer must be stored before anything exists that only its deletion removes.
+	if err := s.patch.Apply(ctx, r.Client, s.vsphere); err != nil {
+		return err
+	}
+	if err := r.Client.Create(ctx, vm); err != nil && !apierrors.IsAlreadyExists(err) {
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+			setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
+			return nil
+		}
+		return fmt.Errorf("creating VSphereVM %s: %w", name, err)
+	}
+	r.Recorder.Eventf(s.vsphere, vm, corev1.EventTypeNormal, "Placed", "Place", "Created VSphereVM %s %s", name, where(spec))
+	s.vm = vm
+	return nil
+}
+
+func where(spec infrav1.VSphereVMSpec) string {
+	if spec.Placement.FailureDomain == "" {
+		return "without a failure domain"
+	}
+	return "in failure domain " + spec.Placement.FailureDomain
+}
+
+// reconcileDelete removes the VSphereVM and waits for it to go. It looks at no zone.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	if s.vm == nil {
+		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
+		return nil
+	}
+	if !metav1.IsControlledBy(s.vm, s.vsphere) && !ownedBy(s.vm, s.vsphere) {
+		// Another machine's: nothing of ours is left.
+		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
+		return nil
+	}
+	message := fmt.Sprintf("Deleting VSphereVM %s", s.vm.Name)
+	if provisioned := conditions.Get(s.vm, infrav1.VSphereMachineVirtualMachineProvisionedCondition); provisioned != nil && provisioned.Message != "" {
+		message += ": " + provisioned.Message
+	}
+	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)
+	if s.vm.DeletionTimestamp.IsZero() {
+		if err := r.Client.Delete(ctx, s.vm); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting VSphereVM %s: %w", s.vm.Name, err)
+		}
+	}
+	return nil
+}
+
+func ownedBy(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {
+	for _, ref := range vm.OwnerReferences {
+		if ref.Kind == "VSphereMachine" && ref.Name == machine.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func setProvisioned(machine *infrav1.VSphereMachine, reason, message string) {
+	status.False(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, reason, message)
+}
+
+func summarize(machine *infrav1.VSphereMachine) error {
+	return status.Summarize(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition)
+}

@@ -1,0 +1,213 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// ensureVM clones the template unless the virtual machine exists.
+func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (progress, error) {
+	if s.found {
+		s.vm.Status.VMRef = s.observed.Ref
+		return proceed, nil
+	}
+	if s.vm.Spec.BiosUUID != "" {
+		s.vm.Status.Ready = ptr.To(false)
+		r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, fmt.Sprintf(
+			"vCenter %s has no virtual machine with BIOS UUID %s: it was removed behind our back and is not made again; delete the Machine",
+			s.vm.Spec.Server, s.vm.Spec.BiosUUID))
+		return wait, nil
+	}
+	if device, missing := withoutAddress(s.vm.Spec.Network.Devices); missing {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason, fmt.Sprintf(
+			"spec.network.devices[%d] has neither dhcp4, dhcp6, ipAddrs nor skipIPAllocation", device))
+		return wait, nil
+	}
+	extraConfig, ready, err := r.bootstrap(ctx, s)
+	if err != nil || !ready {
+		return wait, err
+	}
+	spec, err := cloneSpec(ctx, s, extraConfig)
+	if err != nil {
+		if !userMistake(err) {
+			return wait, err
+		}
+		r.fail(s, invalidReason(err), err.Error())
+		return wait, nil
+	}
+	if _, taken := s.session.VMInFolder(spec.Placement.FolderRef, spec.Name); taken {
+		return r.nameTaken(s)
+	}
+	return r.clone(ctx, s, spec)
+}
+
+// clone writes down that there is going to be a virtual machine before there can be one. A manager that dies between
+// the two finds it again by its instance UUID, and a deletion knows that it has to look.
+func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec) (progress, error) {
+	mode := infrav1.FullClone
+	if spec.Linked {
+		mode = infrav1.LinkedClone
+	}
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, "")
+	if s.vm.Status.CloneMode != mode {
+		s.vm.Status.CloneMode = mode
+		s.vm.Status.Snapshot = spec.Snapshot
+		if err := r.save(ctx, s); err != nil {
+			return wait, err
+		}
+	}
+	task, err := s.session.CloneVM(ctx, spec)
+	if err != nil {
+		return r.refused(s, "cloning", err)
+	}
+	r.started(s, task, clone)
+	r.event(s, "Cloning", "Clone", "Cloning template %s into resource pool %s", s.vm.Spec.Template, s.vm.Spec.ResourcePool)
+	return wait, nil
+}
+
+// refused handles a call that vCenter did not accept. A specification that cannot work waits for its change; everything
+// else is tried again by the queue.
+func (r *Reconciler) refused(s *scope, doing string, err error) (progress, error) {
+	err = fmt.Errorf("%s virtual machine %s: %w", doing, s.vm.Name, err)
+	if userMistake(err) {
+		r.fail(s, invalidReason(err), err.Error())
+		return progress{after: r.RetryAfter}, nil
+	}
+	return wait, err
+}
+
+// userMistake reports whether err needs somebody to change something, here or in vCenter.
+func userMistake(err error) bool {
+	for _, known := range []error{
+		vcenter.ErrInvalid, vcenter.ErrNotFound, vcenter.ErrAmbiguous, vcenter.ErrNoSnapshot, vcenter.ErrForbidden,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// bootstrap returns what the machine boots with. No bootstrapRef means that the template brings all it needs.
+func (r *Reconciler) bootstrap(ctx context.Context, s *scope) (map[string]string, bool, error) {
+	name := s.vm.Spec.BootstrapRef.Name
+	if name == "" {
+		return nil, true, nil
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: s.vm.Namespace, Name: name}
+	if err := r.Secrets.Get(ctx, key, secret); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return nil, false, fmt.Errorf("reading bootstrap data %s: %w", key, err)
+		}
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, fmt.Sprintf("Secret %s with the bootstrap data does not exist", key))
+		return nil, false, nil
+	}
+	data, err := guestinfo.Bootstrap(string(secret.Data["format"]), secret.Data["value"])
+	if err != nil {
+		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, fmt.Sprintf("Secret %s: %v", key, err))
+		return nil, false, nil
+	}
+	return data, true, nil
+}
+
+// cloneSpec looks every name up in the inventory. Its error holds all that is wrong, not the first problem only.
+func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vcenter.CloneSpec, error) {
+	spec := s.vm.Spec
+	resolved, placementErr := s.session.Resolve(vcenter.Placement{
+		Datacenter: spec.Datacenter, ComputeCluster: spec.Placement.ComputeCluster, ResourcePool: spec.ResourcePool,
+		Folder: spec.Folder, Datastore: spec.Datastore, Networks: networkNames(spec.Network.Devices),
+	})
+	template, templateErr := s.session.Template(spec.Datacenter, spec.Template)
+	if err := errors.Join(placementErr, templateErr); err != nil {
+		return vcenter.CloneSpec{}, err
+	}
+	linked := false
+	if spec.CloneMode != infrav1.FullClone { // upstream's default: linked where there is a snapshot to link to
+		var err error
+		if linked, err = s.session.LinkedPossible(ctx, template, spec.Snapshot); err != nil {
+			return vcenter.CloneSpec{}, err
+		}
+	}
+	values := map[string]string{}
+	for key, value := range spec.CustomVMXKeys {
+		values[key] = value
+	}
+	for key, value := range extraConfig {
+		values[key] = value
+	}
+	return vcenter.CloneSpec{
+		Name: s.vm.Name, InstanceUUID: string(s.vm.UID), Template: template, Snapshot: spec.Snapshot,
+		Annotation: fmt.Sprintf("VSphereVM %s/%s", s.vm.Namespace, s.vm.Name),
+		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: ptr.Deref(spec.NumCoresPerSocket, 0),
+		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB,
+		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,
+	}, nil
+}
+
+func nics(devices []infrav1.NetworkDeviceSpec, backings []vcenter.NetworkBacking) []vcenter.NICSpec {
+	specs := make([]vcenter.NICSpec, len(devices))
+	for i := range devices {
+		specs[i] = vcenter.NICSpec{Network: backings[i], MAC: devices[i].MACAddr}
+	}
+	return specs
+}
+
+func networkNames(devices []infrav1.NetworkDeviceSpec) []string {
+	names := make([]string, len(devices))
+	for i := range devices {
+		names[i] = devices[i].NetworkName
+	}
+	return names
+}
+
+// withoutAddress finds the first device that nothing gives an address to.
+func withoutAddress(devices []infrav1.NetworkDeviceSpec) (int, bool) {
+	i := slices.IndexFunc(devices, func(d infrav1.NetworkDeviceSpec) bool {
+		return !ptr.Deref(d.DHCP4, false) && !ptr.Deref(d.DHCP6, false) && len(d.IPAddrs) == 0 && !ptr.Deref(d.SkipIPAllocation, false)
+	})
+	return i, i >= 0
+}
+
+// invalidReason turns the first thing that is wrong into a condition's reason.
+func invalidReason(err error) string {
+	if errors.Is(err, vcenter.ErrNoSnapshot) {
+		return infrav1.VSphereVMVirtualMachineSnapshotNotFoundReason
+	}
+	var lookup *vcenter.LookupError
+	if !errors.As(err, &lookup) {
+		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
+	}
+	switch lookup.Field {
+	case "template":
+		return infrav1.VSphereVMVirtualMachineTemplateNotFoundReason
+	case "datacenter":
+		return infrav1.VSphereVMVirtualMachineDatacenterNotFoundReason
+	case "computeCluster":
+		return infrav1.VSphereVMVirtualMachineComputeClusterNotFoundReason
+	case "resourcePool":
+		return infrav1.VSphereVMVirtualMachineResourcePoolNotFoundReason
+	case "folder":
+		return infrav1.VSphereVMVirtualMachineFolderNotFoundReason
+	case "datastore":
+		return infrav1.VSphereVMVirtualMachineDatastoreNotFoundReason
+	case "network":
+		return infrav1.VSphereVMVirtualMachineNetworkNotFoundReason
+	default:
+		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
+	}
+}

@@ -1,0 +1,184 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vspherevm brings one virtual machine from nothing to running, and back to nothing.
+package vspherevm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// Reconciler drives VSphereVMs.
+type Reconciler struct {
+	Client client.Client
+	// Secrets reads bootstrap data, which is kept out of the manager's cache.
+	Secrets  client.Reader
+	VCenters VCenters
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// RetryAfter is the pause after a task that vCenter failed.
+	RetryAfter time.Duration
+
+	tasks tasks
+}
+
+// VCenters gives the session of a server with a cluster's account.
+type VCenters interface {
+	ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error)
+}
+
+// scope is what one reconcile knows. It holds data and the session, nothing that reads or writes Kubernetes.
+type scope struct {
+	vm      *infrav1.VSphereVM
+	cluster *infrav1.VSphereCluster
+	patch   *patch.Patch
+
+	session  *vcenter.Session
+	observed vcenter.VM
+	found    bool
+	// finished is the task that ended well since the last reconcile; its zero value when there is none.
+	finished vcenter.Task
+	// finishedReason is what the condition said while that task ran.
+	finishedReason string
+	// waitsForInventory says that the task in flight is done and its effect is not in the inventory yet.
+	waitsForInventory bool
+}
+
+// waitForInventory ends by the event with which the inventory reports the effect of a task that is done.
+func (s *scope) waitForInventory() progress {
+	s.waitsForInventory = true
+	return wait
+}
+
+// step is one phase of a life cycle. It stops the phases behind it unless it says proceed.
+type step func(context.Context, *scope) (progress, error)
+
+type progress struct {
+	proceed bool
+	// after is set where no event ends the wait.
+	after time.Duration
+}
+
+var (
+	proceed = progress{proceed: true} //nolint:gochecknoglobals // a constant
+	// wait ends by an event of vCenter or of a watched object.
+	wait = progress{} //nolint:gochecknoglobals // a constant
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherevms,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherevms/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherevms/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Reconcile runs the steps that the VSphereVM still needs, up to the first that has to wait.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	vm := &infrav1.VSphereVM{}
+	if err := r.Client.Get(ctx, req.NamespacedName, vm); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	cluster, infra, err := r.owners(ctx, vm)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p := patch.From(vm)
+	s := &scope{vm: vm, cluster: infra, patch: &p}
+	if status.Paused(vm, annotations.IsPaused(cluster, vm)) {
+		return ctrl.Result{}, p.Apply(ctx, r.Client, vm)
+	}
+	defer func() {
+		if err := r.save(ctx, s); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if !vm.DeletionTimestamp.IsZero() {
+		return r.run(ctx, s, r.deletion())
+	}
+	if infra == nil {
+		setProvisioned(vm, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster of the cluster is not there yet")
+		return ctrl.Result{}, nil
+	}
+	controllerutil.AddFinalizer(vm, infrav1.VMFinalizer)
+	return r.run(ctx, s, r.provisioning())
+}
+
+// provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
+func (r *Reconciler) provisioning() []step {
+	return []step{r.connect, r.settleTask, r.ensureVM, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.ensureTags, r.ensureReady}
+}
+
+func (r *Reconciler) run(ctx context.Context, s *scope, steps []step) (ctrl.Result, error) {
+	for _, next := range steps {
+		p, err := next(ctx, s)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !p.proceed {
+			return ctrl.Result{RequeueAfter: r.unlessDone(s, p.after)}, nil
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+// owners finds the Cluster and the VSphereCluster. Neither needs to exist: a VM can be deleted after them.
+func (r *Reconciler) owners(ctx context.Context, vm *infrav1.VSphereVM) (*clusterv1.Cluster, *infrav1.VSphereCluster, error) {
+	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, vm.ObjectMeta)
+	if apierrors.IsNotFound(err) || err == util.ErrNoCluster { //nolint:errorlint // CAPI returns the bare value
+		return &clusterv1.Cluster{}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	infra := &infrav1.VSphereCluster{}
+	key := client.ObjectKey{Namespace: vm.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+	if err := r.Client.Get(ctx, key, infra); err != nil {
+		if apierrors.IsNotFound(err) {
+			return cluster, nil, nil
+		}
+		return nil, nil, fmt.Errorf("reading VSphereCluster %s: %w", key, err)
+	}
+	return cluster, infra, nil
+}
+
+func (r *Reconciler) save(ctx context.Context, s *scope) error {
+	if err := setReady(s.vm); err != nil {
+		return err
+	}
+	if err := s.patch.Apply(ctx, r.Client, s.vm); err != nil {
+		// The object is gone once its finalizer is.
+		if !s.vm.DeletionTimestamp.IsZero() {
+			return client.IgnoreNotFound(err)
+		}
+		return err
+	}
+	return nil
+}
+
+func (r *Reconciler) event(s *scope, reason, action, format string, args ...any) {
+	r.Recorder.Eventf(s.vm, nil, corev1.EventTypeNormal, reason, action, format, args...)
+}
+
+func (r *Reconciler) warn(s *scope, reason, action, format string, args ...any) {
+	r.Recorder.Eventf(s.vm, nil, corev1.EventTypeWarning, reason, action, format, args...)
+}

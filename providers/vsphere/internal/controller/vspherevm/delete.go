@@ -1,0 +1,161 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// defaultSoftPowerOffTimeout is upstream's, for powerOffMode trySoft.
+const defaultSoftPowerOffTimeout = 5 * time.Minute
+
+// deletion lists the steps that leave nothing behind. None of them looks at a failure domain or a zone, which may be gone.
+func (r *Reconciler) deletion() []step {
+	return []step{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.powerOff, r.destroy, r.release}
+}
+
+// releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
+func (r *Reconciler) releaseUnattempted(_ context.Context, s *scope) (progress, error) {
+	s.vm.Status.Ready = ptr.To(false)
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
+	if s.vm.Status.CloneMode == "" && s.vm.Status.TaskRef == "" && s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" {
+		controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
+		return wait, nil
+	}
+	return proceed, nil
+}
+
+func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (progress, error) {
+	if s.cluster == nil {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason,
+			"VSphereCluster is gone and with it the account for vCenter: destroy the virtual machine by hand, then remove this object's finalizer")
+		return wait, nil
+	}
+	return r.connect(ctx, s)
+}
+
+// settleDeletion lets the task in flight end first: a clone that is destroyed half-way leaves files behind. Whether it
+// ended well does not matter any more.
+func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (progress, error) {
+	if left := s.vm.Status.RetryAfter.Sub(r.Clock.Now()); !s.vm.Status.RetryAfter.IsZero() && left > 0 {
+		return progress{after: left}, nil
+	}
+	s.vm.Status.RetryAfter.Reset()
+	if s.vm.Status.TaskRef == "" {
+		return proceed, nil
+	}
+	task, err := r.task(ctx, s)
+	switch {
+	case errors.Is(err, vcenter.ErrNotFound):
+	case err != nil:
+		return wait, err
+	case task.State == vcenter.TaskQueued || task.State == vcenter.TaskRunning:
+		return wait, nil
+	case task.State == vcenter.TaskSuccess:
+		if s.adopt(task); !r.visible(s, task) {
+			return s.waitForInventory(), nil
+		}
+	case s.found:
+		r.settled(s)
+		r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Task %s: %v", task.Ref, task.Err))
+		s.vm.Status.RetryAfter.Time = r.Clock.Now().Add(r.RetryAfter)
+		return progress{after: r.RetryAfter}, nil
+	}
+	s.finished = task
+	r.settled(s)
+	return proceed, nil
+}
+
+// adopt takes the virtual machine that a clone has made from the clone's own result, should it not carry our UUID.
+func (s *scope) adopt(task vcenter.Task) {
+	if !s.found && task.Result != "" {
+		s.observed, s.found = s.session.VMByRef(task.Result)
+	}
+}
+
+// powerOff stops the machine in the way of powerOffMode.
+func (r *Reconciler) powerOff(ctx context.Context, s *scope) (progress, error) {
+	if !s.found || s.observed.Power != vcenter.PoweredOn {
+		return proceed, nil
+	}
+	if s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft || s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeTrySoft {
+		if p, done, err := r.shutDownGuest(ctx, s); !done || err != nil {
+			return p, err
+		}
+	}
+	task, err := s.session.PowerOff(ctx, s.observed.Ref)
+	if err != nil {
+		return r.refused(s, "powering off", err)
+	}
+	r.started(s, task, powerOff)
+	return wait, nil
+}
+
+// shutDownGuest asks the guest to shut down and waits for it. It is done when the machine is to be powered off hard.
+func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p progress, done bool, err error) {
+	soft := s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft
+	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
+	if asked == nil {
+		if err := s.session.ShutdownGuest(ctx, s.observed.Ref); err != nil {
+			if !soft {
+				r.warn(s, "SoftPowerOffFailed", "Delete", "Guest cannot shut down, powering off: %v", err)
+				return proceed, true, nil
+			}
+			r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("guest cannot shut down: %v: start VMware Tools or set powerOffMode to trySoft or hard", err))
+			return progress{after: r.RetryAfter}, false, nil
+		}
+		asked = &metav1.Condition{LastTransitionTime: metav1.NewTime(r.Clock.Now())}
+		status.False(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, infrav1.VSphereVMGuestSoftPowerOffInProgressReason, "")
+	}
+	if soft {
+		return wait, false, nil
+	}
+	timeout := defaultSoftPowerOffTimeout
+	if seconds := s.vm.Spec.GuestSoftPowerOffTimeoutSeconds; seconds > 0 {
+		timeout = time.Duration(seconds) * time.Second
+	}
+	if left := asked.LastTransitionTime.Add(timeout).Sub(r.Clock.Now()); left > 0 {
+		return progress{after: left}, false, nil
+	}
+	r.warn(s, "SoftPowerOffTimedOut", "Delete", "Guest did not shut down within %s, powering off", timeout)
+	return proceed, true, nil
+}
+
+// destroy removes the virtual machine and its disks.
+func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
+	if !s.found {
+		return proceed, nil
+	}
+	task, err := s.session.Destroy(ctx, s.observed.Ref)
+	if err != nil {
+		return r.refused(s, "destroying", err)
+	}
+	r.started(s, task, destroy)
+	r.event(s, "Destroying", "Delete", "Destroying virtual machine %s", s.observed.Path)
+	return wait, nil
+}
+
+// release drops the finalizer when nothing is left. A clone whose task was lost in a crash may still be on its way:
+// then it is one of the running clones of the template, and its end wakes this object.
+func (r *Reconciler) release(_ context.Context, s *scope) (progress, error) {
+	lost := s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" && s.finished.Ref == ""
+	if lost && s.session.Cloning(s.vm.Spec.Datacenter, s.vm.Spec.Template) {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
+		return wait, nil
+	}
+	controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
+	return wait, nil
+}

@@ -1,0 +1,89 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// ensureReady reports what the inventory shows, and that the machine is provisioned once it has an address.
+func (r *Reconciler) ensureReady(ctx context.Context, s *scope) (progress, error) {
+	s.vm.Status.Host = s.observed.Host
+	s.vm.Status.Network = networkStatus(s.observed.Guest)
+	s.vm.Status.Addresses = addresses(s.observed.Guest)
+	domain, err := r.observeDomain(ctx, s)
+	if err != nil {
+		return wait, err
+	}
+	s.vm.Status.FailureDomain = domain
+	if len(s.vm.Status.Addresses) == 0 {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason, "VMware Tools of the guest report no address yet")
+		return wait, nil
+	}
+	if s.vm.Spec.BiosUUID == "" {
+		hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
+		if err != nil {
+			return wait, err
+		}
+		s.vm.Spec.BiosUUID = s.observed.BiosUUID
+		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
+		r.event(s, "Provisioned", "Provision", "Virtual machine runs on host %s with address %s", s.vm.Status.Host, s.vm.Status.Addresses[0])
+	}
+	s.vm.Status.Ready = ptr.To(true)
+	status.True(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	return proceed, nil
+}
+
+// observeDomain says in which failure domain the machine is, wherever it was asked to be.
+func (r *Reconciler) observeDomain(ctx context.Context, s *scope) (*string, error) {
+	asked := s.vm.Spec.Placement.FailureDomain
+	if asked == "" {
+		return nil, nil
+	}
+	zones, err := placement.Zones(ctx, r.Client)
+	if err != nil {
+		return nil, fmt.Errorf("observing the failure domain of %s: %w", s.vm.Name, err)
+	}
+	observed := placement.Observe(s.session.Locate(s.observed), s.vm.Spec.Server, zones, asked)
+	if observed == "" {
+		return nil, nil
+	}
+	return &observed, nil
+}
+
+func networkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
+	statuses := make([]infrav1.NetworkStatus, 0, len(cards))
+	for _, card := range cards {
+		statuses = append(statuses, infrav1.NetworkStatus{
+			Connected: ptr.To(card.Connected), IPAddrs: slices.Clone(card.IPs), MACAddr: card.MAC, NetworkName: card.Network,
+		})
+	}
+	return statuses
+}
+
+// addresses lists what other machines can reach the guest at.
+func addresses(cards []vcenter.GuestNIC) []string {
+	var reachable []string
+	for _, card := range cards {
+		for _, ip := range card.IPs {
+			address, err := netip.ParseAddr(ip)
+			if err == nil && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast() {
+				reachable = append(reachable, ip)
+			}
+		}
+	}
+	return reachable
+}

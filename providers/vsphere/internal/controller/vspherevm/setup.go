@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// Indexes of VSphereVMs by what vCenter knows them by.
+const (
+	uuidIndex = "uuid"
+	taskIndex = "status.taskRef"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	log := ctrl.LoggerFrom(ctx)
+	clusterVMs, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.VSphereVMList{}, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		// Its own status is not news to the controller, which has just written it.
+		For(&infrav1.VSphereVM{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}),
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterVMs),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfCluster), builder.WithPredicates(availableAgain())).
+		WatchesRawSource(hub.Source(r.vmsOfEvent)).
+		Complete(r)
+}
+
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &infrav1.VSphereVM{}, uuidIndex, func(o client.Object) []string {
+		vm := o.(*infrav1.VSphereVM) //nolint:errcheck // the index is on this type
+		keys := []string{string(vm.UID)}
+		if vm.Spec.BiosUUID != "" {
+			keys = append(keys, vm.Spec.BiosUUID)
+		}
+		return keys
+	}); err != nil {
+		return err
+	}
+	return indexer.IndexField(ctx, &infrav1.VSphereVM{}, taskIndex, func(o client.Object) []string {
+		if task := o.(*infrav1.VSphereVM).Status.TaskRef; task != "" { //nolint:errcheck // the index is on this type
+			return []string{task}
+		}
+		return nil
+	})
+}
+
+// availableAgain passes clusters whose account or vCenter may have become usable.
+func availableAgain() predicate.Predicate {
+	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster) //nolint:errcheck // the watch is on this type
+		return conditions.GetReason(before, infrav1.VSphereClusterVCenterAvailableCondition) !=
+			conditions.GetReason(after, infrav1.VSphereClusterVCenterAvailableCondition)
+	}})
+}
+
+func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == "Cluster" {
+			name = ref.Name
+		}
+	}
+	return r.vms(ctx, func(*infrav1.VSphereVM) bool { return true },
+		client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
+}
+
+// vmsOfEvent finds the objects that an event of vCenter moves on.
+func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	all := func(*infrav1.VSphereVM) bool { return true }
+	switch e.Kind {
+	case vcenter.VMChanged:
+		return r.vmsByUUID(ctx, e)
+	case vcenter.TaskDone:
+		requests := r.vmsByUUID(ctx, e)
+		if key, ok := r.tasks.owner(e.Task); ok {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		} else {
+			requests = append(requests, r.vms(ctx, all, client.MatchingFields{taskIndex: e.Task})...)
+		}
+		if len(requests) > 0 {
+			return requests
+		}
+		// A task that no object knows may be the clone that a deletion waits for.
+		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool { return vm.Spec.Server == e.Server && !vm.DeletionTimestamp.IsZero() })
+	case vcenter.InventoryChanged:
+		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool {
+			return vm.Spec.Server == e.Server && !ptr.Deref(vm.Status.Ready, false) && vm.Status.TaskRef == ""
+		})
+	case vcenter.SessionUp, vcenter.SessionDown:
+		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool { return vm.Spec.Server == e.Server || e.Server == "" })
+	default:
+		return nil
+	}
+}
+
+func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, uuid := range []string{e.InstanceUUID, e.BiosUUID} {
+		if uuid != "" {
+			requests = append(requests, r.vms(ctx, func(*infrav1.VSphereVM) bool { return true }, client.MatchingFields{uuidIndex: uuid})...)
+		}
+	}
+	return requests
+}
+
+func (r *Reconciler) vms(ctx context.Context, keep func(*infrav1.VSphereVM) bool, opts ...client.ListOption) []reconcile.Request {
+	list := &infrav1.VSphereVMList{}
+	if err := r.Client.List(ctx, list, opts...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereVMs")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if keep(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}

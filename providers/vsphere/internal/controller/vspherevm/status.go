@@ -1,0 +1,33 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"strings"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+)
+
+// setProvisioned reports how far the virtual machine is, when it is not there yet or no longer whole.
+func setProvisioned(vm *infrav1.VSphereVM, reason, message string) {
+	status.False(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, reason, message)
+}
+
+// fail reports what needs the user's attention: in the condition, and once in an event.
+func (r *Reconciler) fail(s *scope, reason, message string) {
+	message = strings.ReplaceAll(message, "\n", "; ")
+	before := conditions.Get(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+	if before == nil || before.Reason != reason || before.Message != message {
+		r.warn(s, reason, "Provision", "%s", message)
+	}
+	setProvisioned(s.vm, reason, message)
+}
+
+// setReady sums the conditions up.
+func setReady(vm *infrav1.VSphereVM) error {
+	return status.Summarize(vm, infrav1.VSphereVMVCenterAvailableCondition, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+}

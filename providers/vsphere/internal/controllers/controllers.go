@@ -1,0 +1,133 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers puts the provider's controllers together. The manager's main and the integration tests both use it,
+// so that what is tested is what runs.
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherecluster"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vsphereclusteridentity"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspheredeploymentzone"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspheremachine"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherevm"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// Options are what the command line decides.
+type Options struct {
+	CredentialsFile string
+	// Namespace is the manager's own.
+	Namespace   string
+	WatchFilter string
+	Log         *slog.Logger
+	Metrics     prometheus.Registerer
+	// RetryAfter is the pause after a task that vCenter failed; 0 means a minute.
+	RetryAfter time.Duration
+	// Clusters, Machines, VMs, Zones and Identities are how many are reconciled at the same time.
+	Clusters, Machines, VMs, Zones, Identities int
+}
+
+// CacheOptions limits what the manager keeps in memory: nothing of a Secret but its name and version, no managed fields.
+// A namespace limits it to that one and the manager's own.
+func CacheOptions(namespace, own string, syncPeriod *time.Duration) cache.Options {
+	options := cache.Options{SyncPeriod: syncPeriod, DefaultTransform: cache.TransformStripManagedFields()}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}, own: {}}
+	}
+	return options
+}
+
+// Add adds every controller to the manager, and the vCenter sessions that they share.
+func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if options.RetryAfter == 0 {
+		options.RetryAfter = time.Minute
+	}
+	if err := placement.IndexMachines(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	hub := events.NewHub()
+	calls, err := newCallMetrics(options.Metrics)
+	if err != nil {
+		return err
+	}
+	pool := vcenter.NewPool(vcenter.Options{OnEvent: hub.Publish, OnCall: calls.observe, UserAgent: "faultline-vsphere-manager", Log: options.Log})
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		logout, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
+		defer cancel()
+		pool.Close(logout)
+		return nil
+	})); err != nil {
+		return err
+	}
+	file := &identity.File{Path: options.CredentialsFile, OnChange: func() { hub.Publish(vcenter.Event{Kind: vcenter.SessionDown}) }}
+	if err := mgr.Add(file); err != nil {
+		return err
+	}
+	dialer := &connection.Dialer{
+		Client:   mgr.GetClient(),
+		Sessions: pool,
+		Identities: &identity.Resolver{
+			Cache: mgr.GetCache(), Secrets: mgr.GetAPIReader(), Namespace: options.Namespace, Default: file,
+		},
+	}
+	return add(ctx, mgr, options, hub, dialer)
+}
+
+// logoutTimeout bounds how long a manager that stops waits for vCenters to end its sessions.
+const logoutTimeout = 5 * time.Second
+
+func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dialer *connection.Dialer) error {
+	domainMetrics, err := distribution.NewMetrics(o.Metrics)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	c, now := mgr.GetClient(), clock.RealClock{}
+	if err := (&vspherecluster.Reconciler{
+		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c},
+		Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics,
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Clusters)); err != nil {
+		return fmt.Errorf("adding VSphereCluster controller: %w", err)
+	}
+	if err := (&vspheremachine.Reconciler{Client: c, Recorder: mgr.GetEventRecorder("vspheremachine")}).
+		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Machines)); err != nil {
+		return fmt.Errorf("adding VSphereMachine controller: %w", err)
+	}
+	if err := (&vspherevm.Reconciler{
+		Client: c, Secrets: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"), Clock: now, RetryAfter: o.RetryAfter,
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.VMs)); err != nil {
+		return fmt.Errorf("adding VSphereVM controller: %w", err)
+	}
+	if err := (&vspheredeploymentzone.Reconciler{
+		Client: c, VCenters: dialer, Recorder: mgr.GetEventRecorder("vspheredeploymentzone"), Clock: now,
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Zones)); err != nil {
+		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
+	}
+	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace}).
+		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Identities)); err != nil {
+		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
+	}
+	return nil
+}
+
+func workers(n int) controller.Options {
+	return controller.Options{MaxConcurrentReconciles: max(n, 1)}
+}

@@ -1,0 +1,189 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// inFlight waits until the VSphereVM has recorded a task, and returns its virtual machine object.
+func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
+	w.t.Helper()
+	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm)).To(Succeed())
+		g.Expect(w.vc.Calls()[calls]).To(Equal(1))
+		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", describe(vm))
+	}).Should(Succeed())
+	return vm
+}
+
+func TestRestartInTheMiddleOfAClone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.inFlight("cp-a", "CloneVM_Task")
+	w.stop()
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.start()
+	w.provisioned(machine)
+	w.Expect(w.vms()).To(HaveLen(1))
+	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1), "the clone of before the restart is found again")
+}
+
+// A manager that dies between the call and its record clones again, which vCenter refuses for the name.
+func TestRestartBeforeACloneIsRecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.machine("one", "cp-a", zone.Name)
+	vm := w.inFlight("cp-a", "CloneVM_Task")
+	w.stop()
+	w.forgetTask(vm)
+	w.start()
+	w.Eventually(func() int { return w.vc.Calls()["CloneVM_Task"] }).Should(Equal(2))
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.provisioned(machine)
+	w.Expect(w.vms()).To(HaveLen(1))
+}
+
+// A deletion must not let go of a virtual machine that a lost clone is still making.
+func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.machine("one", "cp-a", zone.Name)
+	vm := w.inFlight("cp-a", "CloneVM_Task")
+	w.stop()
+	w.forgetTask(vm)
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.start()
+	w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(describe(vm)).To(ContainSubstring("running clones"))
+	}).Should(Succeed())
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func (w *world) forgetTask(vm *infrav1.VSphereVM) {
+	w.t.Helper()
+	w.get(vm)
+	vm.Status.TaskRef = ""
+	w.Expect(w.client.Status().Update(w.t.Context(), vm)).To(Succeed())
+}
+
+func TestRestartInTheMiddleOfAPowerOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.vc.HoldTasks("PowerOnVM_Task")
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.inFlight("cp-a", "PowerOnVM_Task")
+	w.stop()
+	w.vc.ReleaseTasks("PowerOnVM_Task")
+	w.start()
+	w.provisioned(machine)
+	w.Expect(w.vc.Calls()["PowerOnVM_Task"]).To(Equal(1))
+}
+
+func TestRestartInTheMiddleOfADelete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.provisioned(machine)
+	w.vc.HoldTasks("Destroy_Task")
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.inFlight("cp-a", "Destroy_Task")
+	w.stop()
+	w.vc.ReleaseTasks("Destroy_Task")
+	w.start()
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+	w.Expect(w.vc.Calls()["Destroy_Task"]).To(Equal(1))
+}
+
+func TestFailedTasksAreNoticedAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"CloneVM_Task", "ReconfigVM_Task", "PowerOnVM_Task"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.ThreeZones())
+			w.cluster("one")
+			zone := w.threeZones()[0]
+			w.vc.FailTasks(method, 2, "datastore is full")
+			w.provisioned(w.machine("one", "cp-a", zone.Name))
+			w.Expect(w.vc.Calls()[method]).To(Equal(3))
+			w.Expect(w.vms()).To(HaveLen(1))
+		})
+	}
+}
+
+func TestFiftyMachinesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zones := w.threeZones()
+	var machines []*infrav1.VSphereMachine
+	for i := range 50 {
+		machines = append(machines, w.machine("one", fmt.Sprintf("cp-%02d", i), zones[i%3].Name))
+	}
+	for _, machine := range machines {
+		w.provisioned(machine)
+	}
+	w.Expect(w.vms()).To(HaveLen(50))
+	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(50), "nothing is cloned twice")
+	w.Expect(w.vc.Calls()["PowerOnVM_Task"]).To(Equal(50))
+	for _, machine := range machines {
+		w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	}
+	for _, machine := range machines {
+		w.gone(machine)
+	}
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func TestIdleMachinesCostNoCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
+		w.provisioned(w.machine("one", name, zone.Name))
+	}
+	w.vc.ResetCalls()
+	for round := range 2 {
+		for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
+			vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
+			update(w, vm, func(vm *infrav1.VSphereVM) {
+				metav1.SetMetaDataAnnotation(&vm.ObjectMeta, "test/reconcile", fmt.Sprint(round))
+			})
+		}
+	}
+	w.Consistently(func() map[string]int {
+		calls := w.vc.Calls()
+		delete(calls, "WaitForUpdatesEx") // the stream's own, one for many minutes
+		return calls
+	}, "3s", "100ms").Should(BeEmpty())
+}

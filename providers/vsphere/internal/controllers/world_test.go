@@ -1,0 +1,285 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/controllers"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const patience = 20 * time.Second
+
+// world is one test's share of the API server, a vCenter of its own and a manager that sees nothing else.
+type world struct {
+	*WithT
+	t      *testing.T
+	client client.Client
+	vc     *simulator.Server
+	name   string // namespace, prefix of everything cluster-scoped, and watch filter
+	stop   func()
+}
+
+func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	c, err := client.New(apiServer, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{WithT: g, t: t, client: c, vc: simulator.Start(t, layout, opts...)}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
+	w.name = ns.Name
+	w.create(w.secret("account", w.vc.Username(), w.vc.Password()))
+	w.start()
+	return w
+}
+
+// start runs a manager until stop or the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: controllers.CacheOptions("", w.name, nil),
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(controllers.Add(w.t.Context(), mgr, controllers.Options{
+		CredentialsFile: "/nonexistent/credentials.yaml", Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(), RetryAfter: time.Second,
+		Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
+	})).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	var stopped bool
+	w.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("manager: %v", err)
+		}
+	}
+	w.t.Cleanup(w.stop)
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.WatchLabel: w.name}}
+}
+
+func (w *world) secret(name, username, password string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"username": username, "password": password}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+	}
+}
+
+func (w *world) get(o client.Object) client.Object {
+	w.t.Helper()
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+	return o
+}
+
+// update changes an object until no conflict is in the way.
+func update[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		change(o)
+		g.Expect(w.client.Update(w.t.Context(), o)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// cluster makes a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
+func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluster {
+	w.t.Helper()
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereCluster", Name: name},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	w.create(cluster)
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
+	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(name), Spec: infrav1.VSphereClusterSpec{
+		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(),
+		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "account"},
+		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.WatchLabel: w.name}},
+	}}
+	infra.Labels[clusterv1.ClusterNameLabel] = name
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
+	for _, change := range changes {
+		change(infra)
+	}
+	w.create(infra)
+	return infra
+}
+
+// zone makes a deployment zone and its failure domain, both named after the test and letter.
+func (w *world) zone(letter string, topology infrav1.Topology, change func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
+	w.t.Helper()
+	meta := w.meta(w.name + "-" + letter)
+	meta.Namespace = ""
+	kind := infrav1.ComputeClusterFailureDomain
+	switch {
+	case topology.Hosts.HostGroupName != "":
+		kind = infrav1.HostGroupFailureDomain
+	case topology.ComputeCluster == "":
+		kind = infrav1.DatacenterFailureDomain
+	}
+	region := infrav1.DatacenterFailureDomain
+	if kind == infrav1.HostGroupFailureDomain {
+		region = infrav1.ComputeClusterFailureDomain
+	}
+	domain := &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: infrav1.VSphereFailureDomainSpec{
+		Region:   infrav1.FailureDomain{Name: simulator.RegionTag, Type: region, TagCategory: simulator.RegionCategory},
+		Zone:     infrav1.FailureDomain{Name: "zone-" + letter, Type: kind, TagCategory: simulator.ZoneCategory},
+		Topology: topology,
+	}}
+	zone := &infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
+		Server: w.vc.Host(), FailureDomain: domain.Name,
+	}}
+	if change != nil {
+		change(zone, domain)
+	}
+	w.create(domain, zone)
+	w.t.Cleanup(func() { w.removeZone(zone, domain) })
+	return zone
+}
+
+func (w *world) removeZone(zone *infrav1.VSphereDeploymentZone, domain *infrav1.VSphereFailureDomain) {
+	for _, o := range []client.Object{zone, domain} {
+		if err := client.IgnoreNotFound(w.client.Delete(context.Background(), o)); err != nil {
+			w.t.Logf("removing %s: %v", o.GetName(), err)
+		}
+	}
+}
+
+// threeZones makes the zones a, b and c of simulator.ThreeZones.
+func (w *world) threeZones() []*infrav1.VSphereDeploymentZone {
+	w.t.Helper()
+	var zones []*infrav1.VSphereDeploymentZone
+	for _, letter := range []string{"a", "b", "c"} {
+		zones = append(zones, w.zone(letter, infrav1.Topology{
+			Datacenter: "dc-1", ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
+		}, nil))
+	}
+	return zones
+}
+
+// machine makes a Machine with bootstrap data and its VSphereMachine.
+func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
+	w.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: cluster, FailureDomain: domain,
+		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name)},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: name},
+	}}
+	machine.Labels[clusterv1.ClusterNameLabel] = cluster
+	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: infrav1.VSphereMachineSpec{
+		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
+			Template: simulator.TemplateName, Folder: "workload",
+			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: ptr.To(true)}}},
+		},
+	}}
+	vsphere.Labels[clusterv1.ClusterNameLabel] = cluster
+	for _, change := range changes {
+		change(vsphere)
+	}
+	w.create(&corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}, machine)
+	vsphere.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
+	}}
+	w.create(vsphere)
+	return vsphere
+}
+
+// provisioned waits until the VSphereMachine reports that its virtual machine runs.
+func (w *world) provisioned(machine *infrav1.VSphereMachine) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(machine))
+	}).Should(Succeed())
+}
+
+// condition waits until a condition has the reason, and returns its message.
+func (w *world) condition(o conditionObject, conditionType, reason string) string {
+	w.t.Helper()
+	var message string
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		g.Expect(conditions.GetReason(o, conditionType)).To(Equal(reason), "%s", describe(o))
+		message = conditions.GetMessage(o, conditionType)
+	}).Should(Succeed())
+	return message
+}
+
+type conditionObject interface {
+	client.Object
+	conditions.Getter
+}
+
+func describe(o conditionObject) string {
+	text := &strings.Builder{}
+	for _, c := range o.GetConditions() {
+		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text.String()
+}
+
+// vms returns the virtual machines of the vCenter by name, templates left out.
+func (w *world) vms() map[string]simulator.VM {
+	byName := map[string]simulator.VM{}
+	for _, vm := range w.vc.VMs() {
+		if _, twice := byName[vm.Name]; twice {
+			w.t.Errorf("vCenter has two virtual machines %s", vm.Name)
+		}
+		if vm.Name != simulator.TemplateName {
+			byName[vm.Name] = vm
+		}
+	}
+	return byName
+}
+
+// remove deletes a VSphereMachine with its Machine, as Cluster API would, and waits until both are gone.
+func (w *world) remove(machine *infrav1.VSphereMachine) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.gone(machine)
+	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+}
+
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		return w.client.Get(w.t.Context(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, o)
+	}).Should(MatchError(ContainSubstring("not found")))
+}

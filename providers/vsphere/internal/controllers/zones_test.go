@@ -1,0 +1,204 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.HostGroups())
+	good := infrav1.Topology{
+		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore, Networks: []string{simulator.NetworkName},
+		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
+	}
+	for name, tc := range map[string]struct {
+		change    func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)
+		condition string
+		reason    string
+	}{
+		"datacenter": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Topology.Datacenter = "dc-9"
+		},
+			infrav1.VSphereDeploymentZoneDatacenterReadyCondition, "DatacenterNotFound"},
+		"cluster": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Topology.ComputeCluster = "cluster-9"
+		},
+			infrav1.VSphereDeploymentZoneComputeClusterReadyCondition, "ComputeClusterNotFound"},
+		"pool": {func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+			z.Spec.PlacementConstraint.ResourcePool = "none"
+		},
+			infrav1.VSphereDeploymentZoneResourcePoolReadyCondition, "ResourcePoolNotFound"},
+		"folder": {func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+			z.Spec.PlacementConstraint.Folder = "none"
+		},
+			infrav1.VSphereDeploymentZoneFolderReadyCondition, "FolderNotFound"},
+		"datastore": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Topology.Datastore = "none"
+		},
+			infrav1.VSphereDeploymentZoneDatastoreReadyCondition, "DatastoreNotFound"},
+		"network": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Topology.Networks = []string{"none"}
+		},
+			infrav1.VSphereDeploymentZoneNetworksReadyCondition, "NetworkNotFound"},
+		"region": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) { d.Spec.Region.Name = "none" },
+			infrav1.VSphereDeploymentZoneRegionReadyCondition, "RegionMisconfigured"},
+		"zone": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) { d.Spec.Zone.Name = "zone-b" },
+			infrav1.VSphereDeploymentZoneZoneReadyCondition, "ZoneMisconfigured"},
+		"hosts": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Topology.Hosts.VMGroupName = "rack-b-vms"
+		},
+			infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			zone := w.zone(name, good, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+				d.Spec.Zone.Name = "zone-a"
+				tc.change(z, d)
+			})
+			message := w.condition(zone, tc.condition, tc.reason)
+			w.Expect(message).NotTo(BeEmpty())
+			w.Expect(zone.Status.Ready).To(HaveValue(BeFalse()))
+		})
+	}
+	t.Run("failure domain", func(*testing.T) {
+		zone := w.zone("lost", good, func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+			z.Spec.FailureDomain = "nothing"
+		})
+		w.condition(zone, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.FailureDomainNotFoundReason)
+	})
+	t.Run("all at once", func(*testing.T) {
+		zone := w.zone("all", good, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+			d.Spec.Zone.Name = "zone-a"
+			z.Spec.PlacementConstraint.Folder, d.Spec.Topology.Datastore, d.Spec.Topology.Networks = "none", "none", []string{"none"}
+		})
+		w.condition(zone, infrav1.VSphereDeploymentZoneFolderReadyCondition, "FolderNotFound")
+		w.Expect(conditions.GetReason(zone, infrav1.VSphereDeploymentZoneDatastoreReadyCondition)).To(Equal("DatastoreNotFound"))
+		w.Expect(conditions.GetReason(zone, infrav1.VSphereDeploymentZoneNetworksReadyCondition)).To(Equal("NetworkNotFound"))
+	})
+}
+
+func TestUnreachableVCenterIsNoBrokenZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.vc.SetDown(true)
+	w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.Expect(zones[0].Status.Ready).To(HaveValue(BeTrue()), "the last good answer is kept")
+	w.Eventually(func(g Gomega) {
+		w.get(cluster)
+		g.Expect(cluster.Status.Distribution.FailureDomains[0].StaleSince.IsZero()).To(BeFalse(), "and it is said since when it is stale")
+	}).Should(Succeed())
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.vc.SetDown(false)
+	w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
+}
+
+func TestBrokenZoneIsCordonedAndComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
+		c.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](1), HoldPeriodSeconds: ptr.To[int32](1)}
+	})
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.vc.RemoveDatastore("dc-1", "datastore-b")
+	w.condition(zones[1], infrav1.VSphereDeploymentZoneDatastoreReadyCondition, infrav1.DatastoreNotFoundReason)
+	w.publishes(cluster, zones[0].Name, zones[2].Name)
+	machine := w.machine("one", "cp-b", zones[1].Name)
+	message := w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.Expect(message).To(ContainSubstring("datastore-b"))
+	w.Consistently(w.vms, "500ms").Should(BeEmpty())
+	w.vc.RestoreDatastore("dc-1", "datastore-b")
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.provisioned(machine)
+	w.Expect(w.vms()["cp-b"].Cluster).To(HaveSuffix("zone-b"))
+}
+
+func TestMachineWaitsForItsFailureDomainToExist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
+	machine := w.machine("one", "cp-a", w.name+"-a")
+	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
+	w.Expect(w.vms()).To(BeEmpty())
+	w.threeZones()
+	w.provisioned(machine)
+	w.Expect(w.vms()["cp-a"].Cluster).To(HaveSuffix("zone-a"))
+}
+
+func TestZoneInUseRefusesEditsAndDeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.provisioned(machine)
+
+	w.Eventually(func() error {
+		w.get(zone)
+		zone.Spec.PlacementConstraint.Folder = "templates"
+		return w.client.Update(t.Context(), zone)
+	}).Should(MatchError(ContainSubstring("cp-a")), "the refusal names the machine")
+	w.get(domain)
+	domain.Spec.Topology.Datastore = "datastore-b"
+	w.Expect(w.client.Update(t.Context(), domain)).To(MatchError(ContainSubstring("cp-a")))
+	w.Expect(w.client.Delete(t.Context(), domain)).To(MatchError(ContainSubstring(zone.Name)))
+
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.Expect(w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
+	w.remove(machine)
+	w.gone(zone)
+	w.Expect(w.client.Delete(t.Context(), domain)).To(Succeed())
+}
+
+func TestDeletionNeedsNeitherZoneNorFailureDomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.provisioned(machine)
+	// Gone behind everybody's back, as after a move that forgot them.
+	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {})
+	w.stop()
+	update(w, zone, func(z *infrav1.VSphereDeploymentZone) { z.Finalizers = nil })
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}})).To(Succeed())
+	w.start()
+	w.remove(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func TestEventsTellOfEveryDecision(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.provisioned(w.machine("one", "cp-a", zone.Name))
+	w.Eventually(func(g Gomega) {
+		events := &corev1.EventList{}
+		g.Expect(w.client.List(t.Context(), events, client.InNamespace(w.name))).To(Succeed())
+		var reasons []string
+		for i := range events.Items {
+			reasons = append(reasons, events.Items[i].Reason)
+		}
+		g.Expect(reasons).To(ContainElements("FailureDomainActive", "Placed", "Cloning", "Provisioned"))
+	}).Should(Succeed())
+}

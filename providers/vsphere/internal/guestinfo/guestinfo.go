@@ -1,0 +1,53 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guestinfo writes what a guest reads when it boots: cloud-init's VMware datasource or Ignition, through keys of
+// the virtual machine's extra configuration. Its functions are pure.
+package guestinfo
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// The keys that belong to the provider. A customVMXKey of one of these names would be overwritten.
+const (
+	MetadataKey         = "guestinfo.metadata"
+	MetadataEncodingKey = "guestinfo.metadata.encoding"
+	UserDataKey         = "guestinfo.userdata"
+	UserDataEncodingKey = "guestinfo.userdata.encoding"
+	IgnitionKey         = "guestinfo.ignition.config.data"
+	IgnitionEncodingKey = "guestinfo.ignition.config.data.encoding"
+)
+
+const encoding = "base64"
+
+// Bootstrap puts bootstrap data of a format of the Cluster API contract, cloud-config or ignition, into extra
+// configuration. No format means cloud-config.
+func Bootstrap(format string, data []byte) (map[string]string, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("key value is missing or empty")
+	}
+	content := base64.StdEncoding.EncodeToString(data)
+	switch format {
+	case "", "cloud-config":
+		return map[string]string{UserDataKey: content, UserDataEncodingKey: encoding}, nil
+	case "ignition":
+		return map[string]string{IgnitionKey: content, IgnitionEncodingKey: encoding}, nil
+	default:
+		return nil, fmt.Errorf("key format is %q: only cloud-config and ignition are known", format)
+	}
+}
+
+// Hash identifies what Metadata makes of a name and a network, whatever the cards' addresses are.
+func Hash(hostname string, network any) (string, error) {
+	data, err := json.Marshal([]any{hostname, network})
+	if err != nil {
+		return "", fmt.Errorf("hashing the network of %s: %w", hostname, err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8]), nil
+}

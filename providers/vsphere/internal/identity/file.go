@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fsnotify/fsnotify"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+)
+
+// File is the manager's own account: a YAML file with the keys username and password. It is read at each use, so a
+// rotated Secret behind a volume takes effect without a restart.
+type File struct {
+	Path string
+	// OnChange, when set, is called after the file has changed, so that objects that wait for a valid account go on.
+	OnChange func()
+}
+
+// Account reads the file.
+func (f *File) Account() (Account, error) {
+	data, err := os.ReadFile(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Account{}, fmt.Errorf("%w: the VSphereCluster has no spec.identityRef and the manager has no credentials file %s", ErrNotUsable, f.Path)
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("reading credentials file: %w", err)
+	}
+	account := Account{}
+	if err := yaml.Unmarshal(data, &account); err != nil {
+		// The parser's message may quote the password.
+		return Account{}, fmt.Errorf("%w: credentials file %s is not YAML with the keys %s and %s", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
+	}
+	if account.Username == "" || account.Password == "" {
+		return Account{}, fmt.Errorf("%w: credentials file %s must have the keys %s and %s, neither empty", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
+	}
+	return account, nil
+}
+
+// Start watches the file's folder until ctx ends. The folder, because a projected Secret is replaced by renaming a link.
+func (f *File) Start(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", f.Path, err)
+	}
+	defer func() { _ = watcher.Close() }()
+	if err := watcher.Add(filepath.Dir(f.Path)); err != nil {
+		log.FromContext(ctx).Info("Credentials file is not watched: clusters must name an identity", "path", f.Path, "reason", err.Error())
+		<-ctx.Done()
+		return nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-watcher.Events:
+			if ok && f.OnChange != nil {
+				f.OnChange()
+			}
+		case err := <-watcher.Errors:
+			if err != nil {
+				log.FromContext(ctx).Error(err, "Watching the credentials file", "path", f.Path)
+			}
+		}
+	}
+}

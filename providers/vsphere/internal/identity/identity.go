@@ -1,0 +1,145 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package identity finds the account with which a cluster's vCenter is used: the Secret or VSphereClusterIdentity its
+// VSphereCluster names, else the manager's own credentials file.
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// The keys of an account in a Secret.
+const (
+	UsernameKey = "username"
+	PasswordKey = "password"
+)
+
+// ErrNotUsable says that the configured identity cannot be used; its message tells the user what to change.
+// Errors that do not match it are failures to read from the API server.
+var ErrNotUsable = errors.New("identity cannot be used")
+
+// Account is a user of a vCenter.
+type Account struct {
+	Username, Password string
+}
+
+// Resolver finds accounts. It asks the API server for a Secret's content only when the Secret has changed.
+type Resolver struct {
+	// Cache reads VSphereClusterIdentities, Namespaces and the metadata of Secrets from the manager's cache.
+	Cache client.Reader
+	// Secrets reads the content of Secrets, which is kept out of the manager's cache.
+	Secrets client.Reader
+	// Namespace is the manager's own, where the Secrets of VSphereClusterIdentities are.
+	Namespace string
+	// Default is the account of clusters that name none.
+	Default *File
+
+	mu       sync.Mutex
+	accounts map[client.ObjectKey]versioned
+}
+
+type versioned struct {
+	uid, resourceVersion string
+	account              Account
+}
+
+// ForCluster returns the account that the cluster is to use.
+func (r *Resolver) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (Account, error) {
+	ref := cluster.Spec.IdentityRef
+	switch ref.Kind {
+	case "":
+		return r.Default.Account()
+	case infrav1.SecretKind:
+		return r.fromSecret(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name})
+	case infrav1.VSphereClusterIdentityKind:
+		return r.fromIdentity(ctx, cluster.Namespace, ref.Name)
+	default:
+		return Account{}, fmt.Errorf("%w: spec.identityRef.kind %q of VSphereCluster %s is neither Secret nor VSphereClusterIdentity",
+			ErrNotUsable, ref.Kind, client.ObjectKeyFromObject(cluster))
+	}
+}
+
+func (r *Resolver) fromIdentity(ctx context.Context, namespace, name string) (Account, error) {
+	identity := &infrav1.VSphereClusterIdentity{}
+	if err := r.Cache.Get(ctx, client.ObjectKey{Name: name}, identity); err != nil {
+		if apierrors.IsNotFound(err) {
+			return Account{}, fmt.Errorf("%w: VSphereClusterIdentity %s does not exist: create it or change spec.identityRef", ErrNotUsable, name)
+		}
+		return Account{}, fmt.Errorf("reading VSphereClusterIdentity %s: %w", name, err)
+	}
+	allowed, err := r.allows(ctx, identity, namespace)
+	if err != nil {
+		return Account{}, err
+	}
+	if !allowed {
+		return Account{}, fmt.Errorf("%w: spec.allowedNamespaces of VSphereClusterIdentity %s does not select namespace %s", ErrNotUsable, name, namespace)
+	}
+	return r.fromSecret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName})
+}
+
+// allows follows upstream's rule: no allowedNamespaces allows none, an empty selector allows all.
+func (r *Resolver) allows(ctx context.Context, identity *infrav1.VSphereClusterIdentity, namespace string) (bool, error) {
+	if identity.Spec.AllowedNamespaces == nil {
+		return false, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&identity.Spec.AllowedNamespaces.Selector)
+	if err != nil {
+		return false, fmt.Errorf("%w: spec.allowedNamespaces.selector of VSphereClusterIdentity %s: %w", ErrNotUsable, identity.Name, err)
+	}
+	ns := &corev1.Namespace{}
+	if err := r.Cache.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", namespace, err)
+	}
+	return selector.Matches(labels.Set(ns.Labels)), nil
+}
+
+func (r *Resolver) fromSecret(ctx context.Context, key client.ObjectKey) (Account, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.Cache.Get(ctx, key, meta); err != nil {
+		if apierrors.IsNotFound(err) {
+			return Account{}, fmt.Errorf("%w: Secret %s does not exist: create it with the keys %s and %s", ErrNotUsable, key, UsernameKey, PasswordKey)
+		}
+		return Account{}, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	if account, ok := r.known(key, meta); ok {
+		return account, nil
+	}
+	secret := &corev1.Secret{}
+	if err := r.Secrets.Get(ctx, key, secret); err != nil {
+		return Account{}, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	account := Account{Username: string(secret.Data[UsernameKey]), Password: string(secret.Data[PasswordKey])}
+	if account.Username == "" || account.Password == "" {
+		return Account{}, fmt.Errorf("%w: Secret %s must have the keys %s and %s, neither empty", ErrNotUsable, key, UsernameKey, PasswordKey)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.accounts == nil {
+		r.accounts = map[client.ObjectKey]versioned{}
+	}
+	r.accounts[key] = versioned{uid: string(secret.UID), resourceVersion: secret.ResourceVersion, account: account}
+	return account, nil
+}
+
+func (r *Resolver) known(key client.ObjectKey, meta *metav1.PartialObjectMetadata) (Account, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.accounts[key]
+	if !ok || v.uid != string(meta.UID) || v.resourceVersion != meta.ResourceVersion {
+		return Account{}, false
+	}
+	return v.account, true
+}

@@ -1,0 +1,71 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package patch writes what a reconcile changed on an object in as few requests as the API allows: none, one for
+// metadata and spec, one for status.
+package patch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Patch remembers an object as it was read.
+type Patch struct {
+	before client.Object
+}
+
+// From starts a patch from the object as it is now.
+func From(obj client.Object) Patch {
+	return Patch{before: copyOf(obj)}
+}
+
+// Apply sends the difference between obj and what it was in From. Metadata and spec go with the resource version they
+// were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
+// reconcile runs again. The status belongs to one controller only and goes without. Afterwards obj is what it was
+// before the call, with the resource version of the last write, and the Patch starts from it.
+func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
+	spec, status, err := p.changed(obj)
+	if err != nil {
+		return err
+	}
+	if spec {
+		sent := copyOf(obj)
+		if err := c.Patch(ctx, sent, client.MergeFromWithOptions(p.before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("patching %s: %w", obj.GetName(), err)
+		}
+		obj.SetResourceVersion(sent.GetResourceVersion())
+		obj.SetGeneration(sent.GetGeneration())
+	}
+	if status {
+		sent := copyOf(obj)
+		if err := c.Status().Patch(ctx, sent, client.MergeFrom(p.before)); err != nil {
+			return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
+		}
+		obj.SetResourceVersion(sent.GetResourceVersion())
+	}
+	p.before = copyOf(obj)
+	return nil
+}
+
+// changed says which of the two requests have anything to carry.
+func (p *Patch) changed(obj client.Object) (spec, status bool, err error) {
+	data, err := client.MergeFrom(p.before).Data(obj)
+	if err != nil {
+		return false, false, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return false, false, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+	}
+	_, status = fields["status"]
+	delete(fields, "status")
+	return len(fields) > 0, status, nil
+}
+
+func copyOf(obj client.Object) client.Object {
+	return obj.DeepCopyObject().(client.Object) //nolint:errcheck // a copy of a client.Object is a client.Object
+}

@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// FailureDomainIndex is the cache index of Machines by the failure domain they are to be in.
+const FailureDomainIndex = "spec.failureDomain"
+
+// IndexMachines adds FailureDomainIndex.
+func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &clusterv1.Machine{}, FailureDomainIndex, func(o client.Object) []string {
+		machine := o.(*clusterv1.Machine) //nolint:errcheck // the index is on this type
+		if machine.Spec.FailureDomain == "" || machine.Spec.InfrastructureRef.Kind != "VSphereMachine" {
+			return nil
+		}
+		return []string{machine.Spec.FailureDomain}
+	})
+}
+
+// MachinesIn names the machines, as namespace/name, whose failure domain is the zone; those being deleted count.
+func MachinesIn(ctx context.Context, c client.Reader, zone string) ([]string, error) {
+	machines := &clusterv1.MachineList{}
+	if err := c.List(ctx, machines, client.MatchingFields{FailureDomainIndex: zone}); err != nil {
+		return nil, fmt.Errorf("listing machines of failure domain %s: %w", zone, err)
+	}
+	names := make([]string, len(machines.Items))
+	for i := range machines.Items {
+		names[i] = client.ObjectKeyFromObject(&machines.Items[i]).String()
+	}
+	return names, nil
+}
+
+// Check lists what must hold for a zone, whose failure domain must be there.
+func Check(zone *Zone) vcenter.ZoneSpec {
+	topology, constraint := zone.Domain.Spec.Topology, zone.Spec.PlacementConstraint
+	spec := vcenter.ZoneSpec{
+		Placement: vcenter.Placement{
+			Datacenter: topology.Datacenter, ComputeCluster: topology.ComputeCluster, Datastore: topology.Datastore,
+			ResourcePool: constraint.ResourcePool, Folder: constraint.Folder, Networks: slices.Clone(topology.Networks),
+		},
+		Region:  vcenter.ZoneTag{Name: zone.Domain.Spec.Region.Name, Category: zone.Domain.Spec.Region.TagCategory, Type: string(zone.Domain.Spec.Region.Type)},
+		Zone:    vcenter.ZoneTag{Name: zone.Domain.Spec.Zone.Name, Category: zone.Domain.Spec.Zone.TagCategory, Type: string(zone.Domain.Spec.Zone.Type)},
+		VMGroup: topology.Hosts.VMGroupName, HostGroup: topology.Hosts.HostGroupName,
+	}
+	for _, network := range topology.NetworkConfigurations {
+		spec.Networks = append(spec.Networks, network.NetworkName)
+	}
+	return spec
+}

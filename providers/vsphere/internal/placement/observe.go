@@ -1,0 +1,45 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"path"
+	"slices"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// Observe names the failure domain that a virtual machine is in: the one it was asked to be in, if it is there, else the
+// first of its server by name that it is in, else "". A zone that no longer exists cannot be observed.
+func Observe(location vcenter.Location, server string, zones []Zone, asked string) string {
+	in := slices.DeleteFunc(slices.Clone(zones), func(zone Zone) bool {
+		return zone.Spec.Server != server || !contains(zone, location)
+	})
+	if slices.ContainsFunc(in, func(zone Zone) bool { return zone.Name == asked }) {
+		return asked
+	}
+	if len(in) == 0 {
+		return ""
+	}
+	return in[0].Name
+}
+
+func contains(zone Zone, location vcenter.Location) bool {
+	if zone.Domain == nil {
+		return false
+	}
+	topology := zone.Domain.Spec.Topology
+	if !names(topology.Datacenter, location.Datacenter) {
+		return false
+	}
+	if topology.ComputeCluster != "" && !names(topology.ComputeCluster, location.ComputeCluster) {
+		return false
+	}
+	return topology.Hosts.HostGroupName == "" || slices.Contains(location.HostGroups, topology.Hosts.HostGroupName)
+}
+
+// names reports whether reference, a name or an inventory path, means the object at inventoryPath.
+func names(reference, inventoryPath string) bool {
+	return reference == inventoryPath || path.Base(reference) == path.Base(inventoryPath) && !path.IsAbs(reference)
+}

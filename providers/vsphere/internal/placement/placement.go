@@ -1,0 +1,155 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package placement says where a machine goes and where it is: it turns zones, failure domains and machine templates into
+// the specification of a virtual machine, and the inventory back into the name of a failure domain. Apart from Zones,
+// which lists, its functions are pure.
+package placement
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// Zone is a deployment zone with the failure domain it points to.
+type Zone struct {
+	infrav1.VSphereDeploymentZone
+	// Domain is nil when spec.failureDomain names none that exists.
+	Domain *infrav1.VSphereFailureDomain
+}
+
+// Zones reads all deployment zones, in order of name.
+func Zones(ctx context.Context, c client.Reader) ([]Zone, error) {
+	zones := &infrav1.VSphereDeploymentZoneList{}
+	if err := c.List(ctx, zones); err != nil {
+		return nil, fmt.Errorf("listing VSphereDeploymentZones: %w", err)
+	}
+	domains := &infrav1.VSphereFailureDomainList{}
+	if err := c.List(ctx, domains); err != nil {
+		return nil, fmt.Errorf("listing VSphereFailureDomains: %w", err)
+	}
+	byName := map[string]*infrav1.VSphereFailureDomain{}
+	for i := range domains.Items {
+		byName[domains.Items[i].Name] = &domains.Items[i]
+	}
+	joined := make([]Zone, 0, len(zones.Items))
+	for i := range zones.Items {
+		joined = append(joined, Zone{VSphereDeploymentZone: zones.Items[i], Domain: byName[zones.Items[i].Spec.FailureDomain]})
+	}
+	slices.SortFunc(joined, func(a, b Zone) int { return cmp.Compare(a.Name, b.Name) })
+	return joined, nil
+}
+
+// Selects reports whether the zone is a failure domain of the cluster: on its server and with labels that its
+// failureDomainSelector matches. Without a selector a cluster has no failure domains; an empty one takes every zone of
+// the server.
+func Selects(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone) bool {
+	if cluster.Spec.FailureDomainSelector == nil || cluster.Spec.Server != zone.Spec.Server {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(cluster.Spec.FailureDomainSelector)
+	return err == nil && selector.Matches(labels.Set(zone.Labels))
+}
+
+// VM builds the specification of a machine's virtual machine: the zone's values over the machine's over the cluster's.
+// A zone without its failure domain is an error, never the machine's own placement.
+func VM(cluster *infrav1.VSphereCluster, machine *infrav1.VSphereMachine, zone *Zone) (infrav1.VSphereVMSpec, error) {
+	spec := infrav1.VSphereVMSpec{
+		VirtualMachineCloneSpec:         *machine.Spec.VirtualMachineCloneSpec.DeepCopy(),
+		PowerOffMode:                    machine.Spec.PowerOffMode,
+		GuestSoftPowerOffTimeoutSeconds: machine.Spec.GuestSoftPowerOffTimeoutSeconds,
+	}
+	setIfEmpty(&spec.Server, cluster.Spec.Server)
+	setIfEmpty(&spec.Thumbprint, cluster.Spec.Thumbprint)
+	if zone == nil {
+		return spec, nil
+	}
+	if zone.Domain == nil {
+		return infrav1.VSphereVMSpec{}, fmt.Errorf("VSphereFailureDomain %s of VSphereDeploymentZone %s does not exist", zone.Spec.FailureDomain, zone.Name)
+	}
+	applyZone(&spec, zone)
+	return spec, nil
+}
+
+func applyZone(spec *infrav1.VSphereVMSpec, zone *Zone) {
+	topology := zone.Domain.Spec.Topology
+	spec.Server = zone.Spec.Server
+	override(&spec.Thumbprint, zone.Spec.Thumbprint)
+	spec.Datacenter = topology.Datacenter
+	override(&spec.Datastore, topology.Datastore)
+	override(&spec.Template, topology.Template)
+	override(&spec.Folder, zone.Spec.PlacementConstraint.Folder)
+	override(&spec.ResourcePool, zone.Spec.PlacementConstraint.ResourcePool)
+	if zone.Spec.PlacementConstraint.ResourcePool == "" && topology.ComputeCluster != "" {
+		// The machine's own pool may belong to another compute cluster. The zone's root pool is right by construction.
+		spec.ResourcePool = ""
+	}
+	spec.Placement = infrav1.VSphereVMPlacement{
+		FailureDomain: zone.Name, ComputeCluster: topology.ComputeCluster,
+		VMGroupName: topology.Hosts.VMGroupName, HostGroupName: topology.Hosts.HostGroupName,
+	}
+	spec.Network.Devices = devices(spec.Network.Devices, topology)
+}
+
+// devices lays the networks of a failure domain over a machine's devices, one by one; what the machine has too few of
+// is added.
+func devices(own []infrav1.NetworkDeviceSpec, topology infrav1.Topology) []infrav1.NetworkDeviceSpec {
+	configurations := slices.Clone(topology.NetworkConfigurations)
+	for _, name := range topology.Networks {
+		configurations = append(configurations, infrav1.NetworkConfiguration{NetworkName: name})
+	}
+	for i := range configurations {
+		if i == len(own) {
+			own = append(own, infrav1.NetworkDeviceSpec{})
+		}
+		applyNetwork(&own[i], &configurations[i])
+	}
+	return own
+}
+
+func applyNetwork(device *infrav1.NetworkDeviceSpec, configuration *infrav1.NetworkConfiguration) {
+	override(&device.NetworkName, configuration.NetworkName)
+	device.DHCP4 = firstSet(configuration.DHCP4, device.DHCP4)
+	device.DHCP6 = firstSet(configuration.DHCP6, device.DHCP6)
+	device.DHCP4Overrides = firstSet(configuration.DHCP4Overrides, device.DHCP4Overrides)
+	device.DHCP6Overrides = firstSet(configuration.DHCP6Overrides, device.DHCP6Overrides)
+	if len(configuration.Nameservers) > 0 {
+		device.Nameservers = configuration.Nameservers
+	}
+	if len(configuration.SearchDomains) > 0 {
+		device.SearchDomains = configuration.SearchDomains
+	}
+	if len(configuration.AddressesFromPools) > 0 {
+		device.AddressesFromPools = configuration.AddressesFromPools
+	}
+}
+
+func override(target *string, value string) {
+	if value != "" {
+		*target = value
+	}
+}
+
+func setIfEmpty(target *string, value string) {
+	if *target == "" {
+		*target = value
+	}
+}
+
+func firstSet[T any](values ...*T) *T {
+	for _, value := range values {
+		if value != nil {
+			return ptr.To(*value)
+		}
+	}
+	return nil
+}

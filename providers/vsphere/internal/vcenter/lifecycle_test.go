@@ -1,0 +1,140 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// placement is where tests put their virtual machines.
+func placement() vcenter.Placement {
+	return vcenter.Placement{
+		Datacenter: "dc-1", ComputeCluster: "zone-a", Folder: "workload", Datastore: "datastore-a",
+		Networks: []string{simulator.NetworkName},
+	}
+}
+
+func uuid(i int) string { return fmt.Sprintf("11111111-2222-4333-8444-%012d", i) }
+
+// cloneSpec fills in what the tests do not care about.
+func cloneSpec(t *testing.T, s *vcenter.Session, i int) vcenter.CloneSpec {
+	t.Helper()
+	resolved, err := s.Resolve(placement())
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := s.Template("dc-1", simulator.TemplateName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vcenter.CloneSpec{
+		Name: fmt.Sprintf("vm-%d", i), InstanceUUID: uuid(i), Template: template, Placement: resolved,
+		NICs: []vcenter.NICSpec{{Network: resolved.Networks[0]}},
+	}
+}
+
+// finish waits until a task has ended.
+func finish(t *testing.T, s *vcenter.Session, task string, err error) vcenter.Task {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done vcenter.Task
+	eventually(t, func() error {
+		var ok bool
+		if done, ok = s.Task(task); !ok || !done.Done() {
+			return fmt.Errorf("task %s: %+v", task, done)
+		}
+		return nil
+	})
+	return done
+}
+
+// clone makes a virtual machine and waits for it.
+func clone(t *testing.T, s *vcenter.Session, spec vcenter.CloneSpec) vcenter.VM {
+	t.Helper()
+	task, err := s.CloneVM(t.Context(), spec)
+	if done := finish(t, s, task, err); done.Err != nil {
+		t.Fatal(done.Err)
+	}
+	return present(t, s, spec.InstanceUUID)
+}
+
+func present(t *testing.T, s *vcenter.Session, instance string) vcenter.VM {
+	t.Helper()
+	var vm vcenter.VM
+	eventually(t, func() error {
+		var ok bool
+		if vm, ok = s.VMByInstanceUUID(instance); !ok || vm.HostRef == "" {
+			return fmt.Errorf("%s is not there yet: %+v", instance, vm)
+		}
+		return nil
+	})
+	return vm
+}
+
+// bring takes a virtual machine from nothing to an address, as a controller would.
+func bring(t *testing.T, s *vcenter.Session, i int) {
+	t.Helper()
+	vm := clone(t, s, cloneSpec(t, s, i))
+	nics, err := s.NICs(t.Context(), vm.Ref)
+	if err != nil || len(nics) != 1 || nics[0].MAC == "" {
+		t.Errorf("%s has the network cards %v, %v", vm.Name, nics, err)
+	}
+	task, err := s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{"guestinfo.metadata": "e30="})
+	finish(t, s, task, err)
+	if task, err = s.PowerOn(t.Context(), vm.Ref); err != nil {
+		t.Error(err)
+	}
+	eventually(t, func() error {
+		if now, _ := s.VMByRef(vm.Ref); now.Power != vcenter.PoweredOn || len(now.Guest) == 0 || len(now.Guest[0].IPs) == 0 {
+			return errors.New("not up: " + now.Name)
+		}
+		return nil
+	})
+}
+
+func total(calls map[string]int) (n int) {
+	for _, count := range calls {
+		n += count
+	}
+	return n
+}
+
+func TestCallsFromCloneToReady(t *testing.T) {
+	for _, test := range []struct{ vms, perVM int }{{1, 9}, {40, 5}} {
+		t.Run(fmt.Sprintf("%d virtual machines", test.vms), func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, simulator.ThreeZones())
+			s := r.session()
+			clone(t, s, cloneSpec(t, s, 0)) // reads the template
+			r.server.ResetCalls()
+
+			var all sync.WaitGroup
+			for i := range test.vms {
+				all.Go(func() { bring(t, s, i+1) })
+			}
+			all.Wait()
+			calls := r.server.Calls()
+			t.Log(calls)
+			g.Expect(calls).To(HaveKeyWithValue("CloneVM_Task", test.vms))
+			g.Expect(total(calls)).To(BeNumerically("<=", test.perVM*test.vms), "%v", calls)
+
+			r.server.ResetCalls()
+			s.VMByInstanceUUID(uuid(1))
+			g.Expect(total(r.server.Calls())).To(BeZero(), "reads are free")
+		})
+	}
+}
+
+var _ = context.Background
