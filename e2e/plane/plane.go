@@ -264,3 +264,10 @@ func (p *Plane) foundation(process *process) bool {
 	_, ok := p.programs[process.name]
 	return ok && slices.Contains([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager}, process.name)
 }
+
+// Self is the process that calls it, by a name of its choice.
+func Self(name string) Process {
+	pid := os.Getpid()
+	now, peak := memory(pid)
+	return Process{Name: name, PID: pid, Memory: now, Peak: peak}
+}

@@ -13,7 +13,7 @@ import (
 // Ports are taken from below the range that systems use for outgoing connections:
 // a port of that range may be gone between finding and using it.
 const (
-	firstPort = 20000
+	firstPort = 21000
 	lastPort  = 29999
 )
 

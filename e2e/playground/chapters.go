@@ -1,0 +1,276 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// domainsReady waits until every domain is good by its own object and published
+// for control planes.
+func (s *story) domainsReady(ctx context.Context) error {
+	return until(ctx, func(ctx context.Context) (string, error) {
+		now, err := s.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, domain := range now.Domains {
+			if missing, err := s.domainIs(ctx, domain, true); missing != "" || err != nil {
+				return missing, err
+			}
+		}
+		return "", nil
+	})
+}
+
+// domainIs says what is missing for a domain to be shown as good or as broken:
+// both by what the Cluster publishes and by the domain's own object.
+func (s *story) domainIs(ctx context.Context, domain Domain, good bool) (missing string, err error) {
+	if domain.State == "" {
+		return fmt.Sprintf("the Cluster publishes no failure domain %s", domain.Name), nil
+	}
+	if domain.ControlPlane != good {
+		return fmt.Sprintf("failure domain %s is published as %s %s with controlPlane: %v", domain.Name, domain.State, domain.Reason, domain.ControlPlane), nil
+	}
+	if s.setup.DomainKind == nil {
+		return "", nil
+	}
+	ready, err := s.domainCondition(ctx, domain.Name)
+	if err != nil {
+		return "", err
+	}
+	if (ready.Status == metav1.ConditionTrue) != good {
+		return fmt.Sprintf("%s %s has Ready=%s %s: %s", s.setup.DomainKind.Kind, domain.Name, ready.Status, ready.Reason, ready.Message), nil
+	}
+	return "", nil
+}
+
+// domainCondition is the Ready condition of a domain's object.
+func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condition, error) {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(s.setup.DomainKind.APIVersion)
+	object.SetKind(s.setup.DomainKind.Kind)
+	if err := s.plane.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		return metav1.Condition{}, err
+	}
+	for _, condition := range conditionsOf(object) {
+		if condition.Type == clusterv1.ReadyCondition {
+			return condition, nil
+		}
+	}
+	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotReported"}, nil
+}
+
+// clusterUp waits until Cluster API calls the cluster available with all its
+// machines ready.
+func (s *story) clusterUp(ctx context.Context) error {
+	err := until(ctx, func(ctx context.Context) (string, error) { return s.available(ctx, controlPlanes, workers) })
+	if err != nil {
+		return err
+	}
+	s.calls = costs{machines: controlPlanes + workers, calls: difference(s.calls.calls, s.infrastructure.Calls())}
+	return nil
+}
+
+// available says what is missing for the cluster to be whole.
+func (s *story) available(ctx context.Context, controlPlanes, workers int) (missing string, err error) {
+	var cluster clusterv1.Cluster
+	if err := s.plane.Client.Get(ctx, s.cluster, &cluster); err != nil {
+		return "", err
+	}
+	now, err := s.observe(ctx)
+	if err != nil {
+		return "", err
+	}
+	ready := 0
+	for _, m := range now.Machines {
+		if m.Ready && !m.Deleting {
+			ready++
+		}
+	}
+	if n := len(now.Machines); n != controlPlanes+workers || ready != n {
+		return fmt.Sprintf("%d of %d machines are ready, of %d that there should be", ready, n, controlPlanes+workers), nil
+	}
+	if n := len(now.in(roleControlPlane, "")); n != controlPlanes {
+		return fmt.Sprintf("%d control-plane machines, not %d", n, controlPlanes), nil
+	}
+	for _, kind := range []string{clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterAvailableCondition} {
+		if !conditionIsTrue(cluster.Status.Conditions, kind) {
+			return fmt.Sprintf("condition %s of Cluster %s", kind, s.cluster.Name), nil
+		}
+	}
+	return "", nil
+}
+
+// checkSpread compares what the infrastructure says with what was asked for.
+func (s *story) checkSpread(ctx context.Context) error {
+	return until(ctx, func(ctx context.Context) (string, error) {
+		now, err := s.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, domain := range now.Domains {
+			if n := len(now.in(roleControlPlane, domain.Name)); n != 1 {
+				return "", &violation{fmt.Sprintf("%s has %d control-plane machines in %s, not 1", s.setup.System, n, domain.Name)}
+			}
+		}
+		for _, m := range now.Machines {
+			if m.Domain != m.Asked {
+				return "", &violation{fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, s.setup.System, m.Domain)}
+			}
+			if m.Reported != m.Domain {
+				return fmt.Sprintf("Machine %s reports failure domain %q; it is in %q", m.Name, m.Reported, m.Domain), nil
+			}
+		}
+		s.reporter.note("where " + s.setup.System + " has the machines:")
+		for _, line := range placementTable(now) {
+			s.reporter.note(line)
+		}
+		return "", nil
+	})
+}
+
+// breakDomain breaks the domain of a control-plane machine and waits until that
+// is to be seen.
+func (s *story) breakDomain(ctx context.Context) error {
+	now, err := s.observe(ctx)
+	if err != nil {
+		return err
+	}
+	// The one in the middle has workers too, which must stay as they are.
+	s.victim = now.in(roleControlPlane, s.setup.Domains[len(s.setup.Domains)/2])[0]
+	what, err := s.infrastructure.Break(s.victim.Domain)
+	if err != nil {
+		return err
+	}
+	s.reporter.note(what)
+	return s.seen(ctx, false)
+}
+
+// mendDomain undoes breakDomain and waits until that is to be seen.
+func (s *story) mendDomain(ctx context.Context) error {
+	what, err := s.infrastructure.Mend(s.victim.Domain)
+	if err != nil {
+		return err
+	}
+	s.reporter.note(what)
+	return s.seen(ctx, true)
+}
+
+// seen waits until the victim's domain, and no other, is shown as good or broken.
+func (s *story) seen(ctx context.Context, good bool) error {
+	err := until(ctx, func(ctx context.Context) (string, error) {
+		now, err := s.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, domain := range now.Domains {
+			want := good || domain.Name != s.victim.Domain
+			if missing, err := s.domainIs(ctx, domain, want); missing != "" || err != nil {
+				return missing, err
+			}
+		}
+		return "", nil
+	})
+	if err != nil || s.setup.DomainKind == nil {
+		return err
+	}
+	ready, err := s.domainCondition(ctx, s.victim.Domain)
+	if err != nil {
+		return err
+	}
+	s.reporter.note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", s.setup.DomainKind.Kind, s.victim.Domain, ready.Status, ready.Reason, ready.Message), ": "))
+	return nil
+}
+
+// replace deletes the victim and waits until the cluster is whole again, without
+// anything new in the broken domain at any time.
+func (s *story) replace(ctx context.Context) error {
+	before, err := s.observe(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, m := range before.Machines {
+		known[m.Name] = true
+	}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.victim.Name}}
+	if err := s.plane.Client.Delete(ctx, machine); err != nil {
+		return fmt.Errorf("deleting Machine %s: %w", s.victim.Name, err)
+	}
+	s.reporter.note("deleted Machine " + s.victim.Name)
+	return until(ctx, func(ctx context.Context) (string, error) {
+		now, err := s.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, m := range now.Machines {
+			if !known[m.Name] && (m.Domain == s.victim.Domain || m.Asked == s.victim.Domain) {
+				return "", &violation{fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, s.victim.Domain)}
+			}
+			if m.Name == s.victim.Name {
+				return "Machine " + m.Name + " is still there", nil
+			}
+		}
+		missing, err := s.available(ctx, controlPlanes, workers)
+		if missing == "" && err == nil {
+			s.noteReplacement(now, known)
+		}
+		return missing, err
+	})
+}
+
+func (s *story) noteReplacement(now Snapshot, known map[string]bool) {
+	for _, m := range now.Machines {
+		if !known[m.Name] {
+			s.reporter.note(fmt.Sprintf("its replacement %s is in %s, by %s", m.Name, m.Domain, s.setup.System))
+		}
+	}
+}
+
+// remove deletes the cluster, then what else was applied, and waits until nothing
+// is left of either, in the infrastructure and in the API.
+func (s *story) remove(ctx context.Context) error {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.cluster.Name}}
+	if err := s.plane.Client.Delete(ctx, cluster); err != nil {
+		return fmt.Errorf("deleting Cluster %s: %w", s.cluster.Name, err)
+	}
+	err := until(ctx, func(ctx context.Context) (string, error) {
+		if n := len(s.infrastructure.Machines()); n > 0 {
+			return fmt.Sprintf("%s still has %d machines", s.setup.System, n), nil
+		}
+		err := s.plane.Client.Get(ctx, s.cluster, cluster)
+		if !apierrors.IsNotFound(err) {
+			return "Cluster " + s.cluster.Name + " is still there", err
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	s.reporter.note("the Cluster is gone, and " + s.setup.System + " has no machine of it")
+	for _, object := range s.objects {
+		if err := s.plane.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return until(ctx, s.nothingLeft)
+}
+
+// nothingLeft names an object of Cluster API that is still there.
+func (s *story) nothingLeft(ctx context.Context) (left string, err error) {
+	objects, err := s.clusterAPIObjects(ctx)
+	if err != nil || len(objects) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%s %s is still there", objects[0].GetKind(), objects[0].GetName()), nil
+}

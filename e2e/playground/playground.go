@@ -1,0 +1,155 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package playground tells the story of a cluster over failure domains, with the
+// real controllers on a simulated infrastructure: it comes up spread over the
+// domains, one of them breaks and is mended, the cluster goes. Every step is
+// checked against what the infrastructure itself says.
+package playground
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+// Options say which story is told, and how.
+type Options struct {
+	// Provider is a folder of providers/.
+	Provider string
+	// Flavor of the provider's cluster template; "" is the plain one.
+	Flavor string
+	// Keep leaves everything running before the cluster would be deleted, or when
+	// a step failed, until the context ends.
+	Keep bool
+	// Out is where the story is told.
+	Out io.Writer
+	// Width, unless nil, makes Out a terminal that is painted anew all the time; it
+	// answers how many columns and rows it has.
+	Size func() (columns, rows int)
+}
+
+// Run tells the story. It returns nil if every step turned out well, and an error
+// that is a *StepError if one did not; logs are left in place then.
+func Run(ctx context.Context, options Options) error {
+	builder, err := binaries.New(options.Out)
+	if err != nil {
+		return err
+	}
+	programs, err := builder.Ensure(ctx, binaries.Playground(options.Provider)...)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "faultline-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the playground: %w", err)
+	}
+	restore, err := divertLogs(filepath.Join(dir, "logs"))
+	if err != nil {
+		return err
+	}
+	defer restore()
+	s := newStory(ctx, options, builder, programs, dir)
+	err = s.tell(ctx)
+	if options.Keep {
+		s.keep(ctx, err)
+	}
+	s.close()
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// startInfrastructure starts what the cluster's machines will be on.
+func (s *story) startInfrastructure() (err error) {
+	if s.infrastructure, err = newInfrastructure(s.options.Provider); err != nil {
+		return err
+	}
+	s.setup, err = s.infrastructure.Setup(s.dir)
+	return err
+}
+
+// startPlane starts the management plane and, beside it, the simulator of what
+// runs on the machines.
+func (s *story) startPlane(ctx context.Context) error {
+	source, version, err := s.builder.ClusterAPI(ctx)
+	if err != nil {
+		return err
+	}
+	provider := s.setup.complete(plane.Provider(s.programs, s.builder.Root, s.options.Provider))
+	s.plane, err = plane.Start(ctx, plane.Options{
+		Dir: s.dir, Programs: s.programs, Progress: s.reporter.note,
+		Components: append(plane.ClusterAPI(s.programs, source, version), provider),
+	})
+	if err != nil {
+		return err
+	}
+	s.watchPlane()
+	s.workload, err = workload.New(ctx, s.plane.RESTConfig, workload.Options{Log: workloadLog()})
+	if err != nil {
+		return fmt.Errorf("preparing workload clusters: %w", err)
+	}
+	s.background.Go(func() {
+		if err := s.workload.Start(s.life); err != nil {
+			s.end(fmt.Errorf("simulating workload clusters: %w", err))
+		}
+	})
+	return nil
+}
+
+// watchPlane ends the story with the first process of the plane that ends unasked.
+func (s *story) watchPlane() {
+	s.background.Go(func() {
+		select {
+		case <-s.plane.Failed():
+			s.end(s.plane.Err())
+		case <-s.life.Done():
+		}
+	})
+}
+
+// keep leaves everything running until ctx ends.
+func (s *story) keep(ctx context.Context, failed error) {
+	if s.plane == nil || ctx.Err() != nil || s.life.Err() != nil {
+		return
+	}
+	s.reporter.close()
+	lines := []string{"", "Left running. In another shell:", "  export KUBECONFIG=" + s.plane.Kubeconfig}
+	if s.setup.Access != "" {
+		lines = append(lines, "  "+s.setup.Access)
+	}
+	if failed != nil {
+		lines = append([]string{"", Explain(failed)}, lines...)
+	}
+	for _, line := range append(lines, "Ctrl-C stops it and removes everything.") {
+		_, _ = fmt.Fprintln(s.options.Out, line)
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.life.Done():
+	}
+}
+
+// close stops everything, the managers before what they talk to.
+func (s *story) close() {
+	if s.plane != nil {
+		s.plane.Stop()
+	}
+	s.end(errEnded)
+	s.background.Wait()
+	if s.infrastructure != nil {
+		s.infrastructure.Close()
+	}
+	s.reporter.close()
+}
+
+// errEnded is why the background work ends when all went well.
+var errEnded = errors.New("the story is over")

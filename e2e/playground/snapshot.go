@@ -1,0 +1,157 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Snapshot is what is to be seen of a cluster at one moment, in the order in which
+// it is shown.
+type Snapshot struct {
+	Domains  []Domain
+	Machines []Machine
+}
+
+// Domain is a failure domain as the Cluster publishes it.
+type Domain struct {
+	Name string
+	// State is its state, Reason why it is not Active. State is "" as long as the
+	// Cluster does not publish the domain.
+	State, Reason string
+	// ControlPlane tells whether control-plane machines may be put into it.
+	ControlPlane bool
+}
+
+// Machine is one machine of the cluster.
+type Machine struct {
+	Name string
+	// Role is "control plane", or which workers it belongs to; "" for a machine
+	// that only the infrastructure knows of.
+	Role  string
+	Phase string
+	// Asked is the domain that Cluster API chose, Reported the one that the
+	// provider says the machine is in, Domain and Host where the infrastructure has
+	// it. All may be "".
+	Asked, Reported, Domain, Host string
+	Ready                         bool
+	Deleting                      bool
+}
+
+// roleControlPlane is the role of control-plane machines.
+const roleControlPlane = "control plane"
+
+// observe takes a snapshot.
+func (s *story) observe(ctx context.Context) (Snapshot, error) {
+	var cluster clusterv1.Cluster
+	if err := s.plane.Client.Get(ctx, s.cluster, &cluster); client.IgnoreNotFound(err) != nil {
+		return Snapshot{}, fmt.Errorf("reading the Cluster: %w", err)
+	}
+	var machines clusterv1.MachineList
+	err := s.plane.Client.List(ctx, &machines, client.InNamespace(s.cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("listing Machines: %w", err)
+	}
+	return Snapshot{
+		Domains:  domains(s.setup.Domains, cluster.Status.FailureDomains),
+		Machines: merge(machines.Items, s.infrastructure.Machines()),
+	}, nil
+}
+
+// domains puts what is published beside what is there.
+func domains(names []string, published []clusterv1.FailureDomain) []Domain {
+	list := make([]Domain, len(names))
+	for i, name := range names {
+		list[i] = Domain{Name: name}
+		for _, p := range published {
+			if p.Name != name {
+				continue
+			}
+			list[i].ControlPlane = p.ControlPlane != nil && *p.ControlPlane
+			list[i].State, list[i].Reason = p.Attributes["state"], p.Attributes["reason"]
+			if list[i].State == "" {
+				list[i].State = "published"
+			}
+		}
+	}
+	return list
+}
+
+// merge joins Machines with what the infrastructure has, by the name of the
+// infrastructure machine.
+func merge(machines []clusterv1.Machine, placements []Placement) []Machine {
+	places := map[string]Placement{}
+	for _, p := range placements {
+		places[p.Name] = p
+	}
+	list := make([]Machine, 0, len(machines))
+	for _, m := range machines {
+		place := places[m.Spec.InfrastructureRef.Name]
+		delete(places, m.Spec.InfrastructureRef.Name)
+		list = append(list, Machine{
+			Name: m.Name, Role: role(m), Phase: m.Status.Phase,
+			Asked: m.Spec.FailureDomain, Reported: m.Status.FailureDomain,
+			Domain: place.Domain, Host: place.Host,
+			Ready:    conditionIsTrue(m.Status.Conditions, clusterv1.ReadyCondition),
+			Deleting: !m.DeletionTimestamp.IsZero(),
+		})
+	}
+	for _, p := range places {
+		list = append(list, Machine{Name: p.Name, Domain: p.Domain, Host: p.Host})
+	}
+	slices.SortFunc(list, func(a, b Machine) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// rank puts the control plane first and strangers last.
+func rank(m Machine) int {
+	switch m.Role {
+	case roleControlPlane:
+		return 0
+	case "":
+		return 2
+	}
+	return 1
+}
+
+func role(m clusterv1.Machine) string {
+	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		return roleControlPlane
+	}
+	if name, ok := m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]; ok {
+		return name
+	}
+	return strings.TrimPrefix(m.Labels[clusterv1.MachineDeploymentNameLabel], m.Spec.ClusterName+"-")
+}
+
+func conditionIsTrue(conditions []metav1.Condition, kind string) bool {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// in are the machines of a role in a domain, or in any if domain is "".
+func (s Snapshot) in(role, domain string) []Machine {
+	var list []Machine
+	for _, m := range s.Machines {
+		if m.Role == role && (domain == "" || m.Domain == domain) {
+			list = append(list, m)
+		}
+	}
+	return list
+}

@@ -1,0 +1,155 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+const (
+	namespace   = "default"
+	clusterName = "demo"
+	// controlPlanes and workers are the machines that the templates ask for by
+	// default: three, and one in each of two worker groups.
+	controlPlanes = 3
+	workers       = 2
+	// observeEvery is how often the view is refreshed.
+	observeEvery = 250 * time.Millisecond
+)
+
+// story is one run of the playground.
+type story struct {
+	options  Options
+	builder  *binaries.Builder
+	programs binaries.Paths
+	dir      string
+	reporter reporter
+	began    time.Time
+
+	infrastructure Infrastructure
+	setup          Setup
+	plane          *plane.Plane
+	workload       *workload.Simulator
+
+	// life is the context of all that runs beside the steps; end ends it.
+	life       context.Context //nolint:containedctx // It is what this struct stands for.
+	end        context.CancelCauseFunc
+	background sync.WaitGroup
+
+	cluster client.ObjectKey
+	objects []*unstructured.Unstructured
+	victim  Machine
+	timings []timing
+	calls   costs
+}
+
+// timing is how long a step took.
+type timing struct {
+	step string
+	took time.Duration
+}
+
+// costs are the calls to the infrastructure for machines from nothing to ready.
+type costs struct {
+	machines int
+	calls    map[string]int
+}
+
+func newStory(ctx context.Context, options Options, builder *binaries.Builder, programs binaries.Paths, dir string) *story {
+	s := &story{
+		options: options, builder: builder, programs: programs, dir: dir, began: time.Now(),
+		cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
+	}
+	s.reporter = newReporter(options, s.began)
+	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	return s
+}
+
+// tell runs the steps one after the other. What runs beside them ends them too
+// when it fails.
+func (s *story) tell(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
+	for _, step := range s.steps() {
+		s.reporter.begin(step.name)
+		began := time.Now()
+		err := step.within(ctx)
+		s.reporter.end(err)
+		if err != nil {
+			return s.fail(ctx, step, err)
+		}
+		s.timings = append(s.timings, timing{step.name, time.Since(began)})
+	}
+	s.reporter.close()
+	_, err := fmt.Fprint(s.options.Out, s.summary())
+	return err
+}
+
+// fail says what is known about a step that did not turn out well.
+func (s *story) fail(ctx context.Context, failed step, err error) error {
+	failure := &StepError{Step: failed.name, Err: err, Logs: s.dir + "/logs"}
+	if s.plane != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		failure.Diagnosis = s.diagnose(ctx)
+	}
+	return failure
+}
+
+func (s *story) steps() []step {
+	steps := []step{
+		{"Start the management plane", 3 * time.Minute, s.begin},
+		{"Apply the templates", time.Minute, s.apply},
+		{"Failure domains are ready", time.Minute, s.domainsReady},
+		{"The cluster comes up", 3 * time.Minute, s.clusterUp},
+		{"Machines are where they belong", 10 * time.Second, s.checkSpread},
+		{"A failure domain breaks", time.Minute, s.breakDomain},
+		{"A control-plane machine in it is replaced elsewhere", 2 * time.Minute, s.replace},
+		{"The failure domain is mended", time.Minute, s.mendDomain},
+	}
+	if s.options.Keep {
+		return steps
+	}
+	return append(steps, step{"The cluster is deleted and leaves nothing", 2 * time.Minute, s.remove})
+}
+
+// begin starts everything there is before the cluster.
+func (s *story) begin(ctx context.Context) error {
+	if err := s.startInfrastructure(); err != nil {
+		return err
+	}
+	if err := s.startPlane(ctx); err != nil {
+		return err
+	}
+	s.background.Go(s.show)
+	return nil
+}
+
+// show keeps the view up to date.
+func (s *story) show() {
+	tick := time.NewTicker(observeEvery)
+	defer tick.Stop()
+	for {
+		if snapshot, err := s.observe(s.life); err == nil {
+			s.reporter.show(snapshot)
+		}
+		select {
+		case <-s.life.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

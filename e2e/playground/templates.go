@@ -1,0 +1,95 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline-io/faultline/e2e/plane"
+)
+
+const (
+	// kubernetesVersion of the workload cluster. Nothing runs there, so it only
+	// has to be one that Cluster API supports.
+	kubernetesVersion = "v1.36.3"
+	// A domain is treated as lost sooner, and as recovered sooner, than where a
+	// mistake costs something.
+	graceSeconds = 2
+	holdSeconds  = 5
+	topology     = "topology"
+)
+
+// templates are the files that make the cluster: a ClusterClass before the
+// cluster of it.
+func (s *story) templates() []string {
+	name := "cluster-template.yaml"
+	if s.options.Flavor != "" {
+		name = "cluster-template-" + s.options.Flavor + ".yaml"
+	}
+	names := []string{name}
+	if s.options.Flavor == topology {
+		names = []string{"clusterclass-faultline-" + s.options.Provider + ".yaml", name}
+	}
+	for i := range names {
+		names[i] = filepath.Join(s.builder.Root, "templates", s.options.Provider, names[i])
+	}
+	return names
+}
+
+// apply creates what the templates hold, filled in as clusterctl does it.
+func (s *story) apply(ctx context.Context) error {
+	host, port, err := s.workload.Endpoint(s.cluster.Namespace, s.cluster.Name)
+	if err != nil {
+		return fmt.Errorf("choosing the control plane's endpoint: %w", err)
+	}
+	variables := map[string]string{
+		"CLUSTER_NAME":                 s.cluster.Name,
+		"NAMESPACE":                    s.cluster.Namespace,
+		"KUBERNETES_VERSION":           kubernetesVersion,
+		"CONTROL_PLANE_ENDPOINT_IP":    host,
+		"CONTROL_PLANE_ENDPOINT_PORT":  strconv.Itoa(port),
+		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(graceSeconds),
+		"FAILURE_DOMAIN_HOLD_SECONDS":  strconv.Itoa(holdSeconds),
+	}
+	maps.Copy(variables, s.setup.Variables)
+	s.calls.calls = s.infrastructure.Calls()
+	for _, file := range s.templates() {
+		objects, err := fill(file, variables)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			if err := s.plane.Client.Create(ctx, object); err != nil {
+				return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+			}
+			s.objects = append(s.objects, object)
+		}
+		s.reporter.note(fmt.Sprintf("%d objects of %s", len(objects), filepath.Base(file)))
+	}
+	return nil
+}
+
+// fill reads a template and puts variables into it.
+func fill(file string, variables map[string]string) ([]*unstructured.Unstructured, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading a template: %w", err)
+	}
+	content, err = plane.Substitute(content, variables)
+	if err != nil {
+		return nil, fmt.Errorf("filling in %s: %w", file, err)
+	}
+	objects, err := plane.Decode(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return objects, nil
+}

@@ -1,0 +1,179 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+)
+
+// templateFolder holds the templates of the provider under test.
+const templateFolder = "../../templates/vsphere"
+
+func templateFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	names, err := filepath.Glob(filepath.Join(templateFolder, "*.yaml"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no templates in %s: %v", templateFolder, err)
+	}
+	for _, name := range names {
+		if files[filepath.Base(name)], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// variables are those of a template with their defaults, nil where there is none.
+func variables(t *testing.T, content []byte) map[string]*string {
+	t.Helper()
+	found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestTemplatesAreExplained compares the variables of all templates, and their
+// defaults, with the table in the README.
+func TestTemplatesAreExplained(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(templateFolder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|(.*?)\\|").FindAllStringSubmatch(string(readme), -1) {
+		explained[row[1]] = strings.Trim(row[2], "` |")
+	}
+	zone := regexp.MustCompile("^(VSPHERE_ZONE_)([BC])(|_.*)$")
+	used := map[string]bool{}
+	for file, content := range templateFiles(t) {
+		for name, value := range variables(t, content) {
+			row, want := name, ""
+			if value != nil {
+				want = *value
+			}
+			// The README explains the first zone for all three.
+			if m := zone.FindStringSubmatch(name); m != nil {
+				row = m[1] + "A" + m[3]
+				want = strings.Replace(want, "-"+strings.ToLower(m[2]), "-a", 1)
+			}
+			used[row] = true
+			got, ok := explained[row]
+			if !ok || got != want {
+				t.Errorf("%s: %s has default %q; the README says %q (explained: %v)", file, name, want, got, ok)
+			}
+		}
+	}
+	for name := range explained {
+		if !used[name] {
+			t.Errorf("the README explains %s, which no template has", name)
+		}
+	}
+}
+
+// filled renders a template with all variables that have no default.
+func filled(t *testing.T, content []byte) []*unstructured.Unstructured {
+	t.Helper()
+	values := map[string]string{}
+	for name, value := range variables(t, content) {
+		if value == nil {
+			values[name] = "example"
+		}
+	}
+	maps.Copy(values, map[string]string{"KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_ENDPOINT_IP": "192.0.2.1"})
+	file := filepath.Join(t.TempDir(), "template.yaml")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := fill(file, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// TestTemplatesAgree keeps the flavors from drifting apart: an object that two of
+// them have must be the same in both, except for what makes the flavor.
+func TestTemplatesAgree(t *testing.T) {
+	g := NewWithT(t)
+	differ := map[string][]string{
+		"cluster-template-external-loadbalancer.yaml": {"KubeadmControlPlane", "VSphereMachineTemplate", "VSphereFailureDomain"},
+		"cluster-template-topology.yaml":              {"Cluster"},
+	}
+	files := templateFiles(t)
+	plain := map[string]*unstructured.Unstructured{}
+	for _, object := range filled(t, files["cluster-template.yaml"]) {
+		plain[object.GetKind()+"/"+object.GetName()] = object
+	}
+	for file, except := range differ {
+		shared := 0
+		for _, object := range filled(t, files[file]) {
+			id := object.GetKind() + "/" + object.GetName()
+			if twin := plain[id]; twin != nil && !slices.Contains(except, object.GetKind()) {
+				shared++
+				g.Expect(object.Object).To(Equal(twin.Object), "%s: %s", file, id)
+			}
+		}
+		g.Expect(shared).To(BeNumerically(">", 5), file)
+	}
+}
+
+// TestTemplatesReferToEachOther finds references to objects that a template
+// should have, but has not.
+func TestTemplatesReferToEachOther(t *testing.T) {
+	files := templateFiles(t)
+	class := filled(t, files["clusterclass-faultline-vsphere.yaml"])
+	for file, content := range files {
+		objects := filled(t, content)
+		have := map[string]bool{}
+		for _, object := range append(class, objects...) {
+			have[object.GetKind()+"/"+object.GetName()] = true
+		}
+		for _, object := range objects {
+			for _, reference := range references(object.Object) {
+				if !have[reference] {
+					t.Errorf("%s: %s %s refers to %s, which is not there", file, object.GetKind(), object.GetName(), reference)
+				}
+			}
+		}
+	}
+}
+
+// references collects kind/name of everything that looks like a reference.
+func references(value any) []string {
+	var found []string
+	switch value := value.(type) {
+	case map[string]any:
+		kind, hasKind := value["kind"].(string)
+		name, hasName := value["name"].(string)
+		if hasKind && hasName {
+			found = append(found, kind+"/"+name)
+		}
+		for _, inner := range value {
+			found = append(found, references(inner)...)
+		}
+	case []any:
+		for _, inner := range value {
+			found = append(found, references(inner)...)
+		}
+	}
+	return found
+}
+
+func TestFillNamesTheMissingVariable(t *testing.T) {
+	g := NewWithT(t)
+	_, err := fill(filepath.Join(templateFolder, "cluster-template.yaml"), map[string]string{"CLUSTER_NAME": "demo"})
+	g.Expect(err).To(MatchError(And(ContainSubstring("VSPHERE_SERVER"), Not(ContainSubstring("CLUSTER_NAME")))))
+}

@@ -1,0 +1,109 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const (
+	// guestDelay is how long a simulated guest takes to boot: long enough to see
+	// machines come up one after the other.
+	guestDelay = time.Second
+	// datacenter is the one of simulator.ThreeZones.
+	datacenter = "dc-1"
+)
+
+// vSphere is a vCenter with three compute clusters as zones.
+type vSphere struct {
+	vcenter *simulator.Server
+}
+
+func newVSphere() (*vSphere, error) {
+	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
+	if err != nil {
+		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	}
+	return &vSphere{vcenter: vcenter}, nil
+}
+
+// Setup gives the manager an account of its own for what belongs to no cluster,
+// the way an installation does, and the templates everything that has no default.
+func (v *vSphere) Setup(dir string) (Setup, error) {
+	credentials := filepath.Join(dir, "credentials.yaml")
+	content := fmt.Sprintf("username: %q\npassword: %q\n", v.vcenter.Username(), v.vcenter.Password())
+	if err := os.WriteFile(credentials, []byte(content), 0o600); err != nil {
+		return Setup{}, fmt.Errorf("writing the manager's credentials: %w", err)
+	}
+	account := map[string]string{
+		"VSPHERE_USERNAME": v.vcenter.Username(),
+		"VSPHERE_PASSWORD": v.vcenter.Password(),
+	}
+	return Setup{
+		System:           "vCenter",
+		Domains:          []string{"zone-a", "zone-b", "zone-c"},
+		DomainKind:       &DomainKind{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "VSphereDeploymentZone"},
+		ManagerArgs:      []string{"--credentials-file=" + credentials},
+		ManagerVariables: account,
+		Variables: map[string]string{
+			"VSPHERE_USERNAME":       v.vcenter.Username(),
+			"VSPHERE_PASSWORD":       v.vcenter.Password(),
+			"VSPHERE_SERVER":         v.vcenter.Host(),
+			"VSPHERE_TLS_THUMBPRINT": v.vcenter.Thumbprint(),
+			"VSPHERE_DATACENTER":     datacenter,
+			"VSPHERE_FOLDER":         "workload",
+			"VSPHERE_NETWORK":        simulator.NetworkName,
+			"VSPHERE_TEMPLATE":       simulator.TemplateName,
+			"VSPHERE_REGION":         simulator.RegionTag,
+			"VSPHERE_ZONE_A_NETWORK": "network-a",
+			"VSPHERE_ZONE_B_NETWORK": "network-b",
+			"VSPHERE_ZONE_C_NETWORK": "network-c",
+		},
+		Access: fmt.Sprintf("export GOVC_URL='https://%s:%s@%s' GOVC_INSECURE=1", v.vcenter.Username(), v.vcenter.Password(), v.vcenter.Host()),
+	}, nil
+}
+
+// Machines lists the virtual machines. In this layout the compute cluster is the
+// zone, by the same name.
+func (v *vSphere) Machines() []Placement {
+	vms := v.vcenter.VMs()
+	placements := make([]Placement, 0, len(vms))
+	for _, vm := range vms {
+		placements = append(placements, Placement{Name: vm.Name, Domain: vm.Cluster, Host: vm.Host, Running: vm.Power == "poweredOn"})
+	}
+	return placements
+}
+
+// Break takes the zone's datastore away, as a storage outage or a mistaken
+// unmount does. What runs there goes on; nothing new can be put there.
+func (v *vSphere) Break(zone string) (string, error) {
+	name := datastore(zone)
+	if err := v.vcenter.RemoveDatastore(datacenter, name); err != nil {
+		return "", fmt.Errorf("removing datastore %s: %w", name, err)
+	}
+	return "datastore " + name + " is gone", nil
+}
+
+// Mend brings the datastore back.
+func (v *vSphere) Mend(zone string) (string, error) {
+	name := datastore(zone)
+	if err := v.vcenter.RestoreDatastore(datacenter, name); err != nil {
+		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
+	}
+	return "datastore " + name + " is back", nil
+}
+
+// datastore is the one that the layout gives a zone: datastore-a to zone-a.
+func datastore(zone string) string { return "datastore-" + zone[len(zone)-1:] }
+
+// Calls counts requests by SOAP method or REST path.
+func (v *vSphere) Calls() map[string]int { return v.vcenter.Calls() }
+
+// Close stops the vCenter.
+func (v *vSphere) Close() { v.vcenter.Close() }

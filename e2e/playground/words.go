@@ -1,0 +1,118 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"fmt"
+	"strings"
+)
+
+// changes words the difference of two snapshots, a line each.
+func changes(before, now Snapshot) []string {
+	var list []string
+	old := map[string]Domain{}
+	for _, domain := range before.Domains {
+		old[domain.Name] = domain
+	}
+	for _, domain := range now.Domains {
+		if was := old[domain.Name]; was != domain && (was.State != domain.State || was.ControlPlane != domain.ControlPlane) {
+			list = append(list, fmt.Sprintf("failure domain %s: %s", domain.Name, domain.words()))
+		}
+	}
+	machines := map[string]Machine{}
+	for _, m := range before.Machines {
+		machines[m.Name] = m
+	}
+	for _, m := range now.Machines {
+		if was := machines[m.Name]; was.words() != m.words() {
+			list = append(list, fmt.Sprintf("machine %s: %s", m.Name, m.words()))
+		}
+		delete(machines, m.Name)
+	}
+	for _, m := range before.Machines {
+		if _, gone := machines[m.Name]; gone {
+			list = append(list, fmt.Sprintf("machine %s: gone", m.Name))
+		}
+	}
+	return list
+}
+
+// words says how a domain is.
+func (d Domain) words() string {
+	switch {
+	case d.State == "":
+		return "not published"
+	case d.ControlPlane:
+		return d.State
+	}
+	return strings.TrimSpace(d.State+", no control plane ") + because(d.Reason)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
+
+// words says how a machine is and where.
+func (m Machine) words() string {
+	if m.Name == "" {
+		return ""
+	}
+	words := m.state()
+	if m.Role != "" {
+		words = m.Role + ", " + words
+	}
+	switch {
+	case m.Domain != "":
+		words += ", in " + m.Domain
+	case m.Asked != "":
+		words += ", meant for " + m.Asked
+	}
+	return words
+}
+
+// state is a machine's phase, unless something else says more.
+func (m Machine) state() string {
+	switch {
+	case m.Role == "":
+		return "not known to Cluster API"
+	case m.Deleting:
+		return "Deleting"
+	case m.Ready:
+		return "Ready"
+	case m.Phase == "":
+		return "Pending"
+	}
+	return m.Phase
+}
+
+// placementTable shows where the infrastructure has the machines: a column for
+// each domain.
+func placementTable(now Snapshot) []string {
+	var header strings.Builder
+	width := 0
+	for _, m := range now.Machines {
+		width = max(width, len(m.Name))
+	}
+	fmt.Fprintf(&header, "  %-*s  %-13s", width, "", "")
+	for _, domain := range now.Domains {
+		fmt.Fprintf(&header, "  %-16s", domain.Name)
+	}
+	table := []string{strings.TrimRight(header.String(), " ")}
+	for _, m := range now.Machines {
+		var line strings.Builder
+		fmt.Fprintf(&line, "  %-*s  %-13s", width, m.Name, m.Role)
+		for _, domain := range now.Domains {
+			cell := "."
+			if m.Domain == domain.Name {
+				cell = m.Host
+			}
+			fmt.Fprintf(&line, "  %-16s", cell)
+		}
+		table = append(table, strings.TrimRight(line.String(), " "))
+	}
+	return table
+}
