@@ -4,7 +4,6 @@
 package vcenter_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -91,7 +90,9 @@ func bring(t *testing.T, s *vcenter.Session, i int) {
 	if err != nil || len(nics) != 1 || nics[0].MAC == "" {
 		t.Errorf("%s has the network cards %v, %v", vm.Name, nics, err)
 	}
-	task, err := s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{"guestinfo.metadata": "e30="})
+	task, err := s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{
+		"guestinfo.metadata": "aW5zdGFuY2UtaWQ6IGEK", "guestinfo.metadata.encoding": "base64",
+	})
 	finish(t, s, task, err)
 	if task, err = s.PowerOn(t.Context(), vm.Ref); err != nil {
 		t.Error(err)
@@ -136,5 +137,3 @@ func TestCallsFromCloneToReady(t *testing.T) {
 		})
 	}
 }
-
-var _ = context.Background

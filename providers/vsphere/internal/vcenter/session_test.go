@@ -1,0 +1,203 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+func TestWrongPasswordIsRefusedAndNotShown(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	ep := endpoint(r.server)
+	ep.Password = "s3cret-and-wrong"
+
+	err := r.errorOf(ep, vcenter.ErrUnauthorized)
+	g.Expect(err.Error()).To(ContainSubstring(r.server.Host()))
+	g.Expect(err.Error()).NotTo(ContainSubstring(ep.Password))
+	g.Expect(r.seen(vcenter.SessionDown)).To(Equal(1))
+	g.Consistently(func() int { return r.called("Login") }).WithTimeout(2*time.Second).Should(Equal(1),
+		"an account must not be locked by trying a wrong password again and again")
+
+	ep.Password = r.server.Password()
+	r.sessionOf(ep) // another password is another session, which need not wait
+}
+
+func TestThumbprint(t *testing.T) {
+	r := newRig(t, simulator.ThreeZones())
+	sha256 := soap.ThumbprintSHA256(r.server.Certificate())
+	for name, pin := range map[string]string{
+		"SHA-1":                  r.server.Thumbprint(),
+		"SHA-256":                sha256,
+		"lower case, no colons":  strings.ToLower(strings.ReplaceAll(sha256, ":", "")),
+		"none, nothing verified": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ep := endpoint(r.server)
+			ep.Thumbprint = pin
+			(&rig{recorder: r.recorder, t: t, server: r.server, pool: r.pool}).sessionOf(ep)
+		})
+	}
+	for name, test := range map[string]struct{ pin, got string }{
+		"another SHA-1":   {strings.Repeat("AB:", 19) + "AB", r.server.Thumbprint()},
+		"another SHA-256": {strings.Repeat("AB:", 31) + "AB", sha256},
+		"neither":         {"AB:CD", "neither a SHA-1 nor a SHA-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			ep := endpoint(r.server)
+			ep.Thumbprint = test.pin
+			err := (&rig{recorder: r.recorder, t: t, server: r.server, pool: r.pool}).errorOf(ep, vcenter.ErrThumbprint)
+			g.Expect(err.Error()).To(And(ContainSubstring(test.pin), ContainSubstring(test.got)))
+		})
+	}
+}
+
+func TestUnreachableUntilItAnswers(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	r.server.SetDown(true)
+	r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)
+	g.Expect(r.seen(vcenter.SessionUp)).To(BeZero())
+
+	r.server.SetDown(false)
+	r.session()
+	g.Expect(r.seen(vcenter.SessionUp)).To(Equal(1))
+}
+
+func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	before := r.session()
+	clone(t, before, cloneSpec(t, before, 1))
+	clone(t, before, cloneSpec(t, before, 2))
+
+	r.server.SetDown(true)
+	r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)
+	g.Expect(r.seen(vcenter.SessionDown)).To(BeNumerically(">=", 1))
+	g.Expect(r.server.DestroyVM("vm-1")).To(Succeed())
+	_, err := before.PowerOn(t.Context(), "VirtualMachine:vm-1")
+	g.Expect(err).To(MatchError(vcenter.ErrUnreachable), "a lost session stays lost")
+
+	r.server.SetDown(false)
+	after := r.session()
+	g.Expect(after).NotTo(BeIdenticalTo(before))
+	_, still := after.VMByInstanceUUID(uuid(1))
+	g.Expect(still).To(BeFalse(), "what was deleted meanwhile is gone")
+	_, still = after.VMByInstanceUUID(uuid(2))
+	g.Expect(still).To(BeTrue())
+}
+
+func TestExpiredSessionLogsInAgain(t *testing.T) {
+	for name, notice := range map[string]func(*testing.T, *vcenter.Session){
+		"noticed by the stream": func(*testing.T, *vcenter.Session) {},
+		"noticed by a call": func(t *testing.T, s *vcenter.Session) {
+			t.Helper()
+			_, err := s.LookupTask(t.Context(), "task-1")
+			NewWithT(t).Expect(err).To(Or(MatchError(vcenter.ErrConnecting), MatchError(context.Canceled)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, simulator.ThreeZones())
+			before := r.session()
+			r.server.ExpireSessions()
+			notice(t, before)
+			eventually(t, func() error {
+				if r.seen(vcenter.SessionDown) != 1 || r.seen(vcenter.SessionUp) != 2 {
+					return errors.New("not mended yet")
+				}
+				return nil
+			})
+			after := r.session()
+			g.Expect(after).NotTo(BeIdenticalTo(before))
+			clone(t, after, cloneSpec(t, after, 1))
+		})
+	}
+}
+
+func TestIdleSessionLogsOut(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	r.pool = newPool(t, r.recorder, time.Second)
+	s := r.session()
+	id, err := r.server.TagID("zone-a")
+	g.Expect(err).NotTo(HaveOccurred())
+	template, err := s.Template("dc-1", simulator.TemplateName)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
+
+	eventually(t, func() error {
+		calls := r.server.Calls()
+		if calls["Logout"] != 1 || calls["REST DELETE /rest/com/vmware/cis/session"] != 1 {
+			return fmt.Errorf("not logged out: %v", calls)
+		}
+		return nil
+	})
+	r.session()
+	g.Expect(r.called("Login")).To(Equal(2), "a session that is asked for again comes back")
+}
+
+func TestCloseLogsOutEverywhere(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	r.session()
+	other := endpoint(r.server)
+	other.Thumbprint = ""
+	r.sessionOf(other)
+
+	g.Expect(r.pool.Close(t.Context())).To(Succeed())
+	g.Expect(r.server.Calls()).To(HaveKeyWithValue("Logout", 2))
+	_, err := r.pool.Session(other)
+	g.Expect(err).To(MatchError(vcenter.ErrUnreachable))
+}
+
+func TestSlowNeighbourDelaysNobody(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	slow := simulator.Start(t, simulator.ThreeZones())
+	fast := r.session()
+	late := r.sessionOf(endpoint(slow))
+	slow.SetDelay(2 * time.Second)
+	spec := cloneSpec(t, late, 1)
+
+	waiting := make(chan error, 40)
+	for range cap(waiting) {
+		go func() {
+			_, err := late.NICs(context.WithoutCancel(t.Context()), spec.Template.Ref)
+			waiting <- err
+		}()
+	}
+	began := time.Now()
+	bring(t, fast, 1)
+	g.Expect(time.Since(began)).To(BeNumerically("<", 1500*time.Millisecond))
+
+	busy := 0
+	for range cap(waiting) {
+		if err := <-waiting; err != nil {
+			g.Expect(err).To(MatchError(vcenter.ErrUnavailable))
+			busy++
+		}
+	}
+	g.Expect(busy).To(BeNumerically(">", 0), "callers of a slow vCenter are not all kept waiting")
+	g.Expect(time.Since(began)).To(BeNumerically("<", 6*time.Second))
+	_, err := r.pool.Session(endpoint(slow))
+	g.Expect(err).NotTo(HaveOccurred(), "slow is not lost")
+}
+
+func TestServerMustBeNamed(t *testing.T) {
+	_, err := newRig(t, simulator.ThreeZones()).pool.Session(vcenter.Endpoint{Username: "a", Password: "b"})
+	NewWithT(t).Expect(err).To(MatchError(vcenter.ErrInvalid))
+}
