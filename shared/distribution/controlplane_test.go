@@ -39,64 +39,74 @@ func TestNoDomainMeantForControlPlanes(t *testing.T) {
 	}
 }
 
+// allGood sees three good domains.
+var allGood = []distribution.Observation{good("a"), good("b"), good("c")}
+
+// forWorkers is an observation of a domain not meant for control planes.
+func forWorkers(seen distribution.Observation) distribution.Observation {
+	seen.ControlPlane = false
+	return seen
+}
+
+// lastDomainTests are ways to lose all control-plane domains, or nearly.
+var lastDomainTests = map[string]struct {
+	spec  faultlinev1.Distribution // from the second step on
+	steps [][]distribution.Observation
+	kept  string
+}{
+	"the one unhealthy for the shortest time": {
+		steps: [][]distribution.Observation{
+			allGood, {bad("a"), good("b"), good("c")}, {bad("a"), good("b"), bad("c")}, {bad("a"), bad("b"), bad("c")},
+		},
+		kept: "b",
+	},
+	"one that is healthy again before one that is not": {
+		steps: [][]distribution.Observation{
+			allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}, {good("a"), bad("b"), bad("c")},
+		},
+		kept: "a",
+	},
+	"all withdrawn by the user: by name": {
+		spec:  wants("a", "Cordoned", "b", "Cordoned", "c", "Cordoned"),
+		steps: [][]distribution.Observation{allGood, allGood},
+		kept:  "a",
+	},
+	"a cordoned one before one being emptied": {
+		spec:  wants("a", "Evicting", "b", "Evicting", "c", "Cordoned"),
+		steps: [][]distribution.Observation{allGood, allGood},
+		kept:  "c",
+	},
+	"the only one that the user leaves Active is the majority, and stays": {
+		spec:  wants("a", "Cordoned", "b", "Cordoned"),
+		steps: [][]distribution.Observation{allGood, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
+		kept:  "",
+	},
+	"one that has been healthy before a new one": {
+		steps: [][]distribution.Observation{{good("b")}, {bad("a"), bad("b")}},
+		kept:  "b",
+	},
+	"a new one before one that the user withdraws": {
+		spec:  wants("a", "Cordoned"),
+		steps: [][]distribution.Observation{{good("a")}, {good("a"), bad("b")}},
+		kept:  "b",
+	},
+	"a new one when the others are removed": {
+		steps: [][]distribution.Observation{allGood, {unknown("n"), bad("m")}},
+		kept:  "n",
+	},
+	"one no longer meant for control planes, as the very last": {
+		steps: [][]distribution.Observation{{good("a"), forWorkers(good("w"))}, {forWorkers(good("a")), forWorkers(good("w"))}},
+		kept:  "a",
+	},
+	"none as long as another is Active": {
+		steps: [][]distribution.Observation{allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
+		kept:  "",
+	},
+}
+
 func TestLastControlPlaneDomain(t *testing.T) {
 	t.Parallel()
-	workers := func(seen distribution.Observation) distribution.Observation {
-		seen.ControlPlane = false
-		return seen
-	}
-	all := []distribution.Observation{good("a"), good("b"), good("c")}
-	tests := map[string]struct {
-		spec  faultlinev1.Distribution // from the second step on
-		steps [][]distribution.Observation
-		kept  string
-	}{
-		"the one unhealthy for the shortest time": {
-			steps: [][]distribution.Observation{
-				all, {bad("a"), good("b"), good("c")}, {bad("a"), good("b"), bad("c")}, {bad("a"), bad("b"), bad("c")},
-			},
-			kept: "b",
-		},
-		"one that is healthy again before one that is not": {
-			steps: [][]distribution.Observation{
-				all, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}, {good("a"), bad("b"), bad("c")},
-			},
-			kept: "a",
-		},
-		"all withdrawn by the user: by name": {
-			spec:  wants("a", "Cordoned", "b", "Cordoned", "c", "Cordoned"),
-			steps: [][]distribution.Observation{all, all},
-			kept:  "a",
-		},
-		"a cordoned one before one being emptied": {
-			spec:  wants("a", "Evicting", "b", "Evicting", "c", "Cordoned"),
-			steps: [][]distribution.Observation{all, all},
-			kept:  "c",
-		},
-		"one that the user leaves Active before a healthy one that he does not": {
-			spec:  wants("a", "Cordoned", "b", "Cordoned"),
-			steps: [][]distribution.Observation{all, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
-			kept:  "", // c alone votes and has turned: it stays Active
-		},
-		"one that has been healthy before a new one": {
-			spec:  wants("a", "Cordoned"),
-			steps: [][]distribution.Observation{{good("a")}, {good("a"), bad("b")}},
-			kept:  "b", // the user's word counts more
-		},
-		"a new one when the others are removed": {
-			steps: [][]distribution.Observation{all, {unknown("n"), bad("m")}},
-			kept:  "n",
-		},
-		"one no longer meant for control planes, as the very last": {
-			steps: [][]distribution.Observation{{good("a"), workers(good("w"))}, {workers(good("a")), workers(good("w"))}},
-			kept:  "a",
-		},
-		"none as long as another is Active": {
-			steps: [][]distribution.Observation{all, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
-			kept:  "",
-		},
-	}
-	for name, test := range tests {
+	for name, test := range lastDomainTests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newTimeline(t)

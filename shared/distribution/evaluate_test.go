@@ -24,128 +24,131 @@ type one struct {
 	next   time.Duration
 }
 
+// Short words for the stories.
+const (
+	up, down, unseen = distribution.Good, distribution.Bad, distribution.Unknown
+	active, cordoned = faultlinev1.DomainActive, faultlinev1.DomainCordoned
+	broken, lost     = "DatastoreNotFound", "VCenterUnreachable"
+	holding          = faultlinev1.ReasonHoldPeriod
+)
+
+// healthStories are what happens to one domain.
+var healthStories = map[string]struct {
+	spec  faultlinev1.Distribution
+	story []one
+}{
+	"a new domain is not Active until it is good, and then at once": {story: []one{
+		{0, unseen, cordoned, lost, 0},
+		{time.Minute, down, cordoned, broken, 0},
+		{time.Hour, down, cordoned, broken, 0},
+		{time.Hour + time.Second, up, active, "", 0},
+	}},
+	"bad for less than the grace period": {story: []one{
+		{0, up, active, "", 0},
+		{time.Minute, down, active, broken, grace},
+		{time.Minute + grace - time.Second, down, active, broken, time.Second},
+		{time.Minute + grace, up, active, "", 0},
+	}},
+	"bad for the grace period, good for the hold period": {story: []one{
+		{0, up, active, "", 0},
+		{time.Minute, down, active, broken, grace},
+		{time.Minute + grace, down, cordoned, broken, 0},
+		{time.Hour, down, cordoned, broken, 0},
+		{2 * time.Hour, up, cordoned, holding, hold},
+		{2*time.Hour + hold - time.Second, up, cordoned, holding, time.Second},
+		{2*time.Hour + hold, up, active, "", 0},
+	}},
+	"a good answer starts the grace period again": {story: []one{
+		{0, up, active, "", 0},
+		{0, down, active, broken, grace},
+		{time.Minute, up, active, "", 0},
+		{2 * time.Minute, down, active, broken, grace},
+		{4*time.Minute - time.Second, down, active, broken, time.Second},
+		{4 * time.Minute, down, cordoned, broken, 0},
+	}},
+	"a bad answer starts the hold period again": {story: []one{
+		{0, up, active, "", 0},
+		{0, down, active, broken, grace},
+		{grace, down, cordoned, broken, 0},
+		{3 * time.Minute, up, cordoned, holding, hold},
+		{12 * time.Minute, down, cordoned, broken, 0},
+		{14 * time.Minute, up, cordoned, holding, hold},
+		{24*time.Minute - time.Second, up, cordoned, holding, time.Second},
+		{24 * time.Minute, up, active, "", 0},
+	}},
+	"a failed look-up is not bad health": {story: []one{
+		{0, up, active, "", 0},
+		{time.Minute, unseen, active, lost, 0},
+		{24 * time.Hour, unseen, active, lost, 0},
+		{25 * time.Hour, up, active, "", 0},
+	}},
+	"time unseen does not count for the grace period": {story: []one{
+		{0, up, active, "", 0},
+		{0, down, active, broken, grace},
+		{time.Minute, unseen, active, lost, 0},
+		{time.Hour, unseen, active, lost, 0},
+		{2 * time.Hour, down, active, broken, time.Minute},
+		{2*time.Hour + time.Minute, down, cordoned, broken, 0},
+	}},
+	"time unseen does not count for the hold period": {story: []one{
+		{0, up, active, "", 0},
+		{0, down, active, broken, grace},
+		{grace, down, cordoned, broken, 0},
+		{5 * time.Minute, up, cordoned, holding, hold},
+		{6 * time.Minute, unseen, cordoned, lost, 0},
+		{time.Hour, unseen, cordoned, lost, 0},
+		{2 * time.Hour, up, cordoned, holding, hold - time.Minute},
+		{2*time.Hour + hold - time.Minute, up, active, "", 0},
+	}},
+	"no grace and no hold": {
+		spec: faultlinev1.Distribution{GracePeriodSeconds: new(int32), HoldPeriodSeconds: new(int32)},
+		story: []one{
+			{0, up, active, "", 0},
+			{0, down, cordoned, broken, 0},
+			{0, up, active, "", 0},
+		},
+	},
+	"a clock that runs backwards fires nothing early": {story: []one{
+		{time.Hour, up, active, "", 0},
+		{time.Hour, down, active, broken, grace},
+		{0, down, active, broken, grace},
+		{time.Hour + grace, down, cordoned, broken, 0},
+	}},
+	"a domain wanted Cordoned is, however good": {
+		spec: wants("b", "Cordoned"),
+		story: []one{
+			{0, up, cordoned, faultlinev1.ReasonCordonRequested, 0},
+			{time.Hour, down, cordoned, faultlinev1.ReasonCordonRequested, grace},
+		},
+	},
+	"a domain wanted Evicting is, however bad": {
+		spec: wants("b", "Evicting"),
+		story: []one{
+			{0, up, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, 0},
+			{0, down, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, grace},
+			{time.Hour, down, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, 0},
+		},
+	},
+	"a domain wanted Active is not, when it is bad": {
+		spec: wants("b", "Active"),
+		story: []one{
+			{0, down, cordoned, broken, 0},
+			{time.Minute, up, active, "", 0},
+		},
+	},
+}
+
 // Two domains that stay good beside it keep this one from being the last or the
 // majority, so that its own story shows.
 func TestHealthOfOneDomain(t *testing.T) {
 	t.Parallel()
-	const (
-		good, bad, unknown = distribution.Good, distribution.Bad, distribution.Unknown
-		active, cordoned   = faultlinev1.DomainActive, faultlinev1.DomainCordoned
-		broken, lost       = "DatastoreNotFound", "VCenterUnreachable"
-		holding            = faultlinev1.ReasonHoldPeriod
-	)
-	zero := int32(0)
-	tests := map[string]struct {
-		spec  faultlinev1.Distribution
-		story []one
-	}{
-		"a new domain is not Active until it is good, and then at once": {story: []one{
-			{0, unknown, cordoned, lost, 0},
-			{time.Minute, bad, cordoned, broken, 0},
-			{time.Hour, bad, cordoned, broken, 0},
-			{time.Hour + time.Second, good, active, "", 0},
-		}},
-		"bad for less than the grace period": {story: []one{
-			{0, good, active, "", 0},
-			{time.Minute, bad, active, broken, grace},
-			{time.Minute + grace - time.Second, bad, active, broken, time.Second},
-			{time.Minute + grace, good, active, "", 0},
-		}},
-		"bad for the grace period, good for the hold period": {story: []one{
-			{0, good, active, "", 0},
-			{time.Minute, bad, active, broken, grace},
-			{time.Minute + grace, bad, cordoned, broken, 0},
-			{time.Hour, bad, cordoned, broken, 0},
-			{2 * time.Hour, good, cordoned, holding, hold},
-			{2*time.Hour + hold - time.Second, good, cordoned, holding, time.Second},
-			{2*time.Hour + hold, good, active, "", 0},
-		}},
-		"a good answer starts the grace period again": {story: []one{
-			{0, good, active, "", 0},
-			{0, bad, active, broken, grace},
-			{time.Minute, good, active, "", 0},
-			{2 * time.Minute, bad, active, broken, grace},
-			{4*time.Minute - time.Second, bad, active, broken, time.Second},
-			{4 * time.Minute, bad, cordoned, broken, 0},
-		}},
-		"a bad answer starts the hold period again": {story: []one{
-			{0, good, active, "", 0},
-			{0, bad, active, broken, grace},
-			{grace, bad, cordoned, broken, 0},
-			{3 * time.Minute, good, cordoned, holding, hold},
-			{12 * time.Minute, bad, cordoned, broken, 0},
-			{14 * time.Minute, good, cordoned, holding, hold},
-			{24*time.Minute - time.Second, good, cordoned, holding, time.Second},
-			{24 * time.Minute, good, active, "", 0},
-		}},
-		"a failed look-up is not bad health": {story: []one{
-			{0, good, active, "", 0},
-			{time.Minute, unknown, active, lost, 0},
-			{24 * time.Hour, unknown, active, lost, 0},
-			{25 * time.Hour, good, active, "", 0},
-		}},
-		"time unseen does not count for the grace period": {story: []one{
-			{0, good, active, "", 0},
-			{0, bad, active, broken, grace},
-			{time.Minute, unknown, active, lost, 0},
-			{time.Hour, unknown, active, lost, 0},
-			{2 * time.Hour, bad, active, broken, time.Minute},
-			{2*time.Hour + time.Minute, bad, cordoned, broken, 0},
-		}},
-		"time unseen does not count for the hold period": {story: []one{
-			{0, good, active, "", 0},
-			{0, bad, active, broken, grace},
-			{grace, bad, cordoned, broken, 0},
-			{5 * time.Minute, good, cordoned, holding, hold},
-			{6 * time.Minute, unknown, cordoned, lost, 0},
-			{time.Hour, unknown, cordoned, lost, 0},
-			{2 * time.Hour, good, cordoned, holding, hold - time.Minute},
-			{2*time.Hour + hold - time.Minute, good, active, "", 0},
-		}},
-		"no grace and no hold": {
-			spec: faultlinev1.Distribution{GracePeriodSeconds: &zero, HoldPeriodSeconds: &zero},
-			story: []one{
-				{0, good, active, "", 0},
-				{0, bad, cordoned, broken, 0},
-				{0, good, active, "", 0},
-			},
-		},
-		"a clock that runs backwards fires nothing early": {story: []one{
-			{time.Hour, good, active, "", 0},
-			{time.Hour, bad, active, broken, grace},
-			{0, bad, active, broken, grace},
-			{time.Hour + grace, bad, cordoned, broken, 0},
-		}},
-		"a domain wanted Cordoned is, however good": {
-			spec: wants("b", "Cordoned"),
-			story: []one{
-				{0, good, cordoned, faultlinev1.ReasonCordonRequested, 0},
-				{time.Hour, bad, cordoned, faultlinev1.ReasonCordonRequested, grace},
-			},
-		},
-		"a domain wanted Evicting is, however bad": {
-			spec: wants("b", "Evicting"),
-			story: []one{
-				{0, good, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, 0},
-				{0, bad, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, grace},
-				{time.Hour, bad, faultlinev1.DomainEvicting, faultlinev1.ReasonEvictionRequested, 0},
-			},
-		},
-		"a domain wanted Active is not, when it is bad": {
-			spec: wants("b", "Active"),
-			story: []one{
-				{0, bad, cordoned, broken, 0},
-				{time.Minute, good, active, "", 0},
-			},
-		},
-	}
-	for name, test := range tests {
+	for name, test := range healthStories {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newTimeline(t)
 			l.spec = test.spec
 			for _, want := range test.story {
-				result := l.at(want.after, see("a", good), see("b", want.seen), see("c", good))
+				result := l.at(want.after, good("a"), see("b", want.seen), good("c"))
 				got := status(t, result, "b")
 				if got.State != want.state || got.Reason != want.reason || result.NextCheck != want.next {
 					t.Fatalf("%s: %s, reason %q, next check in %s, want %+v", want.after, got.State, got.Reason, result.NextCheck, want)

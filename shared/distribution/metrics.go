@@ -60,7 +60,9 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 func (m *Metrics) Set(cluster types.NamespacedName, status faultlinev1.DistributionStatus, machines []Machine) {
 	counts := CountByDomain(machines)
 	for _, domain := range status.FailureDomains {
-		counts[domain.Name] = counts[domain.Name] // a domain without machines has 0 of them
+		if _, counted := counts[domain.Name]; !counted {
+			counts[domain.Name] = faultlinev1.MachineCounts{}
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -31,7 +31,10 @@ type timeline struct {
 	domains []faultlinev1.DomainStatus
 }
 
-func newTimeline(t testing.TB) *timeline { return &timeline{t: t} }
+func newTimeline(tb testing.TB) *timeline {
+	tb.Helper()
+	return &timeline{t: tb}
+}
 
 // at evaluates what is seen at a time after the start.
 func (l *timeline) at(after time.Duration, seen ...distribution.Observation) distribution.Result {

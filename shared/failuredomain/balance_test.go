@@ -13,158 +13,164 @@ import (
 	fd "github.com/faultline-io/faultline/shared/failuredomain"
 )
 
+// Domains that several situations share.
+var (
+	abc     = active("a", "b", "c")
+	cordonC = []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", State: fd.Cordoned}}
+	evictC  = []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", State: fd.Evicting}}
+)
+
+// balanceTests are situations in which nothing but room or scaling limits the plan.
+var balanceTests = map[string]struct {
+	domains  []fd.Domain
+	machines []fd.Machine
+	replicas int // the number of machines when 0
+	targets  map[string]int
+	moves    []fd.Move
+	blocked  []string
+}{
+	"even already": {
+		domains: abc, machines: machinesIn("a", "b", "c", "a"),
+		targets: map[string]int{"a": 2, "b": 1, "c": 1},
+	},
+	"the fullest keep the extra one, whatever their names": {
+		domains: abc, machines: machinesIn("c", "c", "b", "a"),
+		targets: map[string]int{"a": 1, "b": 1, "c": 2},
+	},
+	"an empty domain gets one of aabbc": {
+		domains: active("a", "b", "c", "d"), machines: machinesIn("a", "a", "b", "b", "c"),
+		targets: map[string]int{"a": 2, "b": 1, "c": 1, "d": 1},
+		moves:   []fd.Move{{Machine: "m2", From: "b", To: "d"}},
+	},
+	"order of moves: nowhere, unknown, evicting, fullest": {
+		domains:  append(active("a", "b", "c"), fd.Domain{Name: "e", State: fd.Evicting}),
+		machines: machinesIn("a", "a", "a", "a", "a", "e", "gone", "", "b"),
+		targets:  map[string]int{"a": 3, "b": 3, "c": 3, "e": 0},
+		moves: []fd.Move{
+			{Machine: "m7", From: "", To: "c"},
+			{Machine: "m6", From: "gone", To: "b"},
+			{Machine: "m5", From: "e", To: "c"},
+			{Machine: "m0", From: "a", To: "b"},
+			{Machine: "m1", From: "a", To: "c"},
+		},
+	},
+	"the fullest is the fullest after the moves before": {
+		domains: active("a", "b", "c"), machines: machinesIn("a", "a", "a", "a", "a", "b", "b", "b", "b", "b", "b"),
+		targets: map[string]int{"a": 4, "b": 4, "c": 3},
+		moves: []fd.Move{
+			{Machine: "m5", From: "b", To: "c"},
+			{Machine: "m0", From: "a", To: "c"},
+			{Machine: "m6", From: "b", To: "c"},
+		},
+	},
+	"machines in a cordoned domain stay and are taken off first": {
+		domains: cordonC, machines: machinesIn("c", "c", "c", "a", "a", "a"),
+		targets: map[string]int{"a": 2, "b": 1, "c": 3},
+		moves:   []fd.Move{{Machine: "m3", From: "a", To: "b"}},
+	},
+	"an evicting domain is emptied": {
+		domains: evictC, machines: machinesIn("a", "b", "c"),
+		targets: map[string]int{"a": 2, "b": 1, "c": 0},
+		moves:   []fd.Move{{Machine: "m2", From: "c", To: "a"}},
+	},
+	"evicting domains are emptied one after the other": {
+		domains:  []fd.Domain{{Name: "a"}, {Name: "e", State: fd.Evicting}, {Name: "f", State: fd.Evicting}},
+		machines: machinesIn("f", "e", "f", "e"),
+		targets:  map[string]int{"a": 4, "e": 0, "f": 0},
+		moves: []fd.Move{
+			{Machine: "m1", From: "e", To: "a"}, {Machine: "m3", From: "e", To: "a"},
+			{Machine: "m0", From: "f", To: "a"}, {Machine: "m2", From: "f", To: "a"},
+		},
+	},
+	"one replica is not moved for balance": {
+		domains: abc, machines: machinesIn("c"),
+		targets: map[string]int{"a": 0, "b": 0, "c": 1},
+	},
+	"one replica is moved out of an evicting domain": {
+		domains: evictC, machines: machinesIn("c"),
+		targets: map[string]int{"a": 1, "b": 0, "c": 0},
+		moves:   []fd.Move{{Machine: "m0", From: "c", To: "a"}},
+	},
+	"one replica stays in a cordoned domain": {
+		domains: cordonC, machines: machinesIn("c"),
+		targets: map[string]int{"a": 0, "b": 0, "c": 1},
+	},
+	"what does not fit goes to the least loaded with room": {
+		domains:  []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", Capacity: room(1)}},
+		machines: machinesIn("a", "a", "a", "a", "a", "a", "a", "b"),
+		targets:  map[string]int{"a": 4, "b": 3, "c": 1},
+		moves: []fd.Move{
+			{Machine: "m0", From: "a", To: "b"}, {Machine: "m1", From: "a", To: "b"}, {Machine: "m2", From: "a", To: "c"},
+		},
+		blocked: []string{fd.ReasonNoCapacity}, // with room in c there would be a fourth
+	},
+	"a full domain leaves the spread uneven, and the plan says so": {
+		domains:  []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", Capacity: room(0)}},
+		machines: machinesIn("a", "a", "b"),
+		targets:  map[string]int{"a": 2, "b": 1, "c": 0},
+		blocked:  []string{fd.ReasonNoCapacity},
+	},
+	"only the moves that fit": {
+		domains:  []fd.Domain{{Name: "a", Capacity: room(1)}, {Name: "b", Capacity: room(0)}, {Name: "e", State: fd.Evicting}},
+		machines: machinesIn("e", "e", "", "b"),
+		targets:  map[string]int{"a": 1, "b": 1, "e": 0},
+		moves:    []fd.Move{{Machine: "m2", From: "", To: "a"}},
+		blocked:  []string{fd.ReasonNoCapacity},
+	},
+	"no domain is active": {
+		domains:  []fd.Domain{{Name: "a", State: fd.Evicting}, {Name: "b", State: fd.Cordoned}},
+		machines: machinesIn("a", "b"),
+		targets:  map[string]int{"a": 0, "b": 1},
+		blocked:  []string{fd.ReasonNoCapacity},
+	},
+	"every domain cordoned: everything stays": {
+		domains:  []fd.Domain{{Name: "a", State: fd.Cordoned}, {Name: "b", State: fd.Cordoned}},
+		machines: machinesIn("a", "a"),
+		targets:  map[string]int{"a": 2, "b": 0},
+	},
+	"a negative capacity is none": {
+		domains:  []fd.Domain{{Name: "a", Capacity: room(-3)}, {Name: "b"}},
+		machines: machinesIn("b", "b"),
+		targets:  map[string]int{"a": 0, "b": 2},
+		blocked:  []string{fd.ReasonNoCapacity},
+	},
+	"scaling down: cordoned machines are not the plan's to remove": {
+		domains: cordonC, machines: machinesIn("c", "c", "c", "a"), replicas: 2,
+		targets: map[string]int{"a": 0, "b": 0, "c": 3},
+		blocked: []string{fd.ReasonScaling},
+	},
+	"scaling up: targets are those of the replicas": {
+		domains: abc, machines: machinesIn("c"), replicas: 5,
+		targets: map[string]int{"a": 2, "b": 1, "c": 2},
+		blocked: []string{fd.ReasonScaling},
+	},
+	"scaling to zero": {
+		domains: abc, machines: nil, replicas: 0,
+		targets: map[string]int{"a": 0, "b": 0, "c": 0},
+	},
+	"scaling up beyond all room": {
+		domains: []fd.Domain{{Name: "a", Capacity: room(1)}}, machines: machinesIn("a"), replicas: 4,
+		targets: map[string]int{"a": 2},
+		blocked: []string{fd.ReasonScaling, fd.ReasonNoCapacity},
+	},
+	"unlimited room does not overflow": {
+		domains:  []fd.Domain{{Name: "a", Capacity: room(math.MaxInt)}, {Name: "b", Capacity: room(0)}},
+		machines: machinesIn("a", "a", "b"), replicas: math.MaxInt,
+		targets: map[string]int{"a": math.MaxInt - 1, "b": 1},
+		blocked: []string{fd.ReasonScaling},
+	},
+	"entries of one name that agree are one domain": {
+		domains:  []fd.Domain{{Name: "a"}, {Name: "a", State: fd.Active}, {Name: "b", Capacity: room(2)}, {Name: "b", Capacity: room(2)}},
+		machines: machinesIn("a", "a"),
+		targets:  map[string]int{"a": 1, "b": 1},
+		moves:    []fd.Move{{Machine: "m0", From: "a", To: "b"}},
+	},
+	"no domains": {machines: machinesIn("a", ""), replicas: 5},
+}
+
 func TestBalance(t *testing.T) {
 	t.Parallel()
-	abc := active("a", "b", "c")
-	cordonC := []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", State: fd.Cordoned}}
-	evictC := []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", State: fd.Evicting}}
-	tests := map[string]struct {
-		domains  []fd.Domain
-		machines []fd.Machine
-		replicas int // the number of machines when 0
-		targets  map[string]int
-		moves    []fd.Move
-		blocked  []string
-	}{
-		"even already": {
-			domains: abc, machines: machinesIn("a", "b", "c", "a"),
-			targets: map[string]int{"a": 2, "b": 1, "c": 1},
-		},
-		"the fullest keep the extra one, whatever their names": {
-			domains: abc, machines: machinesIn("c", "c", "b", "a"),
-			targets: map[string]int{"a": 1, "b": 1, "c": 2},
-		},
-		"an empty domain gets one of aabbc": {
-			domains: active("a", "b", "c", "d"), machines: machinesIn("a", "a", "b", "b", "c"),
-			targets: map[string]int{"a": 2, "b": 1, "c": 1, "d": 1},
-			moves:   []fd.Move{{Machine: "m2", From: "b", To: "d"}},
-		},
-		"order of moves: nowhere, unknown, evicting, fullest": {
-			domains:  append(active("a", "b", "c"), fd.Domain{Name: "e", State: fd.Evicting}),
-			machines: machinesIn("a", "a", "a", "a", "a", "e", "gone", "", "b"),
-			targets:  map[string]int{"a": 3, "b": 3, "c": 3, "e": 0},
-			moves: []fd.Move{
-				{Machine: "m7", From: "", To: "c"},
-				{Machine: "m6", From: "gone", To: "b"},
-				{Machine: "m5", From: "e", To: "c"},
-				{Machine: "m0", From: "a", To: "b"},
-				{Machine: "m1", From: "a", To: "c"},
-			},
-		},
-		"the fullest is the fullest after the moves before": {
-			domains: active("a", "b", "c"), machines: machinesIn("a", "a", "a", "a", "a", "b", "b", "b", "b", "b", "b"),
-			targets: map[string]int{"a": 4, "b": 4, "c": 3},
-			moves: []fd.Move{
-				{Machine: "m5", From: "b", To: "c"},
-				{Machine: "m0", From: "a", To: "c"},
-				{Machine: "m6", From: "b", To: "c"},
-			},
-		},
-		"machines in a cordoned domain stay and are taken off first": {
-			domains: cordonC, machines: machinesIn("c", "c", "c", "a", "a", "a"),
-			targets: map[string]int{"a": 2, "b": 1, "c": 3},
-			moves:   []fd.Move{{Machine: "m3", From: "a", To: "b"}},
-		},
-		"an evicting domain is emptied": {
-			domains: evictC, machines: machinesIn("a", "b", "c"),
-			targets: map[string]int{"a": 2, "b": 1, "c": 0},
-			moves:   []fd.Move{{Machine: "m2", From: "c", To: "a"}},
-		},
-		"evicting domains are emptied one after the other": {
-			domains:  []fd.Domain{{Name: "a"}, {Name: "e", State: fd.Evicting}, {Name: "f", State: fd.Evicting}},
-			machines: machinesIn("f", "e", "f", "e"),
-			targets:  map[string]int{"a": 4, "e": 0, "f": 0},
-			moves: []fd.Move{
-				{Machine: "m1", From: "e", To: "a"}, {Machine: "m3", From: "e", To: "a"},
-				{Machine: "m0", From: "f", To: "a"}, {Machine: "m2", From: "f", To: "a"},
-			},
-		},
-		"one replica is not moved for balance": {
-			domains: abc, machines: machinesIn("c"),
-			targets: map[string]int{"a": 0, "b": 0, "c": 1},
-		},
-		"one replica is moved out of an evicting domain": {
-			domains: evictC, machines: machinesIn("c"),
-			targets: map[string]int{"a": 1, "b": 0, "c": 0},
-			moves:   []fd.Move{{Machine: "m0", From: "c", To: "a"}},
-		},
-		"one replica stays in a cordoned domain": {
-			domains: cordonC, machines: machinesIn("c"),
-			targets: map[string]int{"a": 0, "b": 0, "c": 1},
-		},
-		"what does not fit goes to the least loaded with room": {
-			domains:  []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", Capacity: room(1)}},
-			machines: machinesIn("a", "a", "a", "a", "a", "a", "a", "b"),
-			targets:  map[string]int{"a": 4, "b": 3, "c": 1},
-			moves: []fd.Move{
-				{Machine: "m0", From: "a", To: "b"}, {Machine: "m1", From: "a", To: "b"}, {Machine: "m2", From: "a", To: "c"},
-			},
-			blocked: []string{fd.ReasonNoCapacity}, // with room in c there would be a fourth
-		},
-		"a full domain leaves the spread uneven, and the plan says so": {
-			domains:  []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", Capacity: room(0)}},
-			machines: machinesIn("a", "a", "b"),
-			targets:  map[string]int{"a": 2, "b": 1, "c": 0},
-			blocked:  []string{fd.ReasonNoCapacity},
-		},
-		"only the moves that fit": {
-			domains:  []fd.Domain{{Name: "a", Capacity: room(1)}, {Name: "b", Capacity: room(0)}, {Name: "e", State: fd.Evicting}},
-			machines: machinesIn("e", "e", "", "b"),
-			targets:  map[string]int{"a": 1, "b": 1, "e": 0},
-			moves:    []fd.Move{{Machine: "m2", From: "", To: "a"}},
-			blocked:  []string{fd.ReasonNoCapacity},
-		},
-		"no domain is active": {
-			domains:  []fd.Domain{{Name: "a", State: fd.Evicting}, {Name: "b", State: fd.Cordoned}},
-			machines: machinesIn("a", "b"),
-			targets:  map[string]int{"a": 0, "b": 1},
-			blocked:  []string{fd.ReasonNoCapacity},
-		},
-		"every domain cordoned: everything stays": {
-			domains:  []fd.Domain{{Name: "a", State: fd.Cordoned}, {Name: "b", State: fd.Cordoned}},
-			machines: machinesIn("a", "a"),
-			targets:  map[string]int{"a": 2, "b": 0},
-		},
-		"a negative capacity is none": {
-			domains:  []fd.Domain{{Name: "a", Capacity: room(-3)}, {Name: "b"}},
-			machines: machinesIn("b", "b"),
-			targets:  map[string]int{"a": 0, "b": 2},
-			blocked:  []string{fd.ReasonNoCapacity},
-		},
-		"scaling down: cordoned machines are not the plan's to remove": {
-			domains: cordonC, machines: machinesIn("c", "c", "c", "a"), replicas: 2,
-			targets: map[string]int{"a": 0, "b": 0, "c": 3},
-			blocked: []string{fd.ReasonScaling},
-		},
-		"scaling up: targets are those of the replicas": {
-			domains: abc, machines: machinesIn("c"), replicas: 5,
-			targets: map[string]int{"a": 2, "b": 1, "c": 2},
-			blocked: []string{fd.ReasonScaling},
-		},
-		"scaling to zero": {
-			domains: abc, machines: nil, replicas: 0,
-			targets: map[string]int{"a": 0, "b": 0, "c": 0},
-		},
-		"scaling up beyond all room": {
-			domains: []fd.Domain{{Name: "a", Capacity: room(1)}}, machines: machinesIn("a"), replicas: 4,
-			targets: map[string]int{"a": 2},
-			blocked: []string{fd.ReasonScaling, fd.ReasonNoCapacity},
-		},
-		"unlimited room does not overflow": {
-			domains:  []fd.Domain{{Name: "a", Capacity: room(math.MaxInt)}, {Name: "b", Capacity: room(0)}},
-			machines: machinesIn("a", "a", "b"), replicas: math.MaxInt,
-			targets: map[string]int{"a": math.MaxInt - 1, "b": 1},
-			blocked: []string{fd.ReasonScaling},
-		},
-		"entries of one name that agree are one domain": {
-			domains:  []fd.Domain{{Name: "a"}, {Name: "a", State: fd.Active}, {Name: "b", Capacity: room(2)}, {Name: "b", Capacity: room(2)}},
-			machines: machinesIn("a", "a"),
-			targets:  map[string]int{"a": 1, "b": 1},
-			moves:    []fd.Move{{Machine: "m0", From: "a", To: "b"}},
-		},
-		"no domains": {machines: machinesIn("a", ""), replicas: 5},
-	}
-	for name, test := range tests {
+	for name, test := range balanceTests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			replicas := test.replicas
@@ -188,55 +194,59 @@ func TestBalance(t *testing.T) {
 	}
 }
 
+// uneven is a spread that calls for a move, with a change.
+func uneven(change func([]fd.Machine)) []fd.Machine {
+	machines := machinesIn("a", "a", "a", "b")
+	change(machines)
+	return machines
+}
+
+// blockedTests are situations in which something forbids every move.
+var blockedTests = map[string]struct {
+	machines []fd.Machine
+	replicas int
+	targets  map[string]int
+	blocked  []fd.Blocked
+}{
+	"deleting in a surge": {
+		machines: uneven(func(m []fd.Machine) { m[1].Deleting = true }), replicas: 3,
+		targets: map[string]int{"a": 1, "b": 1, "c": 1},
+		blocked: []fd.Blocked{{Reason: fd.ReasonMachineDeleting, Message: "being deleted: m1"}},
+	},
+	"deleting and not yet replaced": {
+		machines: uneven(func(m []fd.Machine) { m[1].Deleting = true }), replicas: 4,
+		targets: map[string]int{"a": 2, "b": 1, "c": 1},
+		blocked: []fd.Blocked{
+			{Reason: fd.ReasonMachineDeleting, Message: "being deleted: m1"},
+			{Reason: fd.ReasonScaling, Message: "3 machines, 4 replicas"},
+		},
+	},
+	"unhealthy": {
+		machines: uneven(func(m []fd.Machine) { m[3].Unhealthy = true }), replicas: 4,
+		targets: map[string]int{"a": 2, "b": 1, "c": 1},
+		blocked: []fd.Blocked{{Reason: fd.ReasonMachineUnhealthy, Message: "unhealthy: m3"}},
+	},
+	"surging": {
+		machines: uneven(func([]fd.Machine) {}), replicas: 3,
+		targets: map[string]int{"a": 1, "b": 1, "c": 1},
+		blocked: []fd.Blocked{{Reason: fd.ReasonScaling, Message: "4 machines, 3 replicas"}},
+	},
+	"all at once": {
+		machines: uneven(func(m []fd.Machine) { m[0].Deleting, m[0].Unhealthy, m[2].Unhealthy = true, true, true }), replicas: 5,
+		targets: map[string]int{"a": 2, "b": 2, "c": 1},
+		blocked: []fd.Blocked{
+			{Reason: fd.ReasonMachineDeleting, Message: "being deleted: m0"},
+			{Reason: fd.ReasonMachineUnhealthy, Message: "unhealthy: m0, m2"},
+			{Reason: fd.ReasonScaling, Message: "3 machines, 5 replicas"},
+		},
+	},
+}
+
 // A machine that is deleting or unhealthy, or is one too many or too few, stops
 // every move. The targets are given all the same, and all reasons are.
 func TestBalanceBlocked(t *testing.T) {
 	t.Parallel()
-	uneven := func(change func([]fd.Machine)) []fd.Machine {
-		machines := machinesIn("a", "a", "a", "b")
-		change(machines)
-		return machines
-	}
-	tests := map[string]struct {
-		machines []fd.Machine
-		replicas int
-		targets  map[string]int
-		blocked  []fd.Blocked
-	}{
-		"deleting in a surge": {
-			machines: uneven(func(m []fd.Machine) { m[1].Deleting = true }), replicas: 3,
-			targets: map[string]int{"a": 1, "b": 1, "c": 1},
-			blocked: []fd.Blocked{{Reason: fd.ReasonMachineDeleting, Message: "being deleted: m1"}},
-		},
-		"deleting and not yet replaced": {
-			machines: uneven(func(m []fd.Machine) { m[1].Deleting = true }), replicas: 4,
-			targets: map[string]int{"a": 2, "b": 1, "c": 1},
-			blocked: []fd.Blocked{
-				{Reason: fd.ReasonMachineDeleting, Message: "being deleted: m1"},
-				{Reason: fd.ReasonScaling, Message: "3 machines, 4 replicas"},
-			},
-		},
-		"unhealthy": {
-			machines: uneven(func(m []fd.Machine) { m[3].Unhealthy = true }), replicas: 4,
-			targets: map[string]int{"a": 2, "b": 1, "c": 1},
-			blocked: []fd.Blocked{{Reason: fd.ReasonMachineUnhealthy, Message: "unhealthy: m3"}},
-		},
-		"surging": {
-			machines: uneven(func([]fd.Machine) {}), replicas: 3,
-			targets: map[string]int{"a": 1, "b": 1, "c": 1},
-			blocked: []fd.Blocked{{Reason: fd.ReasonScaling, Message: "4 machines, 3 replicas"}},
-		},
-		"all at once": {
-			machines: uneven(func(m []fd.Machine) { m[0].Deleting, m[0].Unhealthy, m[2].Unhealthy = true, true, true }), replicas: 5,
-			targets: map[string]int{"a": 2, "b": 2, "c": 1},
-			blocked: []fd.Blocked{
-				{Reason: fd.ReasonMachineDeleting, Message: "being deleted: m0"},
-				{Reason: fd.ReasonMachineUnhealthy, Message: "unhealthy: m0, m2"},
-				{Reason: fd.ReasonScaling, Message: "3 machines, 5 replicas"},
-			},
-		},
-	}
-	for name, test := range tests {
+	for name, test := range blockedTests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan, err := fd.Balance(active("a", "b", "c"), test.machines, test.replicas)

@@ -15,6 +15,7 @@ import (
 
 // checkIndexMap: as many moves, from the same domains.
 func checkIndexMap(t *testing.T, c placementCase) {
+	t.Helper()
 	var machines []fd.Machine
 	for _, machine := range decode[[]namedMachine](t, c.Machines) {
 		machines = append(machines, fd.Machine{Name: machine.Name, Domain: machine.FD, Deleting: machine.Deleting})
@@ -38,6 +39,7 @@ func checkIndexMap(t *testing.T, c placementCase) {
 
 // checkBaseMap: the same counts as targets, in whatever domains.
 func checkBaseMap(t *testing.T, c placementCase) {
+	t.Helper()
 	var machines []fd.Machine
 	for name, domain := range decode[map[string]string](t, c.Machines) {
 		machines = append(machines, fd.Machine{Name: name, Domain: domain})
@@ -50,6 +52,7 @@ func checkBaseMap(t *testing.T, c placementCase) {
 
 // checkReconcile: as many moves, and the same counts in the end.
 func checkReconcile(t *testing.T, c placementCase) {
+	t.Helper()
 	var names []string
 	for _, name := range c.Base {
 		names = append(names, name.(string))
@@ -74,6 +77,7 @@ func checkReconcile(t *testing.T, c placementCase) {
 }
 
 func checkPickFewest(t *testing.T, c placementCase) {
+	t.Helper()
 	got, err := fd.Pick(active(c.Domains...), named(c.All))
 	if len(c.AnyOf) == 0 {
 		if !errors.Is(err, fd.ErrNoDomain) {
@@ -87,6 +91,7 @@ func checkPickFewest(t *testing.T, c placementCase) {
 }
 
 func checkPickMost(t *testing.T, c placementCase) {
+	t.Helper()
 	got, err := fd.Victim(active(c.Domains...), named(c.All))
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +112,7 @@ func named(all []namedMachine) []fd.Machine {
 
 // checkBinPack: logical domains are balanced as any others.
 func checkBinPack(t *testing.T, c placementCase) {
+	t.Helper()
 	expect := decode[struct {
 		Min, Max int
 		Replace  map[string]int
@@ -160,6 +166,7 @@ type planExpectation struct {
 }
 
 func checkPlan(t *testing.T, c placementCase) {
+	t.Helper()
 	expect := decode[planExpectation](t, c.Expect)
 	domains := active(c.Domains...)
 	for i := range domains {
