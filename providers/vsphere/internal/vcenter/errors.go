@@ -33,7 +33,7 @@ var (
 	ErrThumbprint   = errors.New("vCenter's certificate has another thumbprint")
 	ErrConnecting   = errors.New("connecting to vCenter")
 
-	// ErrUnavailable says that vCenter is there but did not serve this call in time. No event follows: try again.
+	// ErrUnavailable says that vCenter is there but could not serve this call now. No event follows: try again.
 	ErrUnavailable = errors.New("vCenter is busy")
 )
 
@@ -92,7 +92,7 @@ func sessionError(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// taskError turns the fault that ended a task into an error. Every one matches ErrTaskFailed.
+// taskError turns the fault that ended a task into an error. Every one matches ErrTaskFailed, and its kind if it has one.
 func taskError(failure types.LocalizedMethodFault) error {
 	text := faultText(failure.Fault, failure.LocalizedMessage)
 	if failure.Fault == nil {
@@ -116,7 +116,10 @@ func kindOfFault(err any) error {
 		{&types.ManagedObjectNotFound{}, ErrNotFound},
 		{&types.DuplicateName{}, ErrDuplicateName},
 		{&types.AlreadyExists{}, ErrDuplicateName},
+		{&types.TaskInProgress{}, ErrUnavailable},
+		{&types.ConcurrentAccess{}, ErrUnavailable},
 		{&types.HostCommunication{}, ErrUnavailable},
+		{&types.SystemError{}, ErrUnavailable},
 	} {
 		if fault.Is(err, known.fault) {
 			return known.kind

@@ -67,7 +67,7 @@ func (ix *index) applyAt(revision int, update types.ObjectUpdate) changes {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	var c changes
-	if ix.revisions[update.Obj] == revision {
+	if revision > 0 && ix.revisions[update.Obj] == revision { // what the stream does not show would never leave
 		ix.applyOne(update, &c)
 	}
 	return c

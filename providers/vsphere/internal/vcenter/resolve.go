@@ -129,16 +129,19 @@ func (r *resolver) ref(found ref) string { return refString(found) }
 func (r *resolver) pool(p Placement) ref {
 	switch {
 	case p.ResourcePool != "":
-		found := r.note(r.find(kindPool, p.ResourcePool, func(pool ref) string {
-			if owner := r.ix.above(pool, kindCompute); r.compute != nil && owner != r.compute {
+		found, err := r.find(kindPool, p.ResourcePool, func(pool ref) string {
+			if r.compute != nil && r.ix.above(pool, kindCompute) != r.compute {
 				return "in another compute cluster than " + r.compute.name
 			}
 			return ""
-		}))
-		if r.compute == nil && p.ComputeCluster == "" {
+		})
+		switch {
+		case p.ComputeCluster == "":
 			r.runsOn(r.ix.above(found, kindCompute))
+		case r.compute == nil && errors.Is(err, ErrAmbiguous):
+			return ref{} // the cluster, whose absence has been noted, would have told
 		}
-		return found
+		return r.note(found, err)
 	case p.ComputeCluster == "":
 		found, err := r.find(kindCompute, "*", nil)
 		if err != nil {

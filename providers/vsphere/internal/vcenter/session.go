@@ -135,10 +135,9 @@ func (s *Session) call(ctx context.Context, doing string, f func(context.Context
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
-	err = classify(err)
 	s.judge(err)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, classify(err))
 	}
 	return nil
 }
@@ -165,15 +164,15 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 // judge decides from a call's outcome whether the session still works. A late answer alone does not end it: a vCenter
 // under load would be loaded more by logins and inventories.
 func (s *Session) judge(err error) {
-	switch {
-	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrConnecting):
-		s.lose(err)
-	case errors.Is(err, ErrUnavailable):
+	if errors.Is(err, context.DeadlineExceeded) {
 		if s.timeouts.Add(1) >= maxTimeouts {
 			s.lose(fmt.Errorf("%w: %d calls in a row were not answered", ErrUnreachable, maxTimeouts))
 		}
-	default:
-		s.timeouts.Store(0)
+		return
+	}
+	s.timeouts.Store(0)
+	if err = classify(err); errors.Is(err, ErrUnreachable) || errors.Is(err, ErrConnecting) {
+		s.lose(err)
 	}
 }
 

@@ -72,10 +72,14 @@ func (s *Session) AttachTags(ctx context.Context, vmRef string, tagIDs []string)
 		if err := s.tags.client.Do(ctx, call, &result); err != nil {
 			return err
 		}
-		if !result.Success {
-			return fmt.Errorf("%w: %w", ErrInvalid, result.Errors)
+		if result.Success {
+			return nil
 		}
-		return nil
+		missing := func(e tags.BatchError) bool { return strings.Contains(e.Type, "objectNotFound") }
+		if slices.ContainsFunc(result.Errors, missing) {
+			return fmt.Errorf("%w: %w", ErrNotFound, result.Errors)
+		}
+		return fmt.Errorf("%w: %w", ErrInvalid, result.Errors)
 	})
 }
 
@@ -234,7 +238,7 @@ func (t *tagReader) logout(ctx context.Context) {
 // restError classifies. A REST API that fails says nothing about the session of the SOAP API, so it is never ErrUnreachable.
 func restError(err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrInvalid), errors.Is(err, ErrUnavailable):
+	case err == nil, errors.Is(err, ErrInvalid), errors.Is(err, ErrNotFound), errors.Is(err, ErrUnavailable):
 		return err
 	case rest.IsStatusError(err, http.StatusUnauthorized), rest.IsStatusError(err, http.StatusForbidden):
 		return fmt.Errorf("%w: %w", ErrForbidden, err)

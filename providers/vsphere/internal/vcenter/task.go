@@ -5,7 +5,6 @@ package vcenter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -187,19 +186,24 @@ func (s *Session) taskEvent(task Task) Event {
 	return e
 }
 
-// completeClone reads a new virtual machine that the stream has shown before it was finished.
+// cloneSettles is what the stream may take to show the whole of a new virtual machine.
+const cloneSettles = time.Second
+
+// completeClone reads a new virtual machine that the stream has shown half finished and does not complete.
 func (s *Session) completeClone(task Task) {
 	made := task.result
 	if task.State != TaskSuccess || made.Type != "VirtualMachine" || s.index.complete(made) {
 		return
 	}
 	s.background(func(ctx context.Context) {
+		pause(ctx, cloneSettles)
 		for range 3 {
-			err := s.refresh(ctx, made, vmProperties())
-			if errors.Is(err, ErrNotFound) || s.index.complete(made) {
+			if ctx.Err() != nil || s.index.complete(made) {
 				return
 			}
-			s.opts.Log.Debug("reading a new virtual machine again", "server", s.server, "vm", made.Value, "error", err)
+			if err := s.refresh(ctx, made, vmProperties()); err != nil {
+				s.opts.Log.Debug("reading a new virtual machine", "server", s.server, "vm", made.Value, "error", err)
+			}
 		}
 	})
 }

@@ -1,0 +1,148 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+func TestPasswordIsKeptOutOfErrors(t *testing.T) {
+	g := NewWithT(t)
+	err := fmt.Errorf("%w: proxy said: bad user:hunter2@host", ErrUnauthorized)
+	g.Expect(redact(err, "hunter2")).To(MatchError("vCenter refuses the account: proxy said: bad user:***@host"))
+	g.Expect(redact(err, "hunter2")).To(MatchError(ErrUnauthorized))
+	g.Expect(errors.Is(redact(fmt.Errorf("%w: hunter2", ErrUnreachable), "hunter2"), ErrUnreachable)).To(BeTrue())
+	g.Expect(redact(err, "")).To(BeIdenticalTo(err))
+}
+
+func TestClassify(t *testing.T) {
+	fault := func(f types.BaseMethodFault) error { return soap.WrapVimFault(f) }
+	for name, test := range map[string]struct {
+		err  error
+		want error
+	}{
+		"wrong password":     {fault(&types.InvalidLogin{}), ErrUnauthorized},
+		"expired":            {fault(&types.NotAuthenticated{}), ErrConnecting},
+		"no privilege":       {fault(&types.NoPermission{PrivilegeId: "VirtualMachine.Inventory.Delete"}), ErrForbidden},
+		"gone":               {fault(&types.ManagedObjectNotFound{}), ErrNotFound},
+		"name taken":         {fault(&types.DuplicateName{Name: "vm"}), ErrDuplicateName},
+		"another task":       {fault(&types.TaskInProgress{}), ErrUnavailable},
+		"anything else":      {fault(&types.InvalidArgument{}), ErrInvalid},
+		"late":               {context.DeadlineExceeded, ErrUnavailable},
+		"given up by caller": {context.Canceled, context.Canceled},
+		"no connection":      {&url.Error{Op: "Post", URL: "https://host/sdk", Err: errors.New("connection refused")}, ErrUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(classify(test.err)).To(MatchError(test.want))
+			task := taskError(types.LocalizedMethodFault{LocalizedMessage: "words"})
+			g.Expect(task).To(MatchError("the task failed: words"))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(classify(fault(&types.NoPermission{PrivilegeId: "A.B"}))).To(MatchError(ContainSubstring("privilege A.B is needed")))
+	g.Expect(classify(&url.Error{Op: "Post", URL: "https://host/sdk", Err: errors.New("refused")})).To(
+		MatchError("vCenter cannot be reached: refused"))
+	g.Expect(sessionError(context.DeadlineExceeded)).To(MatchError(ErrUnreachable))
+	g.Expect(sessionError(fault(&types.NoPermission{}))).To(MatchError(ErrUnauthorized), "an account without any role")
+}
+
+func TestBackoff(t *testing.T) {
+	g := NewWithT(t)
+	var b backoff
+	lost := fmt.Errorf("%w", ErrUnreachable)
+	g.Expect(b.next(lost)).To(BeNumerically("<", time.Millisecond), "the first attempt is at once")
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		g.Expect(b.next(lost)).To(And(BeNumerically(">=", want*time.Second), BeNumerically("<=", want*time.Second*6/5)))
+	}
+	g.Expect(new(backoff).next(fmt.Errorf("%w", ErrUnauthorized))).To(Equal(time.Minute))
+}
+
+func TestSessionThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	g := NewWithT(t)
+	var lost error
+	s := &Session{lose: func(err error) { lost = err }}
+	s.judge(context.DeadlineExceeded)
+	s.judge(context.DeadlineExceeded)
+	s.judge(nil)
+	s.judge(context.DeadlineExceeded)
+	s.judge(context.DeadlineExceeded)
+	g.Expect(lost).NotTo(HaveOccurred(), "any answer shows that it is alive")
+	s.judge(context.DeadlineExceeded)
+	g.Expect(lost).To(MatchError(ErrUnreachable))
+
+	lost = nil
+	s.judge(soap.WrapVimFault(&types.InvalidPowerState{}))
+	g.Expect(lost).NotTo(HaveOccurred())
+	s.judge(soap.WrapVimFault(&types.NotAuthenticated{}))
+	g.Expect(lost).To(MatchError(ErrConnecting))
+}
+
+func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
+	g := NewWithT(t)
+	server := simulator.Start(t, simulator.ThreeZones())
+	opts := NewPool(Options{}).opts
+	ctx, lose := context.WithCancelCause(t.Context())
+	s, err := dial(ctx, Endpoint{Server: server.Host(), Username: server.Username(), Password: server.Password()}, &opts, lose)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer s.close(errClosed)
+	template, err := s.Template("dc-1", simulator.TemplateName)
+	g.Expect(err).NotTo(HaveOccurred())
+	id, err := server.TagID("zone-a")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
+	g.Expect(s.tags.client.Logout(t.Context())).To(Succeed()) // as if it had expired
+	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
+	g.Expect(server.Calls()).To(HaveKeyWithValue("REST POST /rest/com/vmware/cis/session", 2))
+}
+
+func TestPathTemplate(t *testing.T) {
+	g := NewWithT(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/rest/com/vmware/cis/tagging/tag/id:urn:vmomi:x:GLOBAL", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pathTemplate(req.URL.Path)).To(Equal("/rest/com/vmware/cis/tagging/tag/id:{id}"))
+}
+
+func TestIndexForgetsWhatLeaves(t *testing.T) {
+	g := NewWithT(t)
+	ix := newIndex()
+	folder, vm := ref{Type: "Folder", Value: "group-v1"}, ref{Type: "VirtualMachine", Value: "vm-1"}
+	update := func(kind types.ObjectUpdateKind, obj ref, changes ...types.PropertyChange) changes {
+		return ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+			{Kind: kind, Obj: obj, ChangeSet: changes},
+		}}}})
+	}
+	name := func(s string) types.PropertyChange { return types.PropertyChange{Name: "name", Val: s} }
+	config := types.PropertyChange{Name: "summary.config", Val: types.VirtualMachineConfigSummary{InstanceUuid: "AA-BB", Uuid: "cc"}}
+
+	g.Expect(update(types.ObjectUpdateKindEnter, folder, name("a%2fb")).structural).To(BeTrue())
+	g.Expect(update(types.ObjectUpdateKindModify, folder, name("a%2fb")).structural).To(BeFalse(), "nothing has changed")
+	g.Expect(ix.names).To(And(HaveKey("folder/a%2fb"), HaveKey("folder/a/b")))
+	g.Expect(update(types.ObjectUpdateKindEnter, vm, name("one"), config).vms).To(HaveLen(1))
+	_, ok := ix.byUUID(instanceKey("aa-bb"))
+	g.Expect(ok).To(BeTrue(), "UUIDs are compared without case")
+	version := types.PropertyChange{Name: "config.changeVersion", Val: "2"}
+	g.Expect(update(types.ObjectUpdateKindModify, vm, version).vms).To(BeEmpty(), "not news by itself")
+	g.Expect(update(types.ObjectUpdateKindModify, vm, name("two")).vms).To(HaveLen(1))
+
+	g.Expect(update(types.ObjectUpdateKindLeave, vm).vms[0].name).To(Equal("two"))
+	update(types.ObjectUpdateKindLeave, folder)
+	g.Expect(ix.names).To(BeEmpty())
+	g.Expect(ix.uuids).To(BeEmpty())
+	g.Expect(ix.entities).To(BeEmpty())
+	g.Expect(ix.vms).To(BeEmpty())
+}

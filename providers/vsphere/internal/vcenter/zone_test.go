@@ -1,0 +1,271 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+func tag(category, name, kind string) vcenter.ZoneTag {
+	return vcenter.ZoneTag{Category: category, Name: name, Type: kind}
+}
+
+// clusterZone is a zone of the ThreeZones layout.
+func clusterZone(letter string) vcenter.ZoneSpec {
+	return vcenter.ZoneSpec{
+		Placement: vcenter.Placement{
+			Datacenter: "dc-1", ComputeCluster: "zone-" + letter, ResourcePool: "workload", Folder: "workload",
+			Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
+		},
+		Region: tag(simulator.RegionCategory, simulator.RegionTag, "Datacenter"),
+		Zone:   tag(simulator.ZoneCategory, "zone-"+letter, "ComputeCluster"),
+	}
+}
+
+// rackZone is a zone of the HostGroups layout.
+func rackZone(letter string) vcenter.ZoneSpec {
+	return vcenter.ZoneSpec{
+		Placement: vcenter.Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1"},
+		Region:    tag(simulator.RegionCategory, simulator.RegionTag, "ComputeCluster"),
+		Zone:      tag(simulator.ZoneCategory, "zone-"+letter, "HostGroup"),
+		VMGroup:   "rack-" + letter + "-vms", HostGroup: "rack-" + letter + "-hosts",
+	}
+}
+
+func reasons(problems []vcenter.ZoneProblem) []vcenter.ZoneReason {
+	found := []vcenter.ZoneReason{}
+	for _, p := range problems {
+		found = append(found, p.Reason)
+	}
+	return found
+}
+
+func TestSoundZones(t *testing.T) {
+	datacenter := vcenter.ZoneSpec{
+		Placement: vcenter.Placement{Datacenter: "dc-b"},
+		Region:    tag(simulator.RegionCategory, simulator.RegionTag, "Datacenter"),
+		Zone:      tag(simulator.ZoneCategory, "zone-b", "Datacenter"),
+	}
+	for name, test := range map[string]struct {
+		layout simulator.Layout
+		zones  []vcenter.ZoneSpec
+	}{
+		"compute clusters": {simulator.ThreeZones(), []vcenter.ZoneSpec{clusterZone("a"), clusterZone("b"), clusterZone("c")}},
+		"datacenters":      {simulator.ThreeDatacenters(), []vcenter.ZoneSpec{datacenter}},
+		"host groups":      {simulator.HostGroups(), []vcenter.ZoneSpec{rackZone("a"), rackZone("b"), rackZone("c")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newRig(t, test.layout).session()
+			for _, zone := range test.zones {
+				problems, err := s.CheckZone(t.Context(), zone)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(problems).To(BeEmpty())
+			}
+		})
+	}
+}
+
+func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
+	r := newRig(t, simulator.ThreeZones())
+	racks := newRig(t, simulator.HostGroups())
+	s, onRacks := r.session(), racks.session()
+	for name, test := range map[string]struct {
+		session *vcenter.Session
+		zone    vcenter.ZoneSpec
+		change  func(*vcenter.ZoneSpec)
+		want    []vcenter.ZoneReason
+		text    string
+	}{
+		"datacenter":      {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datacenter = "x" }, []vcenter.ZoneReason{vcenter.DatacenterNotFound}, "/dc-1"},
+		"cluster":         {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.ComputeCluster = "x" }, []vcenter.ZoneReason{vcenter.ComputeClusterNotFound}, "/dc-1/host/zone-a"},
+		"pool":            {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.ResourcePool = "x" }, []vcenter.ZoneReason{vcenter.ResourcePoolNotFound}, "Resources/workload"},
+		"folder":          {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Folder = "x" }, []vcenter.ZoneReason{vcenter.FolderNotFound}, "/dc-1/vm/workload"},
+		"datastore":       {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datastore = "x" }, []vcenter.ZoneReason{vcenter.DatastoreNotFound}, "datastore-a"},
+		"other datastore": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Datastore = "datastore-b" }, []vcenter.ZoneReason{vcenter.DatastoreNotFound}, "not mounted"},
+		"network":         {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Networks[0] = "x" }, []vcenter.ZoneReason{vcenter.NetworkNotFound}, "network-a"},
+		"other network":   {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Networks[0] = "network-b" }, []vcenter.ZoneReason{vcenter.NetworkNotFound}, "not connected"},
+		"region":          {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Region.Name = "region-9" }, []vcenter.ZoneReason{vcenter.RegionMisconfigured}, `tag "region-9" of category "k8s-region" is not attached to /dc-1`},
+		"zone's category": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Zone.Category = "other" }, []vcenter.ZoneReason{vcenter.ZoneMisconfigured}, "it carries k8s-zone:zone-a"},
+		"zone's type":     {s, clusterZone("a"), func(z *vcenter.ZoneSpec) { z.Zone.Type = "Rack" }, []vcenter.ZoneReason{vcenter.ZoneMisconfigured}, "Datacenter, ComputeCluster, HostGroup"},
+		"host group": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) { z.HostGroup = "x" },
+			[]vcenter.ZoneReason{vcenter.HostsMisconfigured, vcenter.HostsMisconfigured}, `no host group "x"`},
+		"VM group": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) { z.VMGroup = "x" },
+			[]vcenter.ZoneReason{vcenter.HostsMisconfigured, vcenter.HostsMisconfigured}, `no VM group "x"`},
+		"groups of two racks": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) { z.VMGroup = "rack-b-vms" },
+			[]vcenter.ZoneReason{vcenter.HostsMisconfigured}, "no VM/host rule"},
+		"groups without cluster": {onRacks, rackZone("a"), func(z *vcenter.ZoneSpec) {
+			z.ComputeCluster, z.Zone, z.Region = "", vcenter.ZoneTag{}, vcenter.ZoneTag{}
+		},
+			[]vcenter.ZoneReason{vcenter.HostsMisconfigured}, "computeCluster"},
+		"nearly everything": {s, clusterZone("a"), func(z *vcenter.ZoneSpec) {
+			z.ResourcePool, z.Folder, z.Datastore, z.Networks = "x", "x", "x", []string{"x"}
+			z.Region.Name, z.Zone.Name, z.VMGroup, z.HostGroup = "x", "x", "x", "x"
+		}, []vcenter.ZoneReason{
+			vcenter.ResourcePoolNotFound, vcenter.FolderNotFound, vcenter.DatastoreNotFound, vcenter.NetworkNotFound,
+			vcenter.RegionMisconfigured, vcenter.ZoneMisconfigured,
+			vcenter.HostsMisconfigured, vcenter.HostsMisconfigured, vcenter.HostsMisconfigured,
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			test.change(&test.zone)
+			problems, err := test.session.CheckZone(t.Context(), test.zone)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(reasons(problems)).To(Equal(test.want), "%v", problems)
+			g.Expect(fmt.Sprint(problems)).To(ContainSubstring(test.text))
+		})
+	}
+}
+
+func TestZoneThatBreaksAndIsMended(t *testing.T) {
+	for name, test := range map[string]struct {
+		layout           simulator.Layout
+		zone             vcenter.ZoneSpec
+		hurt, mend       func(*simulator.Server) error
+		want             vcenter.ZoneReason
+		tagsAreReadAgain bool
+	}{
+		"datastore lost": {simulator.ThreeZones(), clusterZone("a"),
+			func(v *simulator.Server) error { return v.RemoveDatastore("dc-1", "datastore-a") },
+			func(v *simulator.Server) error { return v.RestoreDatastore("dc-1", "datastore-a") }, vcenter.DatastoreNotFound, false},
+		"network renamed": {simulator.ThreeZones(), clusterZone("a"),
+			func(v *simulator.Server) error { return v.RenameNetwork("dc-1", "network-a", "gone") },
+			func(v *simulator.Server) error { return v.RenameNetwork("dc-1", "gone", "network-a") }, vcenter.NetworkNotFound, false},
+		"all hosts disconnected": {simulator.ThreeZones(), clusterZone("a"),
+			func(v *simulator.Server) error { return v.DisconnectHosts("zone-a") },
+			func(v *simulator.Server) error { return v.ReconnectHosts("zone-a") }, vcenter.NoUsableHost, false},
+		"all hosts of the group in maintenance": {simulator.HostGroups(), rackZone("a"),
+			func(v *simulator.Server) error { return v.SetMaintenance("cluster-1", true, "host-a-1", "host-a-2") },
+			func(v *simulator.Server) error { return v.SetMaintenance("cluster-1", false, "host-a-1", "host-a-2") },
+			vcenter.NoUsableHost, false},
+		"rule disabled": {simulator.HostGroups(), rackZone("a"),
+			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", true) },
+			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", false) }, vcenter.HostsMisconfigured, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, test.layout)
+			s := r.session()
+			becomes := func(want ...vcenter.ZoneReason) {
+				t.Helper()
+				eventually(t, func() error {
+					problems, err := s.CheckZone(t.Context(), test.zone)
+					if err != nil || !slices.Equal(reasons(problems), want) {
+						return fmt.Errorf("%v, %w", problems, errors.Join(err, errors.New("not "+fmt.Sprint(want))))
+					}
+					return nil
+				})
+			}
+			becomes()
+			r.forget()
+			g.Expect(test.hurt(r.server)).To(Succeed())
+			becomes(test.want)
+			r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
+			g.Expect(test.mend(r.server)).To(Succeed())
+			becomes()
+		})
+	}
+}
+
+func TestOneUsableHostIsEnough(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	r.forget()
+	g.Expect(r.server.DisconnectHosts("zone-a", "zone-a-host-1")).To(Succeed())
+	r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
+	problems, err := s.CheckZone(t.Context(), clusterZone("a"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
+}
+
+func TestTagsAreReadForAllZonesTogether(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	check := func() {
+		var all sync.WaitGroup
+		for _, letter := range []string{"a", "b", "c"} {
+			all.Go(func() {
+				if problems, err := s.CheckZone(t.Context(), clusterZone(letter)); err != nil || len(problems) > 0 {
+					t.Error(problems, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	check()
+	r.server.ResetCalls()
+	for range 5 {
+		check()
+	}
+	g.Expect(total(r.server.Calls())).To(BeZero(), "checks within a minute cost nothing")
+
+	r.forget()
+	g.Expect(r.server.DisconnectHosts("zone-b", "zone-b-host-1")).To(Succeed())
+	r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
+	r.server.ResetCalls()
+	check()
+	calls := r.server.Calls()
+	delete(calls, "WaitForUpdatesEx")
+	g.Expect(total(calls)).To(Equal(1), "one call for the tags of all zones: %v", calls)
+}
+
+func TestTagDetachedIsNoticed(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.HostGroups())
+	s := r.session()
+	g.Expect(r.server.DetachTag("zone-a", "/dc-1/host/cluster-1/host-a-2")).To(Succeed())
+	problems, err := s.CheckZone(t.Context(), rackZone("a"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(reasons(problems)).To(Equal([]vcenter.ZoneReason{vcenter.ZoneMisconfigured}))
+	g.Expect(problems[0].Message).To(ContainSubstring("/dc-1/host/cluster-1/host-a-2"))
+	g.Expect(problems[0].Message).NotTo(ContainSubstring("host-a-1"))
+}
+
+func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	r.server.SetDown(true)
+	problems, err := s.CheckZone(t.Context(), clusterZone("a"))
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
+}
+
+func TestAttachTags(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	vm := clone(t, s, cloneSpec(t, s, 1))
+	var ids []string
+	for _, name := range []string{"zone-a", simulator.RegionTag} {
+		id, err := r.server.TagID(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		ids = append(ids, id)
+	}
+	g.Expect(s.AttachTags(t.Context(), vm.Ref, nil)).To(Succeed())
+	g.Expect(r.called("POST /rest/com/vmware/cis/session")).To(BeZero())
+	for range 2 {
+		g.Expect(s.AttachTags(t.Context(), vm.Ref, ids)).To(Succeed())
+	}
+	tagged, _ := r.server.VM("vm-1")
+	g.Expect(tagged.TagIDs).To(ConsistOf(ids))
+	g.Expect(r.called("POST /rest/com/vmware/cis/session")).To(Equal(1))
+
+	r.server.ExpireSessions()
+	unknown := "urn:vmomi:InventoryServiceTag:11111111-1111-4111-8111-111111111111:GLOBAL"
+	err := r.session().AttachTags(t.Context(), vm.Ref, []string{unknown})
+	g.Expect(err).To(MatchError(vcenter.ErrNotFound))
+}
