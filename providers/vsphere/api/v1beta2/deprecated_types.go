@@ -19,7 +19,7 @@ type DeprecatedStatus struct {
 type V1Beta1DeprecatedStatus struct {
 	// conditions in the format of v1beta1.
 	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // it is what objects of v1beta1 carry
 }
 
 // MachineDeprecatedStatus is DeprecatedStatus of the kinds that stand for one
@@ -35,7 +35,7 @@ type MachineDeprecatedStatus struct {
 type MachineV1Beta1DeprecatedStatus struct {
 	// conditions in the format of v1beta1.
 	// +optional
-	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // it is what objects of v1beta1 carry
 
 	// failureReason named a terminal problem in one word.
 	// +optional
