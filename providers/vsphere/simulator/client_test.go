@@ -31,7 +31,7 @@ type client struct {
 // connect verifies the certificate by its thumbprint.
 func connect(t *testing.T, s *simulator.Server, datacenter string) *client {
 	t.Helper()
-	u := &url.URL{Scheme: "https", Host: s.Host(), Path: "/sdk", User: url.UserPassword(s.Username(), s.Password())}
+	u := &url.URL{Scheme: "https", Host: s.Host(), Path: "/sdk"}
 	sc := soap.NewClient(u, false)
 	sc.SetThumbprint(u.Host, s.Thumbprint())
 	vc, err := vim25.NewClient(t.Context(), sc)
@@ -39,7 +39,7 @@ func connect(t *testing.T, s *simulator.Server, datacenter string) *client {
 		t.Fatalf("connecting: %v", err)
 	}
 	c := &client{t: t, Client: &govmomi.Client{Client: vc, SessionManager: session.NewManager(vc)}, finder: find.NewFinder(vc)}
-	if err := c.Login(t.Context(), u.User); err != nil {
+	if err := c.Login(t.Context(), userinfo(s)); err != nil {
 		t.Fatalf("logging in: %v", err)
 	}
 	if datacenter != "" {
@@ -50,6 +50,10 @@ func connect(t *testing.T, s *simulator.Server, datacenter string) *client {
 		c.finder.SetDatacenter(dc)
 	}
 	return c
+}
+
+func userinfo(s *simulator.Server) *url.Userinfo {
+	return url.UserPassword(s.Username(), s.Password())
 }
 
 // must is for calls that the test takes for granted.

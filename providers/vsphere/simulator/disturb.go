@@ -4,8 +4,16 @@
 package simulator
 
 import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -16,6 +24,246 @@ func (s *Server) SetDelay(d time.Duration) { s.front.latency.set(d) }
 // SetDown resets every connection, and those that come, until it is called with
 // false. Sessions and tasks go on meanwhile.
 func (s *Server) SetDown(down bool) { s.front.listener.setDown(down) }
+
+// DisconnectHosts makes vCenter lose the hosts of a compute cluster, given by name
+// or inventory path; all of them when none is named. Their VMs are disconnected:
+// they run on, but cannot be powered, changed or deleted, only cloned.
+func (s *Server) DisconnectHosts(cluster string, hosts ...string) error {
+	return s.eachHost(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) {
+		s.connection(ctx, host, types.HostSystemConnectionStateDisconnected)
+	})
+}
+
+// ReconnectHosts undoes DisconnectHosts.
+func (s *Server) ReconnectHosts(cluster string, hosts ...string) error {
+	return s.eachHost(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) {
+		s.connection(ctx, host, types.HostSystemConnectionStateConnected)
+	})
+}
+
+// SetMaintenance puts hosts into maintenance mode, or takes them out of it. VMs stay.
+func (s *Server) SetMaintenance(cluster string, on bool, hosts ...string) error {
+	return s.eachHost(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) {
+		ctx.WithLock(host, func() {
+			ctx.Update(host, []types.PropertyChange{
+				{Name: "runtime.inMaintenanceMode", Val: on},
+				{Name: "summary.runtime", Val: host.Summary.Runtime},
+			})
+		})
+	})
+}
+
+func (s *Server) eachHost(cluster string, names []string, do func(*simulator.Context, *simulator.HostSystem)) error {
+	c, err := s.cluster(cluster)
+	if err != nil {
+		return err
+	}
+	left := slices.Clone(names)
+	for _, ref := range s.hostRefs(c) {
+		host, ok := get[*simulator.HostSystem](s, &ref)
+		if !ok {
+			continue
+		}
+		name := nameOf(s.call(), host)
+		if len(names) == 0 || slices.Contains(names, name) {
+			do(s.call(), host)
+			left = slices.DeleteFunc(left, func(n string) bool { return n == name })
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("cluster %q has no host %s", cluster, strings.Join(left, ", "))
+	}
+	return nil
+}
+
+func (s *Server) connection(ctx *simulator.Context, host *simulator.HostSystem, state types.HostSystemConnectionState) {
+	var vms []types.ManagedObjectReference
+	ctx.WithLock(host, func() {
+		vms = slices.Clone(host.Vm)
+		ctx.Update(host, []types.PropertyChange{
+			{Name: "runtime.connectionState", Val: state},
+			{Name: "summary.runtime", Val: host.Summary.Runtime},
+		})
+	})
+	for _, ref := range vms {
+		vm, ok := get[*simulator.VirtualMachine](s, &ref)
+		if !ok {
+			continue
+		}
+		ctx.WithLock(vm, func() {
+			ctx.Update(vm, []types.PropertyChange{
+				{Name: "runtime.connectionState", Val: types.VirtualMachineConnectionState(state)},
+				{Name: "summary.runtime.connectionState", Val: types.VirtualMachineConnectionState(state)},
+			})
+		})
+	}
+}
+
+// connected refuses what vCenter cannot do while it has lost the VM's host. The VM
+// is locked.
+func (s *Server) connected(ref types.ManagedObjectReference) types.BaseMethodFault {
+	vm, ok := get[*simulator.VirtualMachine](s, &ref)
+	if ok && vm.Runtime.ConnectionState != types.VirtualMachineConnectionStateConnected {
+		return &types.HostNotConnected{}
+	}
+	return nil
+}
+
+// DisableRule switches a DRS rule off, or on again.
+func (s *Server) DisableRule(cluster, rule string, disabled bool) error {
+	return s.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
+		for i, info := range config.Rule {
+			if old, ok := info.(*types.ClusterVmHostRuleInfo); ok && old.Name == rule {
+				edited := *old
+				edited.Enabled = types.NewBool(!disabled)
+				config.Rule[i] = &edited
+				return nil
+			}
+		}
+		return fmt.Errorf("cluster %q has no rule %q", cluster, rule)
+	})
+}
+
+// RemoveGroup deletes a host group or VM group. Rules that name it stay.
+func (s *Server) RemoveGroup(cluster, group string) error {
+	return s.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
+		before := len(config.Group)
+		config.Group = slices.DeleteFunc(slices.Clone(config.Group), func(info types.BaseClusterGroupInfo) bool {
+			return info.GetClusterGroupInfo().Name == group
+		})
+		if len(config.Group) == before {
+			return fmt.Errorf("cluster %q has no group %q", cluster, group)
+		}
+		return nil
+	})
+}
+
+func (s *Server) editRules(cluster string, edit func(*types.ClusterConfigInfoEx) error) error {
+	c, err := s.cluster(cluster)
+	if err != nil {
+		return err
+	}
+	return s.editCluster(c, edit)
+}
+
+// RenameNetwork renames a network. Cards on it follow.
+func (s *Server) RenameNetwork(datacenter, from, to string) error {
+	return s.Rename(path.Join("/", datacenter, "network", from), to)
+}
+
+// Rename gives the object at an inventory path another name.
+func (s *Server) Rename(path, name string) error {
+	e, err := s.at(path)
+	if err != nil {
+		return err
+	}
+	ctx := s.call()
+	ctx.WithLock(e, func() {
+		e.Entity().Name = name // of networks, the update reaches only their second name
+		ctx.Update(e, []types.PropertyChange{{Name: "name", Val: name}})
+	})
+	if network, ok := e.(*mo.Network); ok {
+		s.followNetwork(network.Self, name)
+	}
+	return nil
+}
+
+// followNetwork renames the backing of standard cards, which goes by name.
+func (s *Server) followNetwork(ref types.ManagedObjectReference, name string) {
+	for _, e := range s.registry.All("VirtualMachine") {
+		vm, ctx := e.(*simulator.VirtualMachine), s.call()
+		ctx.WithLock(vm, func() {
+			changed := false
+			for _, card := range cards(&vm.VirtualMachine) {
+				backing, ok := card.backing.(*types.VirtualEthernetCardNetworkBackingInfo)
+				if ok && backing.Network != nil && *backing.Network == ref {
+					backing.DeviceName, changed = name, true
+				}
+			}
+			if changed {
+				s.publishConfig(ctx, vm.Self)
+			}
+		})
+	}
+}
+
+// PowerOffVM switches a VM off, behind the back of every client. The VM is given
+// by its name if that is unique, its reference or its inventory path.
+func (s *Server) PowerOffVM(vm string) error {
+	found, err := s.find(vm)
+	if err != nil {
+		return err
+	}
+	started, err := methods.PowerOffVM_Task(context.Background(), s.admin.client, &types.PowerOffVM_Task{This: found.Self})
+	if err != nil {
+		return fmt.Errorf("powering off %s: %w", vm, err)
+	}
+	if _, err := s.admin.await(started.Returnval); err != nil {
+		return fmt.Errorf("powering off %s: %w", vm, err)
+	}
+	return nil
+}
+
+// DestroyVM deletes a VM or template, switched on or not, behind the back of every
+// client. The VM is given as for PowerOffVM.
+func (s *Server) DestroyVM(vm string) error {
+	found, err := s.find(vm)
+	if err != nil {
+		return err
+	}
+	var on bool
+	s.locked(found, func() { on = found.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn })
+	if on {
+		if err := s.PowerOffVM(found.Self.Value); err != nil {
+			return err
+		}
+	}
+	started, err := methods.Destroy_Task(context.Background(), s.admin.client, &types.Destroy_Task{This: found.Self})
+	if err != nil {
+		return fmt.Errorf("destroying %s: %w", vm, err)
+	}
+	if _, err := s.admin.await(started.Returnval); err != nil {
+		return fmt.Errorf("destroying %s: %w", vm, err)
+	}
+	return nil
+}
+
+// MoveVMToHost moves a VM, given as for PowerOffVM, to another host of its cluster,
+// whatever the rules say.
+func (s *Server) MoveVMToHost(vm, host string) error {
+	found, err := s.find(vm)
+	if err != nil {
+		return err
+	}
+	cluster, ok := s.clusterOf(found)
+	if !ok {
+		return fmt.Errorf("%s is in no cluster", vm)
+	}
+	target, ok := child(s.call(), s.hostRefs(cluster), host)
+	if !ok {
+		return fmt.Errorf("the cluster of %s has no host %q", vm, host)
+	}
+	ctx := s.call()
+	ctx.WithLock(found, func() { s.move(ctx, found, target.Reference()) })
+	return nil
+}
+
+// find answers the VM of that name, reference or inventory path.
+func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
+	if strings.HasPrefix(vm, "/") {
+		return find[*simulator.VirtualMachine](s, vm)
+	}
+	var found []*simulator.VirtualMachine
+	for _, e := range s.registry.All("VirtualMachine") {
+		if e.Reference().Value == vm || nameOf(s.call(), e) == vm {
+			found = append(found, e.(*simulator.VirtualMachine))
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d virtual machines are named %q", len(found), vm)
+	}
+	return found[0], nil
+}
 
 // forgetVM takes a VM that has gone out of groups and off tags, as vCenter does,
 // which vcsim does not.
@@ -29,4 +277,3 @@ func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 		s.admin.tags.DetachTag(ref, id)
 	}
 }
-

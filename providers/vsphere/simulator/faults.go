@@ -7,11 +7,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
 func systemError(reason string) *types.SystemError {
 	return &types.SystemError{Reason: reason}
+}
+
+// asFault answers the fault that a SOAP fault carries.
+func asFault(f *soap.Fault) types.BaseMethodFault {
+	if fault, ok := f.VimFault().(types.BaseMethodFault); ok {
+		return fault
+	}
+	return systemError(f.String)
 }
 
 // message is what vCenter shows for a fault.
@@ -33,6 +42,12 @@ func message(fault types.BaseMethodFault) string {
 		return fmt.Sprintf("The datastore '%s' is not accessible from the host.", f.Name)
 	case *types.InvalidDeviceBacking:
 		return "Invalid backing: " + f.Property
+	case *types.NotAuthenticated:
+		return "The session is not authenticated."
+	case *types.RequestCanceled:
+		return "The task was canceled by a user."
+	case *types.HostNotConnected:
+		return "Unable to communicate with the remote host, since it is disconnected."
 	case *types.ResourceInUse:
 		return fmt.Sprintf("The resource '%s' is in use.", f.Name)
 	}

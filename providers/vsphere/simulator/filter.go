@@ -295,11 +295,7 @@ func only(set []types.PropertySpec, refs ...types.ManagedObjectReference) types.
 func (c *collector) retrieve(ctx *simulator.Context, spec types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
 	answer := c.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{SpecSet: []types.PropertyFilterSpec{spec}})
 	if fault := answer.Fault(); fault != nil {
-		base, ok := fault.VimFault().(types.BaseMethodFault)
-		if !ok {
-			base = systemError(fault.String)
-		}
-		return nil, base
+		return nil, asFault(fault)
 	}
 	return answer.(*methods.RetrievePropertiesExBody).Res.Returnval.Objects, nil
 }

@@ -113,6 +113,21 @@ func (b *site) addPortgroup(name string, clusters []*simulator.ClusterComputeRes
 	if err != nil {
 		return err
 	}
-	_, err = s.admin.await(added.Returnval)
-	return err
+	if _, err = s.admin.await(added.Returnval); err != nil {
+		return err
+	}
+	for _, cluster := range clusters { // vcsim lists a port group once for each host
+		s.locked(cluster, func() { cluster.Network = distinct(cluster.Network) })
+	}
+	return nil
+}
+
+func distinct(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	var out []types.ManagedObjectReference
+	for _, ref := range refs {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
 }

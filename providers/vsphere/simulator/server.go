@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"testing"
 
 	"github.com/vmware/govmomi/simulator"
@@ -31,6 +32,8 @@ type Server struct {
 	tasks    *taskGates
 	guests   *guestNetwork
 	stage    *stage
+	shelf    shelf
+	closing  sync.Once
 }
 
 // Start runs a Server until the test ends. It fails the test when the layout is
@@ -118,10 +121,13 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	return service.ServeMux, nil
 }
 
-// Close ends all sessions, connections and tasks and removes the files.
+// Close ends all sessions, connections and tasks and removes the files. A second
+// call does nothing.
 func (s *Server) Close() {
-	s.front.close()
-	s.abandon()
+	s.closing.Do(func() {
+		s.front.close()
+		s.abandon()
+	})
 }
 
 func (s *Server) abandon() {

@@ -61,6 +61,12 @@ func (st *stage) enter(ctx *simulator.Context, r *request) (leave func()) {
 	}
 }
 
+// own takes a turn for a change that is no task.
+func (st *stage) own() (leave func()) {
+	st.turn.Lock()
+	return st.turn.Unlock
+}
+
 // hold keeps a VM that is being made locked, on behalf of its maker, until it is
 // complete. The maker holds the lock already when it is put.
 func (st *stage) hold(vm *simulator.VirtualMachine) {

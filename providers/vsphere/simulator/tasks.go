@@ -35,13 +35,16 @@ func contextOf(task *simulator.Task) *simulator.Context {
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Interface().(*simulator.Context)
 }
 
+// taskBody is what a task does.
+type taskBody = func(*simulator.Task) (types.AnyType, types.BaseMethodFault)
+
 // adopted is one task of a client.
 type adopted struct {
 	server  *Server
 	ctx     *simulator.Context
 	request *request
 	task    *simulator.Task
-	run     func(*simulator.Task) (types.AnyType, types.BaseMethodFault)
+	run     taskBody
 	entity  types.ManagedObjectReference
 }
 
@@ -88,7 +91,13 @@ func (a *adopted) perform(task *simulator.Task) (result types.AnyType, fault typ
 	if fault = a.server.prepare(a.ctx, a.request); fault != nil {
 		return nil, fault
 	}
-	if result, fault = a.run(task); fault != nil {
+	run := a.run
+	if destroy, ok := a.request.method.Body.(*types.Destroy_Task); ok {
+		if other := a.server.withoutFiles(a.ctx, destroy.This); other != nil {
+			run = other
+		}
+	}
+	if result, fault = run(task); fault != nil {
 		return nil, fault
 	}
 	return result, a.server.complete(a.ctx, a.request, result)
@@ -115,7 +124,14 @@ func (s *Server) prepare(ctx *simulator.Context, r *request) types.BaseMethodFau
 	case *types.CreateVM_Task:
 		return s.checkName(ctx, body.This, body.Config.Name)
 	case *types.PowerOnVM_Task:
+		if fault := s.connected(body.This); fault != nil {
+			return fault
+		}
 		return s.placeForPowerOn(ctx, body.This)
+	case *types.PowerOffVM_Task, *types.ReconfigVM_Task:
+		return s.connected(r.method.This)
+	case *types.Destroy_Task:
+		return s.connected(body.This)
 	}
 	return nil
 }

@@ -1,0 +1,269 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+func TestThumbprint(t *testing.T) {
+	t.Parallel()
+	one, other := simulator.Start(t, simulator.Layout{}), simulator.Start(t, simulator.Layout{})
+	if one.Thumbprint() == other.Thumbprint() {
+		t.Error("two servers have one certificate")
+	}
+	sc := soap.NewClient(&url.URL{Scheme: "https", Host: one.Host(), Path: "/sdk"}, false)
+	sc.SetThumbprint(one.Host(), other.Thumbprint())
+	if _, err := vim25.NewClient(t.Context(), sc); err == nil {
+		t.Error("connected with a wrong thumbprint")
+	}
+	sc.SetThumbprint(one.Host(), one.Thumbprint())
+	if _, err := vim25.NewClient(t.Context(), sc); err != nil {
+		t.Errorf("connecting with the right thumbprint: %v", err)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.Layout{}, simulator.WithCredentials("joe", "secret"))
+	c := connect(t, s, "")
+	login := func(user, password string) error {
+		return session.NewManager(connectOnly(t, s)).Login(t.Context(), url.UserPassword(user, password))
+	}
+	if s.Username() != "joe" || login("joe", "secret") != nil {
+		t.Error("the account does not log in")
+	}
+	for _, wrong := range [][2]string{{"joe", "guess"}, {"eve", "secret"}, {"", ""}} {
+		if err := login(wrong[0], wrong[1]); !isSOAPFault[types.InvalidLogin](err) {
+			t.Errorf("%v: error is %v", wrong, err)
+		}
+	}
+	rc := rest.NewClient(c.Client.Client)
+	if err := rc.Login(t.Context(), url.UserPassword("joe", "guess")); err == nil {
+		t.Error("REST takes a wrong password")
+	}
+
+	s.SetPassword("rotated")
+	if err := login("joe", "secret"); !isSOAPFault[types.InvalidLogin](err) {
+		t.Errorf("the old password: error is %v", err)
+	}
+	if err := login("joe", s.Password()); err != nil {
+		t.Errorf("the new password: error is %v", err)
+	}
+	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t) // the session lives on
+}
+
+func connectOnly(t *testing.T, s *simulator.Server) *vim25.Client {
+	t.Helper()
+	return must(vim25.NewClient(t.Context(), soap.NewClient(&url.URL{Scheme: "https", Host: s.Host(), Path: "/sdk"}, true)))(t)
+}
+
+func isSOAPFault[T any](err error) bool {
+	if err == nil || !soap.IsSoapFault(err) {
+		return false
+	}
+	switch soap.ToSoapFault(err).VimFault().(type) {
+	case T, *T:
+		return true
+	}
+	return false
+}
+
+func TestExpiredSessions(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c, watcher := connect(t, s, "dc-1"), connect(t, s, "")
+	rc := rest.NewClient(c.Client.Client)
+	must(0, rc.Login(t.Context(), userinfo(s)))(t)
+	manager := tags.NewManager(rc)
+	must(manager.ListTags(t.Context()))(t)
+	st := watcher.follow(t.Context(), map[string][]string{"VirtualMachine": {"name"}})
+	eventually(t, "the stream waits", func() bool { return s.Calls()["WaitForUpdatesEx"] == 2 })
+
+	s.ExpireSessions()
+	select {
+	case <-st.ended:
+		if !isFault(st.err, &types.NotAuthenticated{}) {
+			t.Errorf("the stream ended with %v", st.err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the stream goes on")
+	}
+	for range 2 {
+		if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); !isSOAPFault[types.NotAuthenticated](err) {
+			t.Errorf("a call: error is %v", err)
+		}
+		if _, err := c.template2(); !isSOAPFault[types.NotAuthenticated](err) {
+			t.Errorf("a property read: error is %v", err)
+		}
+		if _, err := manager.ListTags(t.Context()); err == nil || !strings.Contains(err.Error(), "401") {
+			t.Errorf("a REST call: error is %v", err)
+		}
+	}
+	if user, err := c.SessionManager.UserSession(t.Context()); user != nil || err != nil {
+		t.Errorf("session is %v, %v", user, err)
+	}
+	must(0, c.Login(t.Context(), userinfo(s)))(t)
+	must(0, rc.Login(t.Context(), userinfo(s)))(t)
+	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
+	must(manager.ListTags(t.Context()))(t)
+}
+
+func (c *client) template2() (any, error) {
+	return c.finder.VirtualMachine(c.t.Context(), "templates/"+simulator.TemplateName)
+}
+
+func TestDelayOfAnswers(t *testing.T) {
+	t.Parallel()
+	slow, fast := simulator.Start(t, simulator.ThreeZones()), simulator.Start(t, simulator.ThreeZones())
+	late, prompt := connect(t, slow, ""), connect(t, fast, "")
+	const delay = 200 * time.Millisecond
+	slow.SetDelay(delay)
+	elapsed := func(c *client) time.Duration {
+		start := time.Now()
+		must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
+		return time.Since(start)
+	}
+	if took := elapsed(late); took < delay {
+		t.Errorf("the slow server answers in %s", took)
+	}
+	if took := elapsed(prompt); took >= delay {
+		t.Errorf("the other server answers in %s", took)
+	}
+	// Calls do not queue up, not even those of REST.
+	rc := rest.NewClient(late.Client.Client)
+	must(0, rc.Login(t.Context(), userinfo(slow)))(t)
+	start, answers := time.Now(), make(chan error, 8)
+	for range cap(answers) {
+		go func() { _, err := tags.NewManager(rc).ListTags(t.Context()); answers <- err }()
+	}
+	for range cap(answers) {
+		must(0, <-answers)(t)
+	}
+	if took := time.Since(start); took >= 4*delay {
+		t.Errorf("%d calls at once take %s", cap(answers), took)
+	}
+
+	slow.SetDelay(time.Hour)
+	answered := make(chan error, 1)
+	calls := slow.Calls()["CurrentTime"]
+	go func() { _, err := methods.GetCurrentTime(t.Context(), late.Client.Client); answered <- err }()
+	eventually(t, "the call is in", func() bool { return slow.Calls()["CurrentTime"] > calls })
+	slow.SetDelay(0)
+	must(0, <-answered)(t)
+}
+
+func TestDown(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c, watcher := connect(t, s, "dc-1"), connect(t, s, "")
+	st := watcher.follow(t.Context(), map[string][]string{"VirtualMachine": {"name"}})
+	eventually(t, "the stream waits", func() bool { return s.Calls()["WaitForUpdatesEx"] == 2 })
+	s.HoldTasks("CloneVM_Task")
+	task := c.startClone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))
+
+	s.SetDown(true)
+	select {
+	case <-st.ended:
+		if st.err == nil || soap.IsSoapFault(st.err) {
+			t.Errorf("the stream ended with %v", st.err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the stream goes on")
+	}
+	counted := s.Calls()["CurrentTime"]
+	for range 3 {
+		if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); err == nil {
+			t.Error("a server that is down answers")
+		}
+	}
+	if n := s.Calls()["CurrentTime"]; n != counted {
+		t.Errorf("%d calls came in", n-counted)
+	}
+
+	s.SetDown(false)
+	s.ReleaseTasks("CloneVM_Task")
+	must(0, task.Wait(t.Context()))(t) // same session, same task
+}
+
+func TestCallsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	if calls := s.Calls(); len(calls) != 0 {
+		t.Errorf("before any client: %v", calls)
+	}
+	c := connect(t, s, "")
+	rc := rest.NewClient(c.Client.Client)
+	must(0, rc.Login(t.Context(), userinfo(s)))(t)
+	s.ResetCalls()
+	manager := tags.NewManager(rc)
+	ids := must(manager.ListTags(t.Context()))(t)
+	for _, id := range ids {
+		must(manager.GetTag(t.Context(), id))(t)
+	}
+	root := c.ServiceContent.RootFolder
+	must(0, manager.AttachMultipleTagsToObject(t.Context(), ids[:1], root))(t)
+	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
+	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
+	must(0, s.DetachTag("region-1", "/dc-1"))(t) // the server's own calls do not count
+	want := map[string]int{
+		"REST GET /rest/com/vmware/cis/tagging/tag":                                                     1,
+		"REST GET /rest/com/vmware/cis/tagging/tag/{id}":                                                4,
+		"REST POST /rest/com/vmware/cis/tagging/tag-association?~action=attach-multiple-tags-to-object": 1,
+		"CurrentTime": 2,
+	}
+	got := s.Calls()
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s: %d calls, want %d", name, got[name], n)
+		}
+		delete(got, name)
+	}
+	if len(got) != 0 {
+		t.Errorf("also counted %v", got)
+	}
+}
+
+func TestListenAddress(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.Layout{}, simulator.WithListen("0.0.0.0:0"))
+	if !strings.HasPrefix(s.Host(), "127.0.0.1:") {
+		t.Errorf("host is %s", s.Host())
+	}
+	connect(t, s, "")
+	if _, err := simulator.New(simulator.Layout{}, simulator.WithListen(s.Host())); err == nil {
+		t.Error("two servers on one port")
+	}
+	if _, err := simulator.New(simulator.Layout{}, simulator.WithListen("nonsense")); err == nil {
+		t.Error("listens on nonsense")
+	}
+}
+
+func TestPlainHTTPIsRefused(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.Layout{})
+	request := must(http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Host()+"/about", nil))(t)
+	res, err := http.DefaultClient.Do(request)
+	if err == nil {
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusBadRequest {
+			t.Errorf("status is %d", res.StatusCode)
+		}
+	}
+}
