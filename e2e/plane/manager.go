@@ -152,8 +152,9 @@ func (p *Plane) run(ctx context.Context, m manager) error {
 		return fmt.Errorf("preparing %s: %w", name, err)
 	}
 	process, err := p.start(ctx, command{
-		name: name, program: m.component.Program, args: m.args(dir, kubeconfig),
+		name: name, program: m.component.Program, args: m.args(dir),
 		env: []string{
+			"KUBECONFIG=" + kubeconfig,
 			"POD_NAMESPACE=" + m.manifests.account.Namespace, "POD_NAME=" + name, "POD_UID=" + name,
 		},
 		metrics: "http://" + address(m.diagnostics) + "/metrics",
@@ -169,10 +170,9 @@ func (p *Plane) run(ctx context.Context, m manager) error {
 
 // args are those of a release, then those that put the manager on this plane, then
 // the component's own; the last one given counts.
-func (m manager) args(dir, kubeconfig string) []string {
+func (m manager) args(dir string) []string {
 	args := append([]string{}, m.manifests.args...)
 	args = append(args,
-		"--kubeconfig="+kubeconfig,
 		"--leader-elect=false",
 		"--webhook-port="+strconv.Itoa(m.webhook),
 		"--webhook-cert-dir="+dir,

@@ -65,6 +65,7 @@ func cluster(name string) *clusterv1.Cluster {
 }
 
 func testWebhooks(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	g.Expect(p.Client.Create(t.Context(), cluster("one"))).To(Succeed())
 
@@ -93,6 +94,7 @@ func testWebhooks(t *testing.T, p *Plane) {
 // the conversion webhook, which finds the version of the kinds referred to by the
 // contract labels of their CRDs.
 func testConversion(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	old := &unstructured.Unstructured{}
 	old.SetAPIVersion("cluster.x-k8s.io/v1beta1")
@@ -105,6 +107,7 @@ func testConversion(t *testing.T, p *Plane) {
 
 // testRights acts as a manager, by its kubeconfig.
 func testRights(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir, binaries.CAPICore, "kubeconfig"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -116,6 +119,7 @@ func testRights(t *testing.T, p *Plane) {
 }
 
 func testCollection(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "passing"}}
 	g.Expect(p.Client.Create(t.Context(), namespace)).To(Succeed())
@@ -139,6 +143,7 @@ func gone(ctx context.Context, p *Plane, object client.Object) func() bool {
 }
 
 func testProcesses(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	total := int64(0)
 	for _, process := range p.Processes() {
@@ -152,6 +157,7 @@ func testProcesses(t *testing.T, p *Plane) {
 }
 
 func testDeath(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	var log []byte
 	for _, process := range p.Processes() {
@@ -170,6 +176,7 @@ func testDeath(t *testing.T, p *Plane) {
 }
 
 func testStop(t *testing.T, p *Plane) {
+	t.Helper()
 	g := NewWithT(t)
 	processes := p.Processes()
 	began := time.Now()

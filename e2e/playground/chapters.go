@@ -5,7 +5,9 @@ package playground
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,7 +75,9 @@ func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condit
 // clusterUp waits until Cluster API calls the cluster available with all its
 // machines ready.
 func (s *story) clusterUp(ctx context.Context) error {
-	err := until(ctx, func(ctx context.Context) (string, error) { return s.available(ctx, controlPlanes, workers) })
+	err := until(ctx, func(ctx context.Context) (string, error) {
+		return s.whole(ctx, clusterv1.ClusterAvailableCondition)
+	})
 	if err != nil {
 		return err
 	}
@@ -81,8 +85,9 @@ func (s *story) clusterUp(ctx context.Context) error {
 	return nil
 }
 
-// available says what is missing for the cluster to be whole.
-func (s *story) available(ctx context.Context, controlPlanes, workers int) (missing string, err error) {
+// whole says what is missing for the cluster to have all its machines, ready, and
+// the conditions to be true.
+func (s *story) whole(ctx context.Context, conditions ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
 	if err := s.plane.Client.Get(ctx, s.cluster, &cluster); err != nil {
 		return "", err
@@ -103,7 +108,7 @@ func (s *story) available(ctx context.Context, controlPlanes, workers int) (miss
 	if n := len(now.in(roleControlPlane, "")); n != controlPlanes {
 		return fmt.Sprintf("%d control-plane machines, not %d", n, controlPlanes), nil
 	}
-	for _, kind := range []string{clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterAvailableCondition} {
+	for _, kind := range conditions {
 		if !conditionIsTrue(cluster.Status.Conditions, kind) {
 			return fmt.Sprintf("condition %s of Cluster %s", kind, s.cluster.Name), nil
 		}
@@ -163,7 +168,12 @@ func (s *story) mendDomain(ctx context.Context) error {
 		return err
 	}
 	s.reporter.note(what)
-	return s.seen(ctx, true)
+	if err := s.seen(ctx, true); err != nil {
+		return err
+	}
+	return until(ctx, func(ctx context.Context) (string, error) {
+		return s.whole(ctx, clusterv1.ClusterAvailableCondition)
+	})
 }
 
 // seen waits until the victim's domain, and no other, is shown as good or broken.
@@ -221,7 +231,8 @@ func (s *story) replace(ctx context.Context) error {
 				return "Machine " + m.Name + " is still there", nil
 			}
 		}
-		missing, err := s.available(ctx, controlPlanes, workers)
+		// The Cluster as a whole is not Available while a failure domain is broken.
+		missing, err := s.whole(ctx, clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
 		if missing == "" && err == nil {
 			s.noteReplacement(now, known)
 		}
@@ -258,12 +269,25 @@ func (s *story) remove(ctx context.Context) error {
 		return err
 	}
 	s.reporter.note("the Cluster is gone, and " + s.setup.System + " has no machine of it")
-	for _, object := range s.objects {
+	return until(ctx, func(ctx context.Context) (string, error) {
+		if err := s.removeApplied(ctx); err != nil {
+			return "", err
+		}
+		return s.nothingLeft(ctx)
+	})
+}
+
+// removeApplied deletes what was applied, what depends on others first. What is
+// refused because something that depends on it is still going is to be deleted
+// again.
+func (s *story) removeApplied(ctx context.Context) error {
+	var refused []error
+	for _, object := range slices.Backward(s.objects) {
 		if err := s.plane.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err)
+			refused = append(refused, fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err))
 		}
 	}
-	return until(ctx, s.nothingLeft)
+	return errors.Join(refused...)
 }
 
 // nothingLeft names an object of Cluster API that is still there.

@@ -106,7 +106,7 @@ func findings(objects []unstructured.Unstructured) string {
 func bad(c metav1.Condition) bool {
 	goingOn := []string{
 		clusterv1.DeletingCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition,
-		clusterv1.RollingOutCondition, clusterv1.RemediatingCondition, clusterv1.PausedCondition,
+		clusterv1.RollingOutCondition, clusterv1.RemediatingCondition, clusterv1.PausedCondition, clusterv1.MachineUpdatingCondition,
 	}
 	if slices.Contains(goingOn, c.Type) {
 		return c.Status == metav1.ConditionTrue

@@ -5,13 +5,13 @@ package playground
 
 import (
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
@@ -25,15 +25,13 @@ func divertLogs(dir string) (restore func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the playground's log: %w", err)
 	}
-	klog.LogToStderr(false)
-	klog.SetOutput(file)
-	ctrl.SetLogger(klog.Background())
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file)))
+	klog.SetLogger(logger)
+	ctrl.SetLogger(logger)
 	previous := log.Writer()
 	log.SetOutput(file)
 	return func() {
 		log.SetOutput(previous)
-		klog.Flush()
-		klog.SetOutput(io.Discard)
 		_ = file.Close()
 	}, nil
 }

@@ -31,7 +31,7 @@ type Options struct {
 	Keep bool
 	// Out is where the story is told.
 	Out io.Writer
-	// Width, unless nil, makes Out a terminal that is painted anew all the time; it
+	// Size, unless nil, makes Out a terminal that is painted anew all the time; it
 	// answers how many columns and rows it has.
 	Size func() (columns, rows int)
 }
@@ -57,9 +57,9 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer restore()
 	s := newStory(ctx, options, builder, programs, dir)
-	err = s.tell(ctx)
+	err = s.tell()
 	if options.Keep {
-		s.keep(ctx, err)
+		s.keep(err)
 	}
 	s.close()
 	if err != nil {
@@ -116,9 +116,9 @@ func (s *story) watchPlane() {
 	})
 }
 
-// keep leaves everything running until ctx ends.
-func (s *story) keep(ctx context.Context, failed error) {
-	if s.plane == nil || ctx.Err() != nil || s.life.Err() != nil {
+// keep leaves everything running until it is interrupted or something of it dies.
+func (s *story) keep(failed error) {
+	if s.plane == nil || s.life.Err() != nil {
 		return
 	}
 	s.reporter.close()
@@ -132,10 +132,7 @@ func (s *story) keep(ctx context.Context, failed error) {
 	for _, line := range append(lines, "Ctrl-C stops it and removes everything.") {
 		_, _ = fmt.Fprintln(s.options.Out, line)
 	}
-	select {
-	case <-ctx.Done():
-	case <-s.life.Done():
-	}
+	<-s.life.Done()
 }
 
 // close stops everything, the managers before what they talk to.

@@ -43,7 +43,7 @@ type story struct {
 	plane          *plane.Plane
 	workload       *workload.Simulator
 
-	// life is the context of all that runs beside the steps; end ends it.
+	// life is the context of the steps and of what runs beside them; end ends it.
 	life       context.Context //nolint:containedctx // It is what this struct stands for.
 	end        context.CancelCauseFunc
 	background sync.WaitGroup
@@ -73,23 +73,20 @@ func newStory(ctx context.Context, options Options, builder *binaries.Builder, p
 		cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
 	s.reporter = newReporter(options, s.began)
-	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.life, s.end = context.WithCancelCause(ctx)
 	return s
 }
 
 // tell runs the steps one after the other. What runs beside them ends them too
 // when it fails.
-func (s *story) tell(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
+func (s *story) tell() error {
 	for _, step := range s.steps() {
 		s.reporter.begin(step.name)
 		began := time.Now()
-		err := step.within(ctx)
+		err := step.within(s.life)
 		s.reporter.end(err)
 		if err != nil {
-			return s.fail(ctx, step, err)
+			return s.fail(step, err)
 		}
 		s.timings = append(s.timings, timing{step.name, time.Since(began)})
 	}
@@ -99,10 +96,10 @@ func (s *story) tell(ctx context.Context) error {
 }
 
 // fail says what is known about a step that did not turn out well.
-func (s *story) fail(ctx context.Context, failed step, err error) error {
+func (s *story) fail(failed step, err error) error {
 	failure := &StepError{Step: failed.name, Err: err, Logs: s.dir + "/logs"}
-	if s.plane != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	if interrupted := errors.Is(context.Cause(s.life), context.Canceled); s.plane != nil && !interrupted {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), 10*time.Second)
 		defer cancel()
 		failure.Diagnosis = s.diagnose(ctx)
 	}
@@ -128,7 +125,7 @@ func (s *story) steps() []step {
 
 // begin starts everything there is before the cluster.
 func (s *story) begin(ctx context.Context) error {
-	if err := s.startInfrastructure(); err != nil {
+	if err := s.startInfrastructure(); err != nil { //nolint:contextcheck // A simulation lives until it is closed.
 		return err
 	}
 	if err := s.startPlane(ctx); err != nil {

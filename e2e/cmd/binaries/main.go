@@ -30,8 +30,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("binaries", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [NAME...]")
-		fmt.Fprintln(stderr, "Builds the named programs; without a name those of the playground.")
+		_, _ = fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [NAME...]")
+		_, _ = fmt.Fprintln(stderr, "Builds the named programs; without a name those of the playground.")
 		flags.PrintDefaults()
 	}
 	assets := flags.Bool("assets", false, "what envtest needs: etcd, kube-apiserver and kubectl")
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *printPath {
-		fmt.Fprintln(stdout, builder.AssetsDir())
+		_, err = fmt.Fprintln(stdout, builder.AssetsDir())
 	}
-	return nil
+	return err
 }

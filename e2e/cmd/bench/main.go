@@ -1,0 +1,57 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench prints what a provider's manager costs, beside what was aimed at.
+// It needs Go and nothing else.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/faultline-io/faultline/e2e/bench"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	options := bench.Options{Out: os.Stdout, Progress: os.Stderr, VMs: []int{1, 10, 100}}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to measure")
+	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
+	flags.Func("vms", "comma-separated numbers of VMs to make at once (default 1,10,100)", func(value string) (err error) {
+		options.VMs, err = numbers(value)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return bench.Run(ctx, options)
+}
+
+func numbers(list string) ([]int, error) {
+	var all []int
+	for _, field := range strings.Split(list, ",") {
+		number, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, number)
+	}
+	return all, nil
+}
