@@ -95,8 +95,10 @@ func testStoredAsWritten(t *testing.T, api *apiServer) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
+		content, err := yaml.YAMLToJSON(data)
+		g.Expect(err).NotTo(HaveOccurred())
 		want := &unstructured.Unstructured{}
-		g.Expect(yaml.Unmarshal(data, &want.Object)).To(Succeed())
+		g.Expect(want.UnmarshalJSON(content)).To(Succeed())
 		want.SetName("stored")
 
 		got := want.DeepCopy()
