@@ -98,6 +98,18 @@ var lastDomainTests = map[string]struct {
 		steps: [][]distribution.Observation{{good("a"), forWorkers(good("w"))}, {forWorkers(good("a")), forWorkers(good("w"))}},
 		kept:  "a",
 	},
+	"one still meant for control planes before one that no longer is": {
+		spec:  wants("b", "Evicting"),
+		steps: [][]distribution.Observation{{good("a"), good("b")}, {forWorkers(good("a")), good("b")}},
+		kept:  "b",
+	},
+	"of those healthy again the one that is for the longest": {
+		steps: [][]distribution.Observation{
+			allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")},
+			{bad("a"), good("b"), good("c")}, {good("a"), good("b"), bad("c")},
+		},
+		kept: "b",
+	},
 	"none as long as another is Active": {
 		steps: [][]distribution.Observation{allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
 		kept:  "",

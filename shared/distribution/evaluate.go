@@ -155,7 +155,7 @@ func (e *evaluation) settle(d *domain) {
 	if state == faultlinev1.DomainActive && d.status.Health != faultlinev1.DomainHealthy {
 		state = faultlinev1.DomainCordoned
 	}
-	if d.status.State != state || d.status.Since.IsZero() {
+	if d.status.State != state {
 		d.status.State, d.status.Since = state, e.now
 	}
 }

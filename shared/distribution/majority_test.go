@@ -37,10 +37,11 @@ func TestTooManyAtOnce(t *testing.T) {
 				tooMany := turned > total/2
 				l := newTimeline(t)
 				l.at(0, observe(total, 0)...)
-				if got := l.at(time.Minute, observe(total, turned)...).TooManyUnhealthy; got != tooMany {
-					t.Errorf("at first: too many: %t, want %t", got, tooMany)
+				result := l.at(time.Minute, observe(total, turned)...)
+				if said := status(t, result, "a").Reason == faultlinev1.ReasonTooManyDomainsUnhealthy; result.TooManyUnhealthy != tooMany || said != tooMany {
+					t.Errorf("at first: too many: %t, said of a: %t, want %t", result.TooManyUnhealthy, said, tooMany)
 				}
-				result := l.at(time.Minute+grace, observe(total, turned)...)
+				result = l.at(time.Minute+grace, observe(total, turned)...)
 				cordoned := 0
 				for _, domain := range result.Domains {
 					if domain.State == faultlinev1.DomainCordoned {
@@ -69,6 +70,29 @@ func TestOneAfterTheOther(t *testing.T) {
 	result := l.at(2*grace, bad("a"), bad("b"), good("c"))
 	if result.TooManyUnhealthy || states(result)["b"] != faultlinev1.DomainCordoned {
 		t.Errorf("too many: %t, %v", result.TooManyUnhealthy, states(result))
+	}
+}
+
+// Without a grace period at once means at the same time.
+func TestTooManyWithoutGracePeriod(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		between time.Duration
+		tooMany bool
+	}{"together": {0, true}, "one after the other": {time.Second, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newTimeline(t)
+			l.spec.GracePeriodSeconds = new(int32)
+			l.at(0, observe(3, 0)...)
+			if test.between > 0 {
+				l.at(time.Minute, observe(3, 1)...)
+			}
+			result := l.at(time.Minute+test.between, observe(3, 2)...)
+			if left := len(controlPlanes(result)); result.TooManyUnhealthy != test.tooMany || (left == 3) != test.tooMany {
+				t.Errorf("too many: %t, %d left for control planes, want %t", result.TooManyUnhealthy, left, test.tooMany)
+			}
+		})
 	}
 }
 

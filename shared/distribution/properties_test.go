@@ -177,22 +177,29 @@ func checkNextCheck(t *rapid.T, spec faultlinev1.Distribution, seen []distributi
 func TestEvaluateIsDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		spec, first, second := drawSpec(t), drawObservations(t), drawObservations(t)
-		now := start().Add(time.Duration(rapid.IntRange(0, 2_000_000).Draw(t, "milliseconds")) * time.Millisecond)
-		earlier := distribution.Evaluate(distribution.Input{Spec: spec, Observations: first, Now: start().Add(time.Millisecond)})
+		spec := drawSpec(t)
+		var now time.Time
+		var previous []faultlinev1.DomainStatus
+		// The past: good, then anything, so that there are periods running.
+		for i, seen := range [][]distribution.Observation{allGood, drawObservations(t)} {
+			now = start().Add(time.Duration(i)*time.Minute + 700*time.Millisecond)
+			previous = distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now}).Domains
+		}
+		seen := drawObservations(t)
+		now = now.Add(time.Duration(rapid.IntRange(0, 1_000_000).Draw(t, "milliseconds")) * time.Millisecond)
 		evaluate := func(previous []faultlinev1.DomainStatus, seen []distribution.Observation) distribution.Result {
 			return distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now})
 		}
-		want := evaluate(earlier.Domains, second)
-		shuffled := evaluate(rapid.Permutation(earlier.Domains).Draw(t, "previous"), rapid.Permutation(second).Draw(t, "seen"))
-		read := evaluate(stored(t, earlier.Domains), second)
+		want := evaluate(previous, seen)
+		shuffled := evaluate(rapid.Permutation(previous).Draw(t, "previous"), rapid.Permutation(seen).Draw(t, "seen"))
+		read := evaluate(stored(t, previous), seen)
 		for name, got := range map[string]distribution.Result{"in another order": shuffled, "after storing": read} {
 			if !reflect.DeepEqual(stored(t, got.Domains), stored(t, want.Domains)) || !reflect.DeepEqual(got.Published, want.Published) ||
 				got.NextCheck != want.NextCheck || got.Kept != want.Kept || got.TooManyUnhealthy != want.TooManyUnhealthy {
 				t.Fatalf("%s: got %+v, want %+v", name, got, want)
 			}
 		}
-		if again := evaluate(earlier.Domains, second); !reflect.DeepEqual(again, want) {
+		if again := evaluate(previous, seen); !reflect.DeepEqual(again, want) {
 			t.Fatalf("got %+v, then %+v: an argument was modified", want, again)
 		}
 	})

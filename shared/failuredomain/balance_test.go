@@ -135,8 +135,8 @@ var balanceTests = map[string]struct {
 		blocked:  []string{fd.ReasonNoCapacity},
 	},
 	"scaling down: cordoned machines are not the plan's to remove": {
-		domains: cordonC, machines: machinesIn("c", "c", "c", "a"), replicas: 2,
-		targets: map[string]int{"a": 0, "b": 0, "c": 3},
+		domains: cordonC, machines: machinesIn("c", "c", "c", "c", "c", "a"), replicas: 1,
+		targets: map[string]int{"a": 0, "b": 0, "c": 5},
 		blocked: []string{fd.ReasonScaling},
 	},
 	"scaling up: targets are those of the replicas": {

@@ -56,7 +56,7 @@ func TestBind(t *testing.T) {
 		"none active":                             {physical: []fd.Domain{{Name: "a", State: fd.Cordoned}}, errs: []error{fd.ErrNoDomain}},
 		"none with room":                          {physical: []fd.Domain{full}, errs: []error{fd.ErrNoCapacity}},
 		"bindings to unlisted domains":            {physical: active("a"), bound: bound("storage-1", "gone", "storage-1", ""), required: true, want: "a"},
-		"a machine without a key is mere load":    {physical: active("a", "b"), bound: bound("", "a"), key: "blue", required: true, want: "b"},
+		"a machine without a key is mere load":    {physical: active("a"), bound: bound("", "a"), key: "blue", required: true, want: "a"},
 		"keys without index are of one class":     {physical: active("a", "b"), bound: bound("blue", "a"), key: "green", want: "b"},
 		"a class may have dashes":                 {physical: active("a", "b"), bound: bound("my-db-1", "a"), key: "my-db-0", want: "b"},
 		"a class is not its prefix":               {physical: active("a"), bound: bound("my-0", "a"), key: "my-db-0", required: true, want: "a"},

@@ -21,12 +21,6 @@ func FuzzBalance(f *testing.F) {
 	}
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		domains, machines, replicas := drawAny(t)
-		if rapid.Bool().Draw(t, "settled") {
-			for i := range machines {
-				machines[i].Deleting, machines[i].Unhealthy = false, false
-			}
-			replicas = len(machines)
-		}
 		plan := balance(t, domains, machines, replicas)
 		checkBlocked(t, plan)
 		checkTargets(t, plan, domains, machines, replicas)

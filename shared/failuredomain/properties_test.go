@@ -66,10 +66,13 @@ func drawSettled(t *rapid.T) ([]fd.Domain, []fd.Machine) {
 	return domains, drawMachines(t, domains, "", "gone", "lost")
 }
 
-// drawAny draws a situation in which machines may be deleting or unhealthy and
-// replicas any number.
+// drawAny draws a situation that is settled, or one in which machines may be
+// deleting or unhealthy and replicas any number.
 func drawAny(t *rapid.T) ([]fd.Domain, []fd.Machine, int) {
 	domains, machines := drawSettled(t)
+	if rapid.Bool().Draw(t, "settled") {
+		return domains, machines, len(machines)
+	}
 	for i := range machines {
 		machines[i].Deleting = rapid.IntRange(0, 4).Draw(t, "deleting") == 0
 		machines[i].Unhealthy = rapid.IntRange(0, 4).Draw(t, "unhealthy") == 0
