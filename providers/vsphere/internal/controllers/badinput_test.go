@@ -33,7 +33,8 @@ func TestWrongNamesCreateNothing(t *testing.T) {
 			m.Spec.CloneMode, m.Spec.Snapshot = infrav1.LinkedClone, "none"
 		},
 	} {
-		t.Run(reason, func(*testing.T) {
+		t.Run(reason, func(t *testing.T) {
+			w := w.in(t)
 			name := "m-" + strings.ToLower(reason)
 			machine := w.machine("one", name, "", func(m *infrav1.VSphereMachine) {
 				m.Spec.ResourcePool, m.Spec.Datastore = "/dc-1/host/zone-a/Resources", simulator.SharedDatastore
@@ -63,7 +64,7 @@ func TestForeignVirtualMachineOfTheSameName(t *testing.T) {
 	w.provisioned(first)
 	foreign := w.vms()["cp-a"]
 
-	other := &world{WithT: w.WithT, t: t, client: w.client, vc: w.vc}
+	other := w.in(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	w.Expect(w.client.Create(t.Context(), ns)).To(Succeed())
 	other.name = ns.Name
@@ -90,26 +91,29 @@ func TestWrongAccountAndThumbprint(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*infrav1.VSphereCluster)
 		reason string
-		mend   func(*infrav1.VSphereCluster)
+		mend   func(*world, *infrav1.VSphereCluster)
 	}{
 		"thumbprint": {
 			func(c *infrav1.VSphereCluster) {
 				c.Spec.Thumbprint = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"
 			}, infrav1.ThumbprintMismatchReason,
-			func(c *infrav1.VSphereCluster) { c.Spec.Thumbprint = w.vc.Thumbprint() },
+			func(w *world, c *infrav1.VSphereCluster) {
+				update(w, c, func(c *infrav1.VSphereCluster) { c.Spec.Thumbprint = w.vc.Thumbprint() })
+			},
 		},
 		"no-secret": {
 			func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "missing" }, infrav1.CredentialsInvalidReason,
-			func(*infrav1.VSphereCluster) { w.account("missing") },
+			func(w *world, _ *infrav1.VSphereCluster) { w.account("missing") },
 		},
 		"password": {
 			func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "wrong" }, infrav1.CredentialsInvalidReason,
-			func(*infrav1.VSphereCluster) {
+			func(w *world, _ *infrav1.VSphereCluster) {
 				update(w, &corev1.Secret{ObjectMeta: w.meta("wrong")}, func(s *corev1.Secret) { s.Data["password"] = []byte(w.vc.Password()) })
 			},
 		},
 	} {
-		t.Run(name, func(*testing.T) {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			cluster := w.cluster(name, func(c *infrav1.VSphereCluster) {
 				c.Spec.FailureDomainSelector = nil
 				if name != "thumbprint" {
@@ -122,7 +126,7 @@ func TestWrongAccountAndThumbprint(t *testing.T) {
 			message := w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, tc.reason)
 			w.Expect(message).NotTo(ContainSubstring(w.vc.Password()))
 			w.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeFalse())
-			update(w, cluster, tc.mend)
+			tc.mend(w, cluster)
 			w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
 		})
 	}

@@ -55,7 +55,7 @@ func TestRestartBeforeACloneIsRecorded(t *testing.T) {
 	w.stop()
 	w.forgetTask(vm)
 	w.start()
-	w.Eventually(func() int { return w.vc.Calls()["CloneVM_Task"] }).Should(Equal(2))
+	w.Eventually(func() int { return w.vc.Calls()["CloneVM_Task"] }).Should(BeNumerically(">", 1))
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.provisioned(machine)
 	w.Expect(w.vms()).To(HaveLen(1))

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,7 @@ type world struct {
 	client client.Client
 	vc     *simulator.Server
 	name   string // namespace, prefix of everything cluster-scoped, and watch filter
+	file   string // with the manager's own account
 	stop   func()
 }
 
@@ -52,8 +55,19 @@ func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *
 	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
 	w.create(w.secret("account", w.vc.Username(), w.vc.Password()))
+	w.file = filepath.Join(t.TempDir(), "credentials.yaml")
+	g.Expect(os.WriteFile(w.file, fmt.Appendf(nil, "username: %s\npassword: %s\n", w.vc.Username(), w.vc.Password()), 0o600)).To(Succeed())
 	w.start()
 	return w
+}
+
+// in is the same world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	t.Helper()
+	inner := *w
+	inner.WithT, inner.t = NewWithT(t), t
+	inner.SetDefaultEventuallyTimeout(patience)
+	return &inner
 }
 
 // start runs a manager until stop or the end of the test.
@@ -65,7 +79,7 @@ func (w *world) start() {
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(controllers.Add(w.t.Context(), mgr, controllers.Options{
-		CredentialsFile: "/nonexistent/credentials.yaml", Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
+		CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(), RetryAfter: time.Second,
 		Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
 	})).To(Succeed())
@@ -170,16 +184,7 @@ func (w *world) zone(letter string, topology infrav1.Topology, change func(*infr
 		change(zone, domain)
 	}
 	w.create(domain, zone)
-	w.t.Cleanup(func() { w.removeZone(zone, domain) })
 	return zone
-}
-
-func (w *world) removeZone(zone *infrav1.VSphereDeploymentZone, domain *infrav1.VSphereFailureDomain) {
-	for _, o := range []client.Object{zone, domain} {
-		if err := client.IgnoreNotFound(w.client.Delete(context.Background(), o)); err != nil {
-			w.t.Logf("removing %s: %v", o.GetName(), err)
-		}
-	}
 }
 
 // threeZones makes the zones a, b and c of simulator.ThreeZones.

@@ -65,6 +65,7 @@ func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 			infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
 			zone := w.zone(name, good, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
 				d.Spec.Zone.Name = "zone-a"
 				tc.change(z, d)
@@ -74,13 +75,15 @@ func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 			w.Expect(zone.Status.Ready).To(HaveValue(BeFalse()))
 		})
 	}
-	t.Run("failure domain", func(*testing.T) {
+	t.Run("failure domain", func(t *testing.T) {
+		w := w.in(t)
 		zone := w.zone("lost", good, func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
 			z.Spec.FailureDomain = "nothing"
 		})
 		w.condition(zone, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.FailureDomainNotFoundReason)
 	})
-	t.Run("all at once", func(*testing.T) {
+	t.Run("all at once", func(t *testing.T) {
+		w := w.in(t)
 		zone := w.zone("all", good, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
 			d.Spec.Zone.Name = "zone-a"
 			z.Spec.PlacementConstraint.Folder, d.Spec.Topology.Datastore, d.Spec.Topology.Networks = "none", "none", []string{"none"}

@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,7 +28,7 @@ func testOlderObjects(t *testing.T, api *apiServer) {
 			VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", HardwareVersion: "vmx-17"}}}
 		machine.Finalizers = []string{infrav1.MachineFinalizer}
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
-		testStoredAsWritten(t, api)
+		testStoredAsWritten(ctx, t, api)
 	})
 	machine := &infrav1.VSphereMachine{}
 	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "older"}, machine)).To(Succeed())
@@ -86,10 +87,10 @@ func withoutWebhooks(t *testing.T, api *apiServer, do func()) {
 
 // testStoredAsWritten wants the CRDs to accept and to keep every field of the
 // wire format, whether anything acts on it or not.
-func testStoredAsWritten(t *testing.T, api *apiServer) {
+func testStoredAsWritten(ctx context.Context, t *testing.T, api *apiServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "api", "v1beta2", "testdata", "*.yaml"))
-	g, ctx := NewWithT(t), t.Context()
+	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files).To(HaveLen(8))
 	for _, file := range files {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 )
 
 const (
@@ -26,12 +27,9 @@ const (
 // because vSphere does not tell the cases apart.
 func reservedVMXKeys() []string {
 	return []string{
-		"guestinfo.metadata",
-		"guestinfo.metadata.encoding",
-		"guestinfo.userdata",
-		"guestinfo.userdata.encoding",
-		"guestinfo.ignition.config.data",
-		"guestinfo.ignition.config.data.encoding",
+		guestinfo.MetadataKey, guestinfo.MetadataEncodingKey,
+		guestinfo.UserDataKey, guestinfo.UserDataEncodingKey,
+		guestinfo.IgnitionKey, guestinfo.IgnitionEncodingKey,
 	}
 }
 

@@ -37,6 +37,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
+
+	written patch.Written
 }
 
 // VCenters gives the session of a cluster's own server.
@@ -62,9 +64,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	cluster := &infrav1.VSphereCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {
+			r.written.Forget(req.NamespacedName)
 			r.Metrics.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.Behind(cluster) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
 	owner, err := util.GetOwnerCluster(ctx, r.Client, cluster.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
@@ -168,6 +174,9 @@ func (r *Reconciler) save(ctx context.Context, p *patch.Patch, cluster *infrav1.
 		return err
 	}
 	err := p.Apply(ctx, r.Client, cluster)
+	if err == nil {
+		r.written.Note(cluster)
+	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)
 	}

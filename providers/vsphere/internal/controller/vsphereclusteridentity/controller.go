@@ -39,6 +39,8 @@ type Reconciler struct {
 	Cache client.Reader
 	// Namespace is the manager's own, where the Secrets are.
 	Namespace string
+
+	written patch.Written
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities,verbs=get;list;watch;create;update;patch;delete
@@ -49,7 +51,11 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	identity := &infrav1.VSphereClusterIdentity{}
 	if err := r.Client.Get(ctx, req.NamespacedName, identity); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.Behind(identity) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
 	p := patch.From(identity)
 	if annotations.HasPaused(identity) {
@@ -57,6 +63,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	defer func() {
 		err := p.Apply(ctx, r.Client, identity)
+		if err == nil {
+			r.written.Note(identity)
+		}
 		if !identity.DeletionTimestamp.IsZero() {
 			err = client.IgnoreNotFound(err)
 		}

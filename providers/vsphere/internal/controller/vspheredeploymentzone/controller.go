@@ -41,6 +41,8 @@ type Reconciler struct {
 	VCenters VCenters
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+
+	written patch.Written
 }
 
 // VCenters gives the session with which a zone is to be judged.
@@ -57,9 +59,13 @@ type VCenters interface {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	zone := &placement.Zone{}
 	if err := r.Client.Get(ctx, req.NamespacedName, &zone.VSphereDeploymentZone); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	object := &zone.VSphereDeploymentZone
+	if r.written.Behind(object) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
 	p := patch.From(object)
 	if status.Paused(object, annotations.HasPaused(object)) {
 		return ctrl.Result{}, p.Apply(ctx, r.Client, object)
@@ -82,9 +88,15 @@ func (r *Reconciler) save(ctx context.Context, p *patch.Patch, zone *infrav1.VSp
 			infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition); err != nil {
 			return err
 		}
-		return p.Apply(ctx, r.Client, zone)
 	}
-	return client.IgnoreNotFound(p.Apply(ctx, r.Client, zone))
+	err := p.Apply(ctx, r.Client, zone)
+	if err == nil {
+		r.written.Note(zone)
+	}
+	if !zone.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	return err
 }
 
 // check sets status.ready. It leaves it as it is when nothing can be said: a vCenter that does not answer says nothing

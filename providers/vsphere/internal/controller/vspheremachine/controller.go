@@ -28,6 +28,8 @@ import (
 type Reconciler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
+
+	written patch.Written
 }
 
 type scope struct {
@@ -49,7 +51,11 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	vsphere := &infrav1.VSphereMachine{}
 	if err := r.Client.Get(ctx, req.NamespacedName, vsphere); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.Behind(vsphere) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
 	s, err := r.gather(ctx, vsphere)
 	if err != nil || s == nil {
@@ -130,6 +136,9 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 		return err
 	}
 	err := s.patch.Apply(ctx, r.Client, s.vsphere)
+	if err == nil {
+		r.written.Note(s.vsphere)
+	}
 	if !s.vsphere.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)
 	}

@@ -38,7 +38,8 @@ type Reconciler struct {
 	// RetryAfter is the pause after a task that vCenter failed.
 	RetryAfter time.Duration
 
-	tasks tasks
+	tasks   tasks
+	written patch.Written
 }
 
 // VCenters gives the session of a server with a cluster's account.
@@ -96,7 +97,11 @@ var (
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	vm := &infrav1.VSphereVM{}
 	if err := r.Client.Get(ctx, req.NamespacedName, vm); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.Behind(vm) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
 	cluster, infra, err := r.owners(ctx, vm)
 	if err != nil {
@@ -172,6 +177,7 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 		}
 		return err
 	}
+	r.written.Note(s.vm)
 	return nil
 }
 
