@@ -63,6 +63,16 @@ var balanceTests = map[string]struct {
 			{Machine: "m6", From: "b", To: "c"},
 		},
 	},
+	"from the fullest, not from the one furthest above its target": {
+		domains: active("a", "b", "c", "d"), machines: machinesIn("a", "a", "a", "a", "b", "b", "b", "b", "b"),
+		targets: map[string]int{"a": 2, "b": 3, "c": 2, "d": 2},
+		moves: []fd.Move{
+			{Machine: "m4", From: "b", To: "c"},
+			{Machine: "m0", From: "a", To: "d"},
+			{Machine: "m5", From: "b", To: "c"},
+			{Machine: "m1", From: "a", To: "d"},
+		},
+	},
 	"machines in a cordoned domain stay and are taken off first": {
 		domains: cordonC, machines: machinesIn("c", "c", "c", "a", "a", "a"),
 		targets: map[string]int{"a": 2, "b": 1, "c": 3},

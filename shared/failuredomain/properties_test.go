@@ -39,7 +39,8 @@ func drawActive(t *rapid.T, least int) []fd.Domain {
 	return active([]string{"a", "b", "c", "d", "e", "f"}[:rapid.IntRange(least, 6).Draw(t, "domains")]...)
 }
 
-// drawMachines draws settled machines: in any of domains, nowhere or elsewhere.
+// drawMachines draws settled machines in any of domains and strays, with many in
+// the same one.
 func drawMachines(t *rapid.T, domains []fd.Domain, strays ...string) []fd.Machine {
 	places := slices.Clone(strays)
 	for _, domain := range domains {
@@ -48,12 +49,13 @@ func drawMachines(t *rapid.T, domains []fd.Domain, strays ...string) []fd.Machin
 	if len(places) == 0 {
 		places = []string{""}
 	}
+	crowded := rapid.SampledFrom(places).Draw(t, "crowded")
 	count := rapid.IntRange(0, 16).Draw(t, "machines")
 	machines := make([]fd.Machine, 0, count)
 	for i := range count {
 		machines = append(machines, fd.Machine{
 			Name:    fmt.Sprintf("m%02d", i),
-			Domain:  rapid.SampledFrom(places).Draw(t, "domain"),
+			Domain:  rapid.SampledFrom([]string{crowded, rapid.SampledFrom(places).Draw(t, "domain")}).Draw(t, "crowd"),
 			Created: time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "created")), 0),
 		})
 	}
@@ -63,7 +65,7 @@ func drawMachines(t *rapid.T, domains []fd.Domain, strays ...string) []fd.Machin
 // drawSettled draws a situation in which nothing but room forbids a move.
 func drawSettled(t *rapid.T) ([]fd.Domain, []fd.Machine) {
 	domains := drawDomains(t)
-	return domains, drawMachines(t, domains, "", "gone", "lost")
+	return domains, drawMachines(t, domains, []string{"", "gone", "lost"}[:rapid.IntRange(0, 3).Draw(t, "strays")]...)
 }
 
 // drawAny draws a situation that is settled, or one in which machines may be
@@ -154,6 +156,80 @@ func TestEveryMoveGains(t *testing.T) {
 // staying says whether machines in a domain may stay there.
 func staying(domains []fd.Domain, name string) bool {
 	return slices.ContainsFunc(domains, func(d fd.Domain) bool { return d.Name == name && d.State != fd.Evicting })
+}
+
+// Moves come from where machines must not be, then from Evicting domains, then
+// from the fullest; of one domain the oldest machine first; and each goes to the
+// domain furthest below its target. Ties are broken by name.
+func TestOrderOfMoves(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		domains, machines := drawSettled(t)
+		plan := balance(t, domains, machines, len(machines))
+		last := -1
+		gone := map[string]bool{}
+		for i, move := range plan.Moves {
+			counts := countIn(machines)
+			rank := rankOf(domains, move.From)
+			if rank < last {
+				t.Fatalf("move %d of %+v is out of order", i, plan.Moves)
+			}
+			last = rank
+			for _, domain := range domains {
+				checkTo(t, plan, counts, domain, move)
+				if rank == 2 {
+					checkFrom(t, plan, counts, domain, move)
+				}
+			}
+			checkOldest(t, machines, gone, move)
+			gone[move.Machine] = true
+			domains, machines = apply(t, domains, machines, plan.Moves[i:i+1])
+		}
+	})
+}
+
+// rankOf is 0 for a place that is not listed, 1 for an Evicting domain, else 2.
+func rankOf(domains []fd.Domain, name string) int {
+	for _, domain := range domains {
+		switch {
+		case domain.Name != name:
+		case domain.State == fd.Evicting:
+			return 1
+		default:
+			return 2
+		}
+	}
+	return 0
+}
+
+// checkTo checks that a move does not pass over a domain further below its target.
+func checkTo(t *rapid.T, plan fd.Plan, counts map[string]int, other fd.Domain, move fd.Move) {
+	below := func(name string) int { return plan.Targets[name] - counts[name] }
+	if d := below(other.Name) - below(move.To); isActive(other) && (d > 0 || d == 0 && other.Name < move.To) {
+		t.Fatalf("%+v passes over %s: %v of %v", move, other.Name, counts, plan.Targets)
+	}
+}
+
+// checkFrom checks that a move does not pass over a fuller domain above its target.
+func checkFrom(t *rapid.T, plan fd.Plan, counts map[string]int, other fd.Domain, move fd.Move) {
+	above := counts[other.Name] > plan.Targets[other.Name]
+	if d := counts[other.Name] - counts[move.From]; isActive(other) && above && (d > 0 || d == 0 && other.Name < move.From) {
+		t.Fatalf("%+v passes over %s: %v of %v", move, other.Name, counts, plan.Targets)
+	}
+}
+
+// checkOldest checks that no machine that was in the domain before any move should
+// have come before that of a move.
+func checkOldest(t *rapid.T, machines []fd.Machine, gone map[string]bool, move fd.Move) {
+	i := slices.IndexFunc(machines, func(m fd.Machine) bool { return m.Name == move.Machine })
+	for _, other := range machines {
+		if other.Domain != move.From || gone[other.Name] {
+			continue
+		}
+		if d := other.Created.Compare(machines[i].Created); d < 0 || d == 0 && other.Name < move.Machine {
+			t.Fatalf("%+v comes before %s, which is older", move, other.Name)
+		}
+	}
 }
 
 // P3: among Active domains with room, the number of moves is the closed form: so
