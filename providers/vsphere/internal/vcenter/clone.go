@@ -139,7 +139,7 @@ func growDisk(devices object.VirtualDeviceList, sizeGiB int32) ([]types.BaseVirt
 	if len(disks) == 0 {
 		return nil, fmt.Errorf("%w: diskGiB is %d, but the template has no disk", ErrInvalid, sizeGiB)
 	}
-	disk := *disks[0].(*types.VirtualDisk) //nolint:errcheck,forcetypeassert // selected by this type
+	disk := *disks[0].(*types.VirtualDisk) // selected by this type
 	now, want := max(disk.CapacityInBytes, disk.CapacityInKB<<10), int64(sizeGiB)<<30
 	if want < now {
 		return nil, fmt.Errorf("%w: diskGiB is %d, less than the %.3g GiB of the template's disk, and a disk cannot shrink",

@@ -26,15 +26,16 @@ func gallery() simulator.Layout {
 	return layout
 }
 
-func TestClone(t *testing.T) {
-	r := newRig(t, gallery())
-	s := r.session()
-	for i, test := range []struct {
-		name     string
-		template string
-		change   func(*vcenter.CloneSpec)
-		check    func(Gomega, simulator.VM)
-	}{
+type cloneCase struct {
+	name     string
+	template string
+	change   func(*vcenter.CloneSpec)
+	check    func(Gomega, simulator.VM)
+}
+
+func cloneCases(t *testing.T, s *vcenter.Session) []cloneCase {
+	t.Helper()
+	return []cloneCase{
 		{"full", "history", func(*vcenter.CloneSpec) {}, func(g Gomega, vm simulator.VM) {
 			g.Expect(vm.Linked).To(BeFalse())
 			g.Expect(vm.DiskGiB).To(Equal(10))
@@ -79,7 +80,13 @@ func TestClone(t *testing.T) {
 		}},
 		{"no card", "bare", func(c *vcenter.CloneSpec) { c.NICs = nil },
 			func(g Gomega, vm simulator.VM) { g.Expect(vm.Networks).To(BeEmpty()) }},
-	} {
+	}
+}
+
+func TestClone(t *testing.T) {
+	r := newRig(t, gallery())
+	s := r.session()
+	for i, test := range cloneCases(t, s) {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
 			spec := cloneSpec(t, s, i)

@@ -88,7 +88,7 @@ func (e *entry) serve() error {
 	e.emit(SessionUp)
 	err = s.follow(ctx)
 	e.set(nil, fmt.Errorf("%w %s again: %w", ErrConnecting, e.ep.Server, err))
-	s.close(err)
+	s.close(ctx, err)
 	return err
 }
 

@@ -76,7 +76,7 @@ func classify(err error) error {
 	case errors.As(err, &transport):
 		err = transport.Err // without the method and address, which say nothing to the reader
 	}
-	return fmt.Errorf("%w: %v", ErrUnreachable, err)
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
 // sessionError classifies what keeps a session from coming up or ended it. It matches ErrUnreachable, ErrUnauthorized,

@@ -98,7 +98,7 @@ func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	ctx, lose := context.WithCancelCause(t.Context())
 	s, err := dial(ctx, Endpoint{Server: server.Host(), Username: server.Username(), Password: server.Password()}, &opts, lose)
 	g.Expect(err).NotTo(HaveOccurred())
-	defer s.close(errClosed)
+	defer s.close(ctx, errClosed)
 	template, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
 	id, err := server.TagID("zone-a")

@@ -94,7 +94,7 @@ func bring(t *testing.T, s *vcenter.Session, i int) {
 		"guestinfo.metadata": "aW5zdGFuY2UtaWQ6IGEK", "guestinfo.metadata.encoding": "base64",
 	})
 	finish(t, s, task, err)
-	if task, err = s.PowerOn(t.Context(), vm.Ref); err != nil {
+	if _, err = s.PowerOn(t.Context(), vm.Ref); err != nil {
 		t.Error(err)
 	}
 	eventually(t, func() error {

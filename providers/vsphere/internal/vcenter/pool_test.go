@@ -131,7 +131,7 @@ func (r *rig) errorOf(ep vcenter.Endpoint, want error) error {
 	eventually(r.t, func() error {
 		_, last = r.pool.Session(ep)
 		if !errors.Is(last, want) {
-			return fmt.Errorf("want %v, have %w", want, last)
+			return fmt.Errorf("have %w, not what is wanted", last)
 		}
 		return nil
 	})

@@ -77,7 +77,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 
 	if err := s.connect(ctx, user); err != nil {
 		err = sessionError(err)
-		s.close(err)
+		s.close(ctx, err)
 		return nil, err
 	}
 	return s, nil
@@ -104,8 +104,8 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	return s.readInventory(ctx)
 }
 
-// close ends what the session does and logs out, unless vCenter would not hear it.
-func (s *Session) close(why error) {
+// close ends what the session does and logs out, unless vCenter would not hear it. It does so even if ctx has ended.
+func (s *Session) close(ctx context.Context, why error) {
 	s.lose(why)
 	s.notify.stop()
 	s.mu.Lock()   // whoever holds it starts work that is waited for; later ones see that the session is over
@@ -115,7 +115,7 @@ func (s *Session) close(why error) {
 	if !s.loggedIn || errors.Is(why, ErrUnreachable) || errors.Is(why, ErrConnecting) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), logoutTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
 	defer cancel()
 	s.tags.logout(ctx)
 	if _, err := methods.Logout(ctx, s.client, &types.Logout{This: *s.client.ServiceContent.SessionManager}); err != nil {

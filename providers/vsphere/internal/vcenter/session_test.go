@@ -69,7 +69,7 @@ func TestUnreachableUntilItAnswers(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.server.SetDown(true)
-	r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)
+	g.Expect(r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)).To(MatchError(ContainSubstring(r.server.Host())))
 	g.Expect(r.seen(vcenter.SessionUp)).To(BeZero())
 
 	r.server.SetDown(false)
@@ -85,7 +85,7 @@ func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
 	clone(t, before, cloneSpec(t, before, 2))
 
 	r.server.SetDown(true)
-	r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)
+	g.Expect(r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)).To(MatchError(ContainSubstring(r.server.Host())))
 	g.Expect(r.seen(vcenter.SessionDown)).To(BeNumerically(">=", 1))
 	g.Expect(r.server.DestroyVM("vm-1")).To(Succeed())
 	_, err := before.PowerOn(t.Context(), "VirtualMachine:vm-1")

@@ -187,8 +187,12 @@ func (c *zoneCheck) checkGroups(r *resolver, spec ZoneSpec) {
 	if _, ok := groups.vms[spec.VMGroup]; !ok {
 		c.add(HostsMisconfigured, "compute cluster %s has no VM group %q; make it", cluster, spec.VMGroup)
 	}
+	c.checkRule(r.compute, spec)
+}
+
+func (c *zoneCheck) checkRule(cluster *entity, spec ZoneSpec) {
 	enabled, exists := false, false
-	for _, rule := range groups.rules {
+	for _, rule := range cluster.groups.rules {
 		if rule.vmGroup == spec.VMGroup && rule.hostGroup == spec.HostGroup {
 			exists, enabled = true, enabled || rule.enabled
 		}
@@ -196,10 +200,10 @@ func (c *zoneCheck) checkGroups(r *resolver, spec ZoneSpec) {
 	switch {
 	case !exists:
 		c.add(HostsMisconfigured, "compute cluster %s has no VM/host rule that runs VM group %q on host group %q; make it",
-			cluster, spec.VMGroup, spec.HostGroup)
+			cluster.name, spec.VMGroup, spec.HostGroup)
 	case !enabled:
 		c.add(HostsMisconfigured, "the VM/host rule of compute cluster %s that runs VM group %q on host group %q is disabled; enable it",
-			cluster, spec.VMGroup, spec.HostGroup)
+			cluster.name, spec.VMGroup, spec.HostGroup)
 	}
 }
 
