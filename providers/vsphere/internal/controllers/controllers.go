@@ -73,8 +73,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		<-ctx.Done()
 		logout, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
 		defer cancel()
-		pool.Close(logout)
-		return nil
+		return pool.Close(logout)
 	})); err != nil {
 		return err
 	}

@@ -19,18 +19,15 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
-	good := infrav1.Topology{
-		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore, Networks: []string{simulator.NetworkName},
-		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
-	}
-	for name, tc := range map[string]struct {
-		change    func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)
-		condition string
-		reason    string
-	}{
+// zoneFault makes a good zone bad in one way.
+type zoneFault struct {
+	change    func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)
+	condition string
+	reason    string
+}
+
+func zoneFaults() map[string]zoneFault {
+	return map[string]zoneFault{
 		"datacenter": {func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
 			d.Spec.Topology.Datacenter = "dc-9"
 		},
@@ -63,7 +60,17 @@ func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 			d.Spec.Topology.Hosts.VMGroupName = "rack-b-vms"
 		},
 			infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured"},
-	} {
+	}
+}
+
+func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.HostGroups())
+	good := infrav1.Topology{
+		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore, Networks: []string{simulator.NetworkName},
+		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
+	}
+	for name, tc := range zoneFaults() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
 			zone := w.zone(name, good, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
@@ -120,14 +127,14 @@ func TestBrokenZoneIsCordonedAndComesBack(t *testing.T) {
 	})
 	zones := w.threeZones()
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
-	w.vc.RemoveDatastore("dc-1", "datastore-b")
+	w.Expect(w.vc.RemoveDatastore("dc-1", "datastore-b")).To(Succeed())
 	w.condition(zones[1], infrav1.VSphereDeploymentZoneDatastoreReadyCondition, infrav1.DatastoreNotFoundReason)
 	w.publishes(cluster, zones[0].Name, zones[2].Name)
 	machine := w.machine("one", "cp-b", zones[1].Name)
 	message := w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(message).To(ContainSubstring("datastore-b"))
 	w.Consistently(w.vms, "500ms").Should(BeEmpty())
-	w.vc.RestoreDatastore("dc-1", "datastore-b")
+	w.Expect(w.vc.RestoreDatastore("dc-1", "datastore-b")).To(Succeed())
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.provisioned(machine)
 	w.Expect(w.vms()["cp-b"].Cluster).To(HaveSuffix("zone-b"))

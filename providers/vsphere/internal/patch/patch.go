@@ -67,5 +67,5 @@ func (p *Patch) changed(obj client.Object) (spec, status bool, err error) {
 }
 
 func copyOf(obj client.Object) client.Object {
-	return obj.DeepCopyObject().(client.Object) //nolint:errcheck // a copy of a client.Object is a client.Object
+	return obj.DeepCopyObject().(client.Object)
 }

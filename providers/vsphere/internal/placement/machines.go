@@ -20,7 +20,7 @@ const FailureDomainIndex = "spec.failureDomain"
 // IndexMachines adds FailureDomainIndex.
 func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &clusterv1.Machine{}, FailureDomainIndex, func(o client.Object) []string {
-		machine := o.(*clusterv1.Machine) //nolint:errcheck // the index is on this type
+		machine := o.(*clusterv1.Machine)
 		if machine.Spec.FailureDomain == "" || machine.Spec.InfrastructureRef.Kind != "VSphereMachine" {
 			return nil
 		}

@@ -60,8 +60,8 @@ func classify(err error) error {
 	var pinned *thumbprintError
 	var transport *url.Error
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, ErrUnreachable):
+		return err
 	case errors.As(err, &pinned):
 		return fmt.Errorf("%w: %s", ErrThumbprint, pinned.detail)
 	case errors.Is(err, context.Canceled):

@@ -26,7 +26,7 @@ type index struct {
 	uuids    multimap // lower-case instance or BIOS UUID, by prefix -> virtual machines
 	waiting  map[ref]chan Task
 
-	revisions map[ref]int // how often an object was reported; kept when it is gone
+	revisions map[ref]int // how often each object was reported
 }
 
 func newIndex() *index {
@@ -44,7 +44,9 @@ type changes struct {
 }
 
 func (c *changes) vm(m *machine) {
-	if !slices.ContainsFunc(c.vms, func(seen machine) bool { return seen.ref == m.ref }) {
+	if at := slices.IndexFunc(c.vms, func(seen machine) bool { return seen.ref == m.ref }); at >= 0 {
+		c.vms[at] = *m
+	} else {
 		c.vms = append(c.vms, *m)
 	}
 }
@@ -81,7 +83,9 @@ func (ix *index) revision(r ref) int {
 
 func (ix *index) applyOne(update types.ObjectUpdate, c *changes) {
 	gone := update.Kind == types.ObjectUpdateKindLeave
-	ix.revisions[update.Obj]++
+	if ix.revisions[update.Obj]++; gone {
+		delete(ix.revisions, update.Obj)
+	}
 	switch {
 	case update.Obj.Type == "Task":
 		ix.applyTask(update, gone, c)

@@ -91,14 +91,51 @@ func TestSessionThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	g.Expect(lost).To(MatchError(ErrConnecting))
 }
 
+// dialled opens a session that no entry looks after: nobody reads its stream.
+func dialled(t *testing.T, server *simulator.Server, onEvent func(Event)) *Session {
+	t.Helper()
+	opts := NewPool(Options{OnEvent: onEvent}).opts
+	ctx, lose := context.WithCancelCause(t.Context())
+	s, err := dial(ctx, Endpoint{Server: server.Host(), Username: server.Username(), Password: server.Password()}, &opts, lose)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.close(ctx, errClosed) })
+	return s
+}
+
+func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
+	g := NewWithT(t)
+	server := simulator.Start(t, simulator.ThreeZones())
+	events := make(chan Event, 10)
+	s := dialled(t, server, func(e Event) { events <- e })
+	template, err := s.Template("dc-1", simulator.TemplateName)
+	g.Expect(err).NotTo(HaveOccurred())
+	server.FailTasks("Destroy_Task", 1, "no")
+	task, err := s.Destroy(t.Context(), template.Ref)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() (TaskState, error) {
+		now, err := s.LookupTask(t.Context(), task)
+		return now.State, err
+	}).Should(Equal(TaskError))
+
+	s.watch(task, 0)
+	g.Eventually(events).Should(Receive(Equal(Event{
+		Server: server.Host(), Kind: TaskDone, Task: task,
+		InstanceUUID: template.InstanceUUID, BiosUUID: template.BiosUUID, Name: template.Name,
+	})))
+
+	s.index.mu.Lock()
+	s.index.tasks[parseRef("Task", task)] = Task{Ref: task}
+	s.index.mu.Unlock()
+	s.watch(task, 0)
+	g.Consistently(events).WithTimeout(200 * time.Millisecond).ShouldNot(Receive())
+}
+
 func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	g := NewWithT(t)
 	server := simulator.Start(t, simulator.ThreeZones())
-	opts := NewPool(Options{}).opts
-	ctx, lose := context.WithCancelCause(t.Context())
-	s, err := dial(ctx, Endpoint{Server: server.Host(), Username: server.Username(), Password: server.Password()}, &opts, lose)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer s.close(ctx, errClosed)
+	s := dialled(t, server, nil)
 	template, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
 	id, err := server.TagID("zone-a")

@@ -25,7 +25,10 @@ func (r *resolver) find(k kind, value string, unfit func(ref) string) (ref, erro
 			why = append(why, fmt.Sprintf("%s is %s", r.ix.fullPath(candidate), reason))
 		}
 	}
-	failure := &LookupError{Field: string(k), Value: strings.TrimPrefix(value, "*")}
+	failure := &LookupError{Field: string(k), Value: value}
+	if value == "*" { // stands for none
+		failure.Value = ""
+	}
 	switch {
 	case len(fit) == 1:
 		return fit[0], nil

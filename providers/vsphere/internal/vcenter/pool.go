@@ -145,7 +145,10 @@ func (p *Pool) expire(id key, e *entry) {
 			e.stop(errIdle)
 		}
 		p.mu.Unlock()
-		timer.Reset(max(left, time.Millisecond))
+		if left <= 0 {
+			return
+		}
+		timer.Reset(left)
 	}
 }
 

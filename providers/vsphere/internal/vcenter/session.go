@@ -25,7 +25,7 @@ const (
 	maxCalls = 16
 	// slotTimeout is how long a call waits for others. It is short so that a hanging vCenter holds no more than
 	// maxCalls of its callers for long, who may have another vCenter to serve.
-	slotTimeout = 2 * time.Second
+	slotTimeout = 5 * time.Second
 	// maxTimeouts in a row without a single answer mean that the connection is dead.
 	maxTimeouts = 3
 	// logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
@@ -89,6 +89,9 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	content, err := methods.GetServiceContent(opening, s.client)
 	if err != nil {
 		return err
+	}
+	if content.About.ApiType != "VirtualCenter" || content.ViewManager == nil || content.TaskManager == nil {
+		return fmt.Errorf("%w: it is no vCenter but %q", ErrUnreachable, content.About.FullName)
 	}
 	s.client.ServiceContent = content
 	password, _ := user.Password()
@@ -171,8 +174,10 @@ func (s *Session) judge(err error) {
 		return
 	}
 	s.timeouts.Store(0)
-	if err = classify(err); errors.Is(err, ErrUnreachable) || errors.Is(err, ErrConnecting) {
-		s.lose(err)
+	for _, over := range []error{ErrUnreachable, ErrConnecting, ErrThumbprint} {
+		if err := classify(err); errors.Is(err, over) {
+			s.lose(err)
+		}
 	}
 }
 

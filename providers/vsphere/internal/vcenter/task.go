@@ -5,6 +5,7 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -186,19 +187,43 @@ func (s *Session) taskEvent(task Task) Event {
 	return e
 }
 
+// watch asks for a task that the stream has not shown after a while: vCenter's list of recent tasks is short, and in a
+// storm of them one may come and go unseen.
+func (s *Session) watch(taskRef string, after time.Duration) {
+	s.background(func(ctx context.Context) {
+		pause(ctx, after)
+		if _, followed := s.Task(taskRef); followed || ctx.Err() != nil {
+			return
+		}
+		task, err := s.LookupTask(ctx, taskRef)
+		if err == nil && !task.Done() {
+			task, err = s.await(ctx, taskRef)
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			s.opts.Log.Warn("looking after a task", "server", s.server, "task", taskRef, "error", err)
+			return
+		}
+		task.Ref = taskRef
+		s.emit(s.taskEvent(task))
+	})
+}
+
 // cloneSettles is what the stream may take to show the whole of a new virtual machine.
 const cloneSettles = time.Second
 
 // completeClone reads a new virtual machine that the stream has shown half finished and does not complete.
 func (s *Session) completeClone(task Task) {
 	made := task.result
-	if task.State != TaskSuccess || made.Type != "VirtualMachine" || s.index.complete(made) {
+	if task.State != TaskSuccess || made.Type != "VirtualMachine" {
+		return
+	}
+	if known, complete := s.index.completeness(made); known && complete {
 		return
 	}
 	s.background(func(ctx context.Context) {
 		pause(ctx, cloneSettles)
 		for range 3 {
-			if ctx.Err() != nil || s.index.complete(made) {
+			if known, complete := s.index.completeness(made); !known || complete || ctx.Err() != nil {
 				return
 			}
 			if err := s.refresh(ctx, made, vmProperties()); err != nil {
@@ -208,12 +233,12 @@ func (s *Session) completeClone(task Task) {
 	})
 }
 
-// complete says whether nothing that a new virtual machine must have is missing.
-func (ix *index) complete(r ref) bool {
+// completeness says whether a new virtual machine is there, and whether it has all that it must have.
+func (ix *index) completeness(r ref) (known, complete bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	m, ok := ix.vms[r]
-	return ok && m.host != (ref{}) && m.instanceUUID != "" && (m.template || m.pool != (ref{}))
+	m, known := ix.vms[r]
+	return known, known && m.host != (ref{}) && m.instanceUUID != "" && (m.template || m.pool != (ref{}))
 }
 
 // refresh reads an object into the index ahead of the stream, unless the stream was faster.

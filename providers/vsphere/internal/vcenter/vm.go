@@ -134,5 +134,8 @@ func (s *Session) start(ctx context.Context, doing string, f func(context.Contex
 		task, err = f(ctx, rt)
 		return err
 	})
+	if err == nil {
+		s.watch(task.Value, lookAgain)
+	}
 	return task.Value, err
 }

@@ -59,7 +59,7 @@ func waits() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.(*infrav1.VSphereMachine), e.ObjectNew.(*infrav1.VSphereMachine) //nolint:errcheck // the watch is on this type
+			before, after := e.ObjectOld.(*infrav1.VSphereMachine), e.ObjectNew.(*infrav1.VSphereMachine)
 			return waitsFor(before) != waitsFor(after)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -77,7 +77,7 @@ func waitsFor(machine *infrav1.VSphereMachine) string {
 func moves() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine) //nolint:errcheck // the watch is on this type
+			before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
 			return before.Spec.FailureDomain != after.Spec.FailureDomain || before.Status.FailureDomain != after.Status.FailureDomain
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -101,7 +101,7 @@ func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphe
 
 // clustersOfZone also finds clusters that the zone has just stopped being a failure domain of.
 func (r *Reconciler) clustersOfZone(ctx context.Context, o client.Object) []reconcile.Request {
-	zone := o.(*infrav1.VSphereDeploymentZone) //nolint:errcheck // the watch is on this type
+	zone := o.(*infrav1.VSphereDeploymentZone)
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
 		return placement.Selects(cluster, zone) || publishes(cluster, zone.Name)
 	})

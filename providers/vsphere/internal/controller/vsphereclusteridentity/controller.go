@@ -197,7 +197,7 @@ func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Objec
 }
 
 func identityOfCluster(_ context.Context, o client.Object) []reconcile.Request {
-	ref := o.(*infrav1.VSphereCluster).Spec.IdentityRef //nolint:errcheck // the watch is on this type
+	ref := o.(*infrav1.VSphereCluster).Spec.IdentityRef
 	if ref.Kind != infrav1.VSphereClusterIdentityKind {
 		return nil
 	}

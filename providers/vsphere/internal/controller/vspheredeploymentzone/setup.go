@@ -68,12 +68,12 @@ func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []
 // zonesOfCluster names the zones whose account or thumbprint may come from the cluster.
 func (r *Reconciler) zonesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
-		return placement.Selects(cluster.(*infrav1.VSphereCluster), zone) //nolint:errcheck // the watch is on this type
+		return placement.Selects(cluster.(*infrav1.VSphereCluster), zone)
 	})
 }
 
 func (r *Reconciler) zoneLeft(_ context.Context, machine client.Object) []reconcile.Request {
-	domain := machine.(*clusterv1.Machine).Spec.FailureDomain //nolint:errcheck // the watch is on this type
+	domain := machine.(*clusterv1.Machine).Spec.FailureDomain
 	if domain == "" {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 	spec, err := placement.VM(s.infraCluster, s.vsphere, zone)
 	if err != nil {
 		r.wait(s, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: err.Error()})
-		return false, nil
+		return false, nil //nolint:nilerr // it is in the condition, and a VSphereFailureDomain that appears ends the wait
 	}
 	status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
 	return true, r.create(ctx, s, spec)

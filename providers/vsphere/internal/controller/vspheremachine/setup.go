@@ -64,7 +64,7 @@ func worthMirroring() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM) //nolint:errcheck // the watch is on this type
+			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM)
 			return shown(before) != shown(after) || !equality.Semantic.DeepEqual(before.Status.Network, after.Status.Network)
 		},
 	}
@@ -93,7 +93,7 @@ func shown(vm *infrav1.VSphereVM) summary {
 
 func readyChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.(*infrav1.VSphereDeploymentZone), e.ObjectNew.(*infrav1.VSphereDeploymentZone) //nolint:errcheck // the watch is on this type
+		before, after := e.ObjectOld.(*infrav1.VSphereDeploymentZone), e.ObjectNew.(*infrav1.VSphereDeploymentZone)
 		return ptr.Deref(before.Status.Ready, false) != ptr.Deref(after.Status.Ready, false) || before.Generation != after.Generation ||
 			conditions.GetMessage(before, clusterv1.ReadyCondition) != conditions.GetMessage(after, clusterv1.ReadyCondition)
 	}}
@@ -101,7 +101,7 @@ func readyChanged() predicate.Predicate {
 
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster) //nolint:errcheck // the watch is on this type
+		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster)
 		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Status.FailureDomains, after.Status.FailureDomains)
 	}}
 }

@@ -92,8 +92,8 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (progress, error) {
 		return proceed, nil
 	}
 	if s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft || s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeTrySoft {
-		if p, done, err := r.shutDownGuest(ctx, s); !done || err != nil {
-			return p, err
+		if p, done := r.shutDownGuest(ctx, s); !done {
+			return p, nil
 		}
 	}
 	task, err := s.session.PowerOff(ctx, s.observed.Ref)
@@ -105,33 +105,33 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (progress, error) {
 }
 
 // shutDownGuest asks the guest to shut down and waits for it. It is done when the machine is to be powered off hard.
-func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p progress, done bool, err error) {
+func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p progress, done bool) {
 	soft := s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft
 	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
 	if asked == nil {
 		if err := s.session.ShutdownGuest(ctx, s.observed.Ref); err != nil {
 			if !soft {
 				r.warn(s, "SoftPowerOffFailed", "Delete", "Guest cannot shut down, powering off: %v", err)
-				return proceed, true, nil
+				return proceed, true
 			}
 			r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("guest cannot shut down: %v: start VMware Tools or set powerOffMode to trySoft or hard", err))
-			return progress{after: r.RetryAfter}, false, nil
+			return progress{after: r.RetryAfter}, false
 		}
 		asked = &metav1.Condition{LastTransitionTime: metav1.NewTime(r.Clock.Now())}
 		status.False(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, infrav1.VSphereVMGuestSoftPowerOffInProgressReason, "")
 	}
 	if soft {
-		return wait, false, nil
+		return wait, false
 	}
 	timeout := defaultSoftPowerOffTimeout
 	if seconds := s.vm.Spec.GuestSoftPowerOffTimeoutSeconds; seconds > 0 {
 		timeout = time.Duration(seconds) * time.Second
 	}
 	if left := asked.LastTransitionTime.Add(timeout).Sub(r.Clock.Now()); left > 0 {
-		return progress{after: left}, false, nil
+		return progress{after: left}, false
 	}
 	r.warn(s, "SoftPowerOffTimedOut", "Delete", "Guest did not shut down within %s, powering off", timeout)
-	return proceed, true, nil
+	return proceed, true
 }
 
 // destroy removes the virtual machine and its disks.

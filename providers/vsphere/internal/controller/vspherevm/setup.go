@@ -55,7 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &infrav1.VSphereVM{}, uuidIndex, func(o client.Object) []string {
-		vm := o.(*infrav1.VSphereVM) //nolint:errcheck // the index is on this type
+		vm := o.(*infrav1.VSphereVM)
 		keys := []string{string(vm.UID)}
 		if vm.Spec.BiosUUID != "" {
 			keys = append(keys, vm.Spec.BiosUUID)
@@ -65,7 +65,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 		return err
 	}
 	return indexer.IndexField(ctx, &infrav1.VSphereVM{}, taskIndex, func(o client.Object) []string {
-		if task := o.(*infrav1.VSphereVM).Status.TaskRef; task != "" { //nolint:errcheck // the index is on this type
+		if task := o.(*infrav1.VSphereVM).Status.TaskRef; task != "" {
 			return []string{task}
 		}
 		return nil
@@ -75,7 +75,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 // availableAgain passes clusters whose account or vCenter may have become usable.
 func availableAgain() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster) //nolint:errcheck // the watch is on this type
+		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster)
 		return conditions.GetReason(before, infrav1.VSphereClusterVCenterAvailableCondition) !=
 			conditions.GetReason(after, infrav1.VSphereClusterVCenterAvailableCondition)
 	}})
