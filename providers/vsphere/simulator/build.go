@@ -81,6 +81,7 @@ func (b *site) computeClusters() error {
 		}
 		cluster, _ := get[*simulator.ClusterComputeResource](b.server, &made.Returnval)
 		b.clusters[spec.Name] = cluster
+		b.ownSummary(*cluster.ResourcePool)
 		for _, host := range spec.Hosts {
 			if err := b.addHost(cluster, host); err != nil {
 				return fmt.Errorf("adding host %q to cluster %q: %w", host, spec.Name, err)
@@ -120,8 +121,18 @@ func (b *site) addPool(parent types.ManagedObjectReference, path string) error {
 			return err
 		}
 		parent = made.Returnval
+		b.ownSummary(parent)
 	}
 	return nil
+}
+
+// ownSummary gives a pool a summary of its own. vcsim lets all pools of the process
+// share one.
+func (b *site) ownSummary(ref types.ManagedObjectReference) {
+	pool, _ := get[*simulator.ResourcePool](b.server, &ref)
+	summary := *pool.Summary.GetResourcePoolSummary()
+	summary.Name = pool.Name
+	pool.Summary = &summary
 }
 
 // selected answers the clusters of those names, or all.

@@ -136,23 +136,40 @@ func (s *Server) checkClone(ctx *simulator.Context, r *request, req *types.Clone
 	if !ok {
 		return &types.ManagedObjectNotFound{Obj: req.This}
 	}
-	if linked(&req.Spec) && req.Spec.Snapshot == nil {
-		return &types.InvalidArgument{InvalidProperty: "spec.snapshot"}
+	if fault := s.checkSnapshot(req); fault != nil {
+		return fault
 	}
-	if ref := req.Spec.Snapshot; ref != nil {
-		snapshot, ok := get[*simulator.VirtualMachineSnapshot](s, ref)
-		if !ok || snapshot.Vm != req.This {
-			return &types.ManagedObjectNotFound{Obj: *ref}
+	if fault := checkDisks(template, r, linked(&req.Spec)); fault != nil {
+		return fault
+	}
+	return s.checkCards(ctx, template, req)
+}
+
+func (s *Server) checkSnapshot(req *types.CloneVM_Task) types.BaseMethodFault {
+	ref := req.Spec.Snapshot
+	if ref == nil {
+		if linked(&req.Spec) {
+			return &types.InvalidArgument{InvalidProperty: "spec.snapshot"}
 		}
+		return nil
 	}
+	if snapshot, ok := get[*simulator.VirtualMachineSnapshot](s, ref); !ok || snapshot.Vm != req.This {
+		return &types.ManagedObjectNotFound{Obj: *ref}
+	}
+	return nil
+}
+
+// checkDisks refuses to shrink a disk, and to change the size of one that builds
+// upon another.
+func checkDisks(template *simulator.VirtualMachine, r *request, linked bool) types.BaseMethodFault {
 	disks := object.VirtualDeviceList(template.Config.Hardware.Device).SelectByType((*types.VirtualDisk)(nil))
 	for _, device := range disks {
 		disk := device.(*types.VirtualDisk)
-		if size, ok := r.disks[disk.Key]; ok && (size < disk.CapacityInKB || linked(&req.Spec) && size != disk.CapacityInKB) {
+		if size, ok := r.disks[disk.Key]; ok && (size < disk.CapacityInKB || linked && size != disk.CapacityInKB) {
 			return &types.InvalidArgument{InvalidProperty: "spec.config.deviceChange.device.capacityInKB"}
 		}
 	}
-	return s.checkCards(ctx, template, req)
+	return nil
 }
 
 // checkCards refuses network cards on networks that the host does not reach. vcsim
@@ -217,18 +234,7 @@ func (s *Server) completeClone(ctx *simulator.Context, r *request, req *types.Cl
 	if config.Flags != nil {
 		vm.Config.Flags = *config.Flags
 	}
-	parents := object.VirtualDeviceList(template.Config.Hardware.Device)
-	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device).SelectByType((*types.VirtualDisk)(nil)) {
-		disk := device.(*types.VirtualDisk)
-		if size, ok := r.disks[disk.Key]; ok {
-			disk.CapacityInKB, disk.CapacityInBytes = size, size<<10
-		}
-		backing, ok := disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
-		parent, _ := parents.FindByKey(disk.Key).(*types.VirtualDisk)
-		if ok && parent != nil && linked(&req.Spec) {
-			backing.Parent, _ = parent.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
-		}
-	}
+	completeDisks(vm, template, r, linked(&req.Spec))
 	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device) {
 		card, ok := device.(types.BaseVirtualEthernetCard)
 		if ok && card.GetVirtualEthernetCard().AddressType != string(types.VirtualEthernetCardMacTypeManual) {
@@ -237,6 +243,21 @@ func (s *Server) completeClone(ctx *simulator.Context, r *request, req *types.Cl
 	}
 	s.publishConfig(ctx, ref)
 	return nil
+}
+
+func completeDisks(vm, template *simulator.VirtualMachine, r *request, linked bool) {
+	parents := object.VirtualDeviceList(template.Config.Hardware.Device)
+	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device).SelectByType((*types.VirtualDisk)(nil)) {
+		disk := device.(*types.VirtualDisk)
+		if size, ok := r.disks[disk.Key]; ok {
+			disk.CapacityInKB, disk.CapacityInBytes = size, size<<10
+		}
+		backing, ok := disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
+		parent, _ := parents.FindByKey(disk.Key).(*types.VirtualDisk)
+		if ok && parent != nil && linked {
+			backing.Parent, _ = parent.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
+		}
+	}
 }
 
 // publishConfig tells of a VM's configuration, parts of which vcsim changes in silence.

@@ -18,7 +18,7 @@ func TestRemovedDatastore(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
-	st := connect(t, s, "").follow(t.Context(), map[string][]string{
+	st := connect(t, s, "").follow(map[string][]string{
 		"Datastore": {"name"}, "ClusterComputeResource": {"name", "datastore"},
 	})
 	spec := c.cloneSpec("/dc-1/host/zone-b/Resources", "datastore-b")
@@ -68,7 +68,7 @@ func TestDisconnectedHosts(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
-	st := connect(t, s, "").follow(t.Context(), map[string][]string{
+	st := connect(t, s, "").follow(map[string][]string{
 		"HostSystem": {"runtime.connectionState"}, "VirtualMachine": {"runtime.connectionState"},
 	})
 	spec := c.cloneSpec("/dc-1/host/zone-b/Resources", "datastore-b")

@@ -95,6 +95,7 @@ func TestPowerOnWithoutAllowedHost(t *testing.T) {
 }
 
 func mustTask(t *testing.T) func(*object.Task, error) *object.Task {
+	t.Helper()
 	return func(task *object.Task, err error) *object.Task {
 		t.Helper()
 		return must(task, err)(t)

@@ -36,20 +36,25 @@ func message(fault types.BaseMethodFault) string {
 		return fmt.Sprintf("The object '%s:%s' has already been deleted or has not been completely created.", f.Obj.Type, f.Obj.Value)
 	case *types.InvalidArgument:
 		return "A specified parameter was not correct: " + f.InvalidProperty
-	case *types.NoCompatibleHost:
-		return "No host is compatible with the virtual machine."
 	case *types.InvalidDatastore:
 		return fmt.Sprintf("The datastore '%s' is not accessible from the host.", f.Name)
 	case *types.InvalidDeviceBacking:
 		return "Invalid backing: " + f.Property
+	}
+	return fixedMessage(fault)
+}
+
+// fixedMessage is message for faults that say no more than their name.
+func fixedMessage(fault types.BaseMethodFault) string {
+	switch fault.(type) {
+	case *types.NoCompatibleHost:
+		return "No host is compatible with the virtual machine."
 	case *types.NotAuthenticated:
 		return "The session is not authenticated."
 	case *types.RequestCanceled:
 		return "The task was canceled by a user."
 	case *types.HostNotConnected:
 		return "Unable to communicate with the remote host, since it is disconnected."
-	case *types.ResourceInUse:
-		return fmt.Sprintf("The resource '%s' is in use.", f.Name)
 	}
 	if cause := fault.GetMethodFault().FaultCause; cause != nil && cause.LocalizedMessage != "" {
 		return cause.LocalizedMessage

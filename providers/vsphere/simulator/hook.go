@@ -34,7 +34,7 @@ func requestOf(ctx *simulator.Context) *request {
 	if ctx == nil || ctx.Context == nil {
 		return nil
 	}
-	r, _ := ctx.Context.Value(requestKey{}).(*request)
+	r, _ := ctx.Value(requestKey{}).(*request)
 	return r
 }
 

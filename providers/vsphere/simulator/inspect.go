@@ -145,13 +145,12 @@ func properties(vm *mo.VirtualMachine) VM {
 		if c.Hardware.NumCoresPerSocket != nil {
 			view.CoresPerSocket = int(*c.Hardware.NumCoresPerSocket)
 		}
-		for _, device := range object.VirtualDeviceList(c.Hardware.Device).SelectByType((*types.VirtualDisk)(nil)) {
-			disk := device.(*types.VirtualDisk)
+		disks := object.VirtualDeviceList(c.Hardware.Device).SelectByType((*types.VirtualDisk)(nil))
+		if len(disks) > 0 {
+			disk := disks[0].(*types.VirtualDisk)
 			view.DiskGiB = int(disk.CapacityInKB >> 20)
-			if backing, ok := disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo); ok {
-				view.Linked = backing.Parent != nil
-			}
-			break
+			backing, _ := disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo)
+			view.Linked = backing != nil && backing.Parent != nil
 		}
 	}
 	if vm.Guest != nil {

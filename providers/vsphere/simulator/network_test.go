@@ -93,7 +93,7 @@ func TestExpiredSessions(t *testing.T) {
 	must(0, rc.Login(t.Context(), userinfo(s)))(t)
 	manager := tags.NewManager(rc)
 	must(manager.ListTags(t.Context()))(t)
-	st := watcher.follow(t.Context(), map[string][]string{"VirtualMachine": {"name"}})
+	st := watcher.follow(map[string][]string{"VirtualMachine": {"name"}})
 	eventually(t, "the stream waits", func() bool { return s.Calls()["WaitForUpdatesEx"] == 2 })
 
 	s.ExpireSessions()
@@ -173,7 +173,7 @@ func TestDown(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c, watcher := connect(t, s, "dc-1"), connect(t, s, "")
-	st := watcher.follow(t.Context(), map[string][]string{"VirtualMachine": {"name"}})
+	st := watcher.follow(map[string][]string{"VirtualMachine": {"name"}})
 	eventually(t, "the stream waits", func() bool { return s.Calls()["WaitForUpdatesEx"] == 2 })
 	s.HoldTasks("CloneVM_Task")
 	task := c.startClone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))

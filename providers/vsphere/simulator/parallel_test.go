@@ -21,7 +21,7 @@ func TestServersSideBySide(t *testing.T) {
 	var streams []*stream
 	for i, s := range servers {
 		c := connect(t, s, "dc-1")
-		streams = append(streams, connect(t, s, "").follow(t.Context(), map[string][]string{"VirtualMachine": {"name", "guest.net", "config", "summary"}}))
+		streams = append(streams, connect(t, s, "").follow(map[string][]string{"VirtualMachine": {"name", "guest.net", "config", "summary"}}))
 		spec := c.cloneSpec(pools[i], "shared")
 		for n := range vms {
 			wg.Go(func() { c.powerOn(c.clone(fmt.Sprintf("vm-%d-%d", i, n), spec)) })

@@ -72,10 +72,7 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		guests:   newGuestNetwork(o.guestDelay),
 		stage:    newStage(),
 	}
-	mux, err := s.assemble(o)
-	if err == nil {
-		err = s.build(layout)
-	}
+	mux, err := s.furnish(layout, o)
 	if err != nil {
 		s.abandon()
 		return nil, err
@@ -83,6 +80,21 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 	s.front.start(mux)
 	return s, nil
 }
+
+func (s *Server) furnish(layout Layout, o options) (http.Handler, error) {
+	building.Lock()
+	defer building.Unlock()
+	mux, err := s.assemble(o)
+	if err != nil {
+		return nil, err
+	}
+	return mux, s.build(layout)
+}
+
+// building keeps the servers of a process from being made at the same time.
+//
+//nolint:gochecknoglobals // It guards vcsim's package variables, which vcsim writes to when it makes an inventory.
+var building sync.Mutex
 
 // assemble puts vcsim's parts together for this server alone. simulator.Service
 // would do most of it, but takes its REST and PBM parts from package variables and

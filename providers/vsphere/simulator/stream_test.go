@@ -27,7 +27,7 @@ type stream struct {
 	ended chan struct{}
 }
 
-func (c *client) follow(ctx context.Context, pathSet map[string][]string) *stream {
+func (c *client) follow(pathSet map[string][]string) *stream {
 	c.t.Helper()
 	kinds := []string{"ManagedEntity"}
 	v := must(view.NewManager(c.Client.Client).CreateContainerView(c.t.Context(), c.ServiceContent.RootFolder, kinds, true))(c.t)
@@ -43,7 +43,7 @@ func (c *client) follow(ctx context.Context, pathSet map[string][]string) *strea
 	}
 	go func() {
 		defer close(s.ended)
-		err := property.WaitForUpdatesEx(ctx, pc, filter, func(updates []types.ObjectUpdate) bool { s.apply(updates); return false })
+		err := property.WaitForUpdatesEx(c.t.Context(), pc, filter, func(updates []types.ObjectUpdate) bool { s.apply(updates); return false })
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.err = err
@@ -91,7 +91,7 @@ func TestStreamSeesVMComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.HostGroups())
 	c, watcher := connect(t, s, "dc-1"), connect(t, s, "")
-	st := watcher.follow(t.Context(), map[string][]string{
+	st := watcher.follow(map[string][]string{
 		"VirtualMachine": {"name", "config.instanceUuid", "runtime.host", "runtime.powerState", "guest.net", "guest.toolsRunningStatus"},
 		"ManagedEntity":  {"name", "parent"},
 	})
@@ -123,7 +123,7 @@ func TestStreamSeesGroupsAndRules(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.HostGroups())
 	c := connect(t, s, "dc-1")
-	st := c.follow(t.Context(), map[string][]string{"ClusterComputeResource": {"configurationEx"}})
+	st := c.follow(map[string][]string{"ClusterComputeResource": {"configurationEx"}})
 	cluster := must(c.finder.ClusterComputeResource(t.Context(), "cluster-1"))(t)
 	config := func() types.ClusterConfigInfoEx {
 		config, _ := st.get(cluster.Reference())["configurationEx"].(types.ClusterConfigInfoEx)
@@ -215,7 +215,7 @@ func TestStreamInPages(t *testing.T) {
 	}
 	s := simulator.Start(t, layout)
 	c := connect(t, s, "")
-	st := c.follow(t.Context(), map[string][]string{"ManagedEntity": {"name"}})
+	st := c.follow(map[string][]string{"ManagedEntity": {"name"}})
 	eventually(t, "all are listed", func() bool { return st.count("Folder") >= 60 && st.count("HostSystem") == 6 })
 	if n := s.Calls()["WaitForUpdatesEx"]; n < 1 {
 		t.Errorf("%d calls", n)
@@ -227,7 +227,7 @@ func TestIdleStreamCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "")
-	st := c.follow(t.Context(), map[string][]string{"VirtualMachine": {"name"}})
+	st := c.follow(map[string][]string{"VirtualMachine": {"name"}})
 	eventually(t, "the template is listed", func() bool { return st.count("VirtualMachine") == 1 })
 	eventually(t, "the stream waits", func() bool { return s.Calls()["WaitForUpdatesEx"] == 2 })
 	must(0, s.SetMaintenance("zone-a", true))(t) // of no interest to the stream
