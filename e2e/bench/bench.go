@@ -1,0 +1,366 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bench measures what a provider's manager costs: calls to the
+// infrastructure, requests to the Kubernetes API, seconds, CPU and memory. It runs
+// the manager's real program with default flags against a real API server and a
+// simulated infrastructure. Cluster API's controllers do not run: the bench makes
+// the objects that they would make, so that the numbers are the provider's alone.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+const (
+	// syncPeriod is how often the manager of the idle scenario reconciles all it
+	// has without a reason, and idlePeriods for how many of them it is watched.
+	syncPeriod  = 10 * time.Second
+	idlePeriods = 3
+	// touches is how often every zone is checked again.
+	touches = 10
+	// disturbances is how often the inventory changes under the zones.
+	disturbances = 5
+	// neighbourVMs is how many VMs each of two vCenters gets, and neighbourDelay how
+	// late every answer of the slow one is.
+	neighbourVMs   = 20
+	neighbourDelay = 2 * time.Second
+)
+
+// Options say what is measured.
+type Options struct {
+	// Provider is a folder of providers/.
+	Provider string
+	// VMs are the numbers of virtual machines that are made at once, one scenario
+	// for each. The largest number is looked at when idle, too.
+	VMs []int
+	// Out receives the table.
+	Out io.Writer
+	// Progress receives a line for each thing that takes time.
+	Progress io.Writer
+	// JSON, unless "", is a file for the raw numbers.
+	JSON string
+}
+
+// Run measures everything and writes the table. Its error says which measurement
+// could not be made; a missed aim is not an error.
+func Run(ctx context.Context, options Options) error {
+	if options.Provider != "vsphere" {
+		return fmt.Errorf("starting the bench: there is no simulated infrastructure for provider %q; there is vsphere", options.Provider)
+	}
+	if len(options.VMs) == 0 || slices.Min(options.VMs) < 1 {
+		return fmt.Errorf("starting the bench: numbers of VMs are to be 1 or more, not %v", options.VMs)
+	}
+	ctrl.SetLogger(logr.Discard())
+	b, err := newBench(ctx, options)
+	if err != nil {
+		return err
+	}
+	results, err := b.measure(ctx, options.VMs)
+	if err != nil {
+		return fmt.Errorf("%w (logs: %s)", err, b.dir)
+	}
+	if err := writeJSON(options.JSON, results); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(options.Out, Report(results)); err != nil {
+		return err
+	}
+	return os.RemoveAll(b.dir)
+}
+
+// bench is what all scenarios share.
+type bench struct {
+	progress   io.Writer
+	dir        string
+	root       string // of the repository
+	clusterAPI string // source folder
+	provider   string
+	programs   binaries.Paths
+}
+
+func newBench(ctx context.Context, options Options) (*bench, error) {
+	builder, err := binaries.New(options.Progress)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := builder.Ensure(ctx, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(options.Provider))
+	if err != nil {
+		return nil, err
+	}
+	clusterAPI, _, err := builder.ClusterAPI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "faultline-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the bench: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	return &bench{
+		progress: options.Progress, dir: dir, root: builder.Root, clusterAPI: clusterAPI,
+		provider: options.Provider, programs: programs,
+	}, nil
+}
+
+func (b *bench) progressf(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
+}
+
+// measure runs the scenarios one after the other, each with a manager and an API
+// server of its own, so that none finds another's memory or objects.
+func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
+	results := Results{Provider: b.provider, CPUs: runtime.NumCPU()}
+	for _, n := range vms {
+		err := b.scenario(ctx, fmt.Sprintf("create-%d", n), nil, func(ctx context.Context, l *lab) error {
+			rollout, err := l.rollout(ctx, n)
+			results.Rollouts = append(results.Rollouts, rollout)
+			return err
+		})
+		if err != nil {
+			return results, err
+		}
+	}
+	args := []string{"--sync-period=" + syncPeriod.String()}
+	if err := b.scenario(ctx, "idle", args, func(ctx context.Context, l *lab) (err error) {
+		results.Idle, err = l.idle(ctx, slices.Max(vms))
+		return err
+	}); err != nil {
+		return results, err
+	}
+	if err := b.scenario(ctx, "zones", nil, func(ctx context.Context, l *lab) (err error) {
+		results.Zones, err = l.zones(ctx)
+		return err
+	}); err != nil {
+		return results, err
+	}
+	return results, b.neighbours(ctx, &results.Neighbour)
+}
+
+// neighbours measures a vCenter alone, beside one that is as fast, which costs what
+// its VMs cost, and beside a slow one.
+func (b *bench) neighbours(ctx context.Context, n *Neighbour) error {
+	n.VMs, n.Delay = neighbourVMs, neighbourDelay.Seconds()
+	if err := b.scenario(ctx, "alone", nil, func(ctx context.Context, l *lab) error {
+		rollout, err := l.rollout(ctx, neighbourVMs)
+		n.Alone = rollout.Ready
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := b.scenario(ctx, "fast-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
+		n.BesideFast, _, err = l.neighbour(ctx, 0)
+		return err
+	}); err != nil {
+		return err
+	}
+	return b.scenario(ctx, "slow-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
+		n.Beside, n.Slow, err = l.neighbour(ctx, neighbourDelay)
+		return err
+	})
+}
+
+// rollout makes n VMs at once.
+func (l *lab) rollout(ctx context.Context, n int) (Rollout, error) {
+	w, err := l.world(ctx, "bench")
+	if err != nil {
+		return Rollout{}, err
+	}
+	if err := w.zonesReady(ctx); err != nil {
+		return Rollout{}, err
+	}
+	ready, cost, err := l.create(ctx, w, n)
+	if err != nil {
+		return Rollout{}, err
+	}
+	rss, peak, err := l.memory()
+	return Rollout{VMs: n, Ready: ready.Seconds(), Cost: cost, RSS: rss, Peak: peak}, err
+}
+
+// connected waits until the zones of a world are ready, and answers what that cost.
+func (l *lab) connected(ctx context.Context, w *world) (Cost, error) {
+	if err := w.zonesReady(ctx); err != nil {
+		return Cost{}, err
+	}
+	if err := l.rest(ctx, w); err != nil {
+		return Cost{}, err
+	}
+	return l.sample(ctx, w)
+}
+
+// create makes n VMs and answers how long it took until the last was ready, and
+// what it cost until the manager had come to rest.
+func (l *lab) create(ctx context.Context, w *world, n int) (time.Duration, Cost, error) {
+	machines, err := w.prepare(ctx, n)
+	if err != nil {
+		return 0, Cost{}, err
+	}
+	if err := l.rest(ctx, w); err != nil {
+		return 0, Cost{}, err
+	}
+	var ready time.Duration
+	cost, err := l.during(ctx, w, func() (err error) {
+		if ready, err = w.provision(ctx, machines); err != nil {
+			return err
+		}
+		l.bench.progressf("%s: %d VMs ready after %.1f s", l.name, n, ready.Seconds())
+		return l.rest(ctx, w)
+	})
+	return ready, cost, err
+}
+
+// idle looks at n ready VMs for some sync periods, and then gives the manager a
+// reason to look at each of them.
+func (l *lab) idle(ctx context.Context, n int) (Idle, error) {
+	w, err := l.world(ctx, "bench")
+	if err != nil {
+		return Idle{}, err
+	}
+	if err := w.zonesReady(ctx); err != nil {
+		return Idle{}, err
+	}
+	if _, _, err := l.create(ctx, w, n); err != nil {
+		return Idle{}, err
+	}
+	l.bench.progressf("%s: watching %d idle VMs for %s", l.name, n, idlePeriods*syncPeriod)
+	result := Idle{VMs: n, Periods: idlePeriods, SyncPeriod: syncPeriod.Seconds()}
+	if result.Cost, err = l.during(ctx, w, func() error { return pause(ctx, idlePeriods*syncPeriod) }); err != nil {
+		return Idle{}, err
+	}
+	result.Touched, err = l.during(ctx, w, func() error {
+		if err := w.touchVMs(ctx); err != nil {
+			return err
+		}
+		return l.rest(ctx, w)
+	})
+	return result, err
+}
+
+// during answers what the manager did while something happened.
+func (l *lab) during(ctx context.Context, w *world, happens func() error) (Cost, error) {
+	before, err := l.sample(ctx, w)
+	if err != nil {
+		return Cost{}, err
+	}
+	if err := happens(); err != nil {
+		return Cost{}, err
+	}
+	after, err := l.sample(ctx, w)
+	return after.minus(before), err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// zones has the zones checked: for the first time, because their objects were
+// touched, and because the inventory changed, after which nothing that was read of
+// tags holds.
+func (l *lab) zones(ctx context.Context) (Zones, error) {
+	w, err := l.world(ctx, "bench")
+	if err != nil {
+		return Zones{}, err
+	}
+	first, err := l.connected(ctx, w)
+	if err != nil {
+		return Zones{}, err
+	}
+	touched, err := l.checks(ctx, w, touches, w.touchZones)
+	if err != nil {
+		return Zones{}, err
+	}
+	changed, err := l.checks(ctx, w, disturbances, w.disturb)
+	return Zones{First: first.checks(len(w.zones)), Touched: touched, Changed: changed}, err
+}
+
+// checks answers what the zone checks that something calls for cost altogether.
+func (l *lab) checks(ctx context.Context, w *world, times int, cause func(context.Context, int) error) (Checks, error) {
+	cost, err := l.during(ctx, w, func() error {
+		for i := range times {
+			if err := cause(ctx, i); err != nil {
+				return err
+			}
+			if err := l.rest(ctx, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return cost.checks(times * len(w.zones)), err
+}
+
+// checks tells what the cost of so many checks was that had a reason.
+func (c Cost) checks(due int) Checks {
+	return Checks{Due: due, Done: c.Reconciles[zoneController], Cost: c}
+}
+
+// neighbour makes VMs on two vCenters at the same time, every answer of the second
+// being late, and answers after how many seconds those of either were ready.
+func (l *lab) neighbour(ctx context.Context, delay time.Duration) (first, second float64, err error) {
+	var worlds [2]*world
+	var machines [2]machines
+	var times [2]float64
+	for i, name := range []string{"first", "second"} {
+		if worlds[i], err = l.world(ctx, name); err != nil {
+			return 0, 0, err
+		}
+	}
+	worlds[1].vcenter.SetDelay(delay)
+	for i, w := range worlds {
+		if err := w.zonesReady(ctx); err != nil {
+			return 0, 0, err
+		}
+		if machines[i], err = w.prepare(ctx, neighbourVMs); err != nil {
+			return 0, 0, err
+		}
+		if err := l.rest(ctx, w); err != nil {
+			return 0, 0, err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for i, w := range worlds {
+		group.Go(func() error {
+			ready, err := w.provision(ctx, machines[i])
+			times[i] = ready.Seconds()
+			l.bench.progressf("%s: %d VMs of the %s vCenter ready after %.1f s", l.name, neighbourVMs, w.name, ready.Seconds())
+			return err
+		})
+	}
+	err = group.Wait()
+	return times[0], times[1], err
+}
+
+func writeJSON(path string, results Results) error {
+	if path == "" {
+		return nil
+	}
+	content, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(content, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the raw numbers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/plane"
+)
+
+const (
+	// ticksPerSecond is the unit of times in /proc/<pid>/stat. Linux shows
+	// programs this value whatever the kernel's own is.
+	ticksPerSecond = 100
+	// reconcileTotal is controller-runtime's counter of reconciles.
+	reconcileTotal = "controller_runtime_reconcile_total"
+	// Names of the controllers that check zones and look after VMs.
+	zoneController = "vspheredeploymentzone"
+	vmController   = "vspherevm"
+	// stream is the call that waits for changes. It is under way all the time.
+	stream = "WaitForUpdatesEx"
+
+	lookEvery = 100 * time.Millisecond
+	// restFor is how long nothing must happen for the manager to be at rest, and
+	// restLimit how long that is waited for.
+	restFor   = 1500 * time.Millisecond
+	restLimit = time.Minute
+)
+
+// sample reads everything that can be counted of the manager, since it started.
+func (l *lab) sample(ctx context.Context, w *world) (Cost, error) {
+	process, err := l.manager()
+	if err != nil {
+		return Cost{}, err
+	}
+	cost := Cost{Calls: w.vcenter.Calls()}
+	if cost.Requests, cost.Failed, err = l.requests(); err != nil {
+		return Cost{}, err
+	}
+	if cost.Reconciles, err = reconciles(ctx, process.Metrics); err != nil {
+		return Cost{}, fmt.Errorf("reading the manager's metrics: %w", err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process.PID))
+	if err != nil {
+		return Cost{}, fmt.Errorf("measuring the manager's CPU time: %w", err)
+	}
+	cost.CPU, err = cpuSeconds(string(stat))
+	return cost, err
+}
+
+func (l *lab) requests() (requests, failed Counts, err error) {
+	log, err := os.Open(l.audit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	return countRequests(log, userAgent)
+}
+
+// manager finds the process that is measured.
+func (l *lab) manager() (plane.Process, error) {
+	name := binaries.Provider(l.bench.provider)
+	for _, process := range l.plane.Processes() {
+		if process.Name == name {
+			return process, nil
+		}
+	}
+	return plane.Process{}, fmt.Errorf("finding the manager: there is no process %s", name)
+}
+
+func (l *lab) memory() (now, peak int64, err error) {
+	process, err := l.manager()
+	if err == nil && process.Peak == 0 {
+		err = errors.New("measuring the manager's memory: the system does not tell")
+	}
+	return process.Memory, process.Peak, err
+}
+
+// rest waits until the manager has nothing to do any more: it called nothing but
+// the stream and sent no request for a while.
+func (l *lab) rest(ctx context.Context, w *world) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	began, last, since := time.Now(), int64(-1), time.Now()
+	for {
+		log, err := os.Stat(l.audit)
+		if err != nil {
+			return fmt.Errorf("looking at the audit log: %w", err)
+		}
+		calls := Counts(w.vcenter.Calls()).sum(func(name string) bool { return name != stream })
+		switch activity := log.Size() + int64(calls); {
+		case activity != last:
+			last, since = activity, time.Now()
+		case time.Since(since) > restFor:
+			return nil
+		}
+		if time.Since(began) > restLimit {
+			return fmt.Errorf("waiting for the manager to come to rest: it still works after %s", restLimit)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// cpuSeconds reads user and system time from the content of /proc/<pid>/stat.
+func cpuSeconds(stat string) (float64, error) {
+	// The second field is the program's name in parentheses and may hold anything;
+	// user and system time are the 12th and 13th fields behind it.
+	const user, system = 11, 12
+	end := strings.LastIndexByte(stat, ')')
+	fields := strings.Fields(stat[end+1:])
+	if end < 0 || len(fields) <= system {
+		return 0, fmt.Errorf("reading process times: %q is not what /proc/<pid>/stat holds", stat)
+	}
+	ticks := int64(0)
+	for _, field := range []int{user, system} {
+		value, err := strconv.ParseInt(fields[field], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading process times: %w", err)
+		}
+		ticks += value
+	}
+	return float64(ticks) / ticksPerSecond, nil
+}
+
+func reconciles(ctx context.Context, url string) (Counts, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return countReconciles(response.Body)
+}
+
+// countReconciles reads metrics and adds up the reconciles of each controller,
+// whatever became of them.
+func countReconciles(metrics io.Reader) (Counts, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(metrics)
+	if err != nil {
+		return nil, err
+	}
+	family, ok := families[reconcileTotal]
+	if !ok {
+		return nil, fmt.Errorf("there is no %s", reconcileTotal)
+	}
+	counts := Counts{}
+	for _, metric := range family.GetMetric() {
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == "controller" {
+				counts[label.GetValue()] += int(metric.GetCounter().GetValue())
+			}
+		}
+	}
+	return counts, nil
+}

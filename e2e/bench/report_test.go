@@ -1,0 +1,116 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// example is a run that reached some aims and missed others.
+func example() Results {
+	cost := func(vms int) Cost {
+		return Cost{
+			Calls:      Counts{"CloneVM_Task": vms, "PowerOnVM_Task": vms, stream: 3, "REST POST /rest/com/vmware/cis/session": 1},
+			Requests:   Counts{"patch vspherevms/status": 16 * vms, "create events": 3 * vms, "update leases": 1},
+			Failed:     Counts{"patch vspheremachines 409": 2},
+			Reconciles: Counts{"vspherevm": 6 * vms, "vspheremachine": 8 * vms},
+			CPU:        0.04*float64(vms) + 0.02,
+		}
+	}
+	return Results{
+		Provider: "vsphere", CPUs: 2,
+		Rollouts: []Rollout{
+			{VMs: 1, Ready: 0.25, Cost: cost(1), RSS: 70 << 20, Peak: 71 << 20},
+			{VMs: 100, Ready: 11.2, Cost: cost(100), RSS: 90 << 20, Peak: 98 << 20},
+		},
+		Idle: Idle{
+			VMs: 100, Periods: 3, SyncPeriod: 10,
+			Cost:    Cost{Calls: Counts{stream: 1}, Requests: Counts{"patch vspheredeploymentzones/status": 9}, Reconciles: Counts{"vspherevm": 199}},
+			Touched: Cost{Calls: Counts{"RetrievePropertiesEx": 100}, Reconciles: Counts{"vspherevm": 200}},
+		},
+		Zones: Zones{
+			First:   Checks{Due: 3, Done: 6, Cost: Cost{Calls: Counts{"Login": 1, "REST POST /rest/com/vmware/cis/session": 12}}},
+			Touched: Checks{Due: 30, Done: 60},
+			Changed: Checks{Due: 15, Done: 15, Cost: Cost{Calls: Counts{"REST POST /rest/com/vmware/cis/tagging": 5, stream: 5}}},
+		},
+		Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: 1.8, BesideFast: 2.4, Beside: 2.5, Slow: 19.1},
+	}
+}
+
+func TestReport(t *testing.T) {
+	g := NewWithT(t)
+	golden := filepath.Join("testdata", "report.txt")
+	if *update {
+		g.Expect(os.WriteFile(golden, []byte(Report(example())), 0o600)).To(Succeed())
+	}
+	want, err := os.ReadFile(golden)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(Report(example())).To(Equal(string(want)))
+}
+
+// TestReportMarksMissedAims moves one number at a time over its aim.
+func TestReportMarksMissedAims(t *testing.T) {
+	good := func() Results {
+		cost := Cost{
+			Calls: Counts{"CloneVM_Task": aimCalls * aimVMs}, Requests: Counts{"get secrets": aimRequests * aimVMs, "create events": 1000}, CPU: aimCPU * aimVMs,
+		}
+		return Results{
+			Rollouts: []Rollout{{VMs: aimVMs, Ready: aimSeconds - 0.01, Cost: cost}},
+			Idle: Idle{
+				VMs: 10, Periods: 3,
+				Cost: Cost{Calls: Counts{stream: 1}, Reconciles: Counts{vmController: 10 * aimSync}},
+			},
+			Zones:     Zones{First: Checks{Due: 1}, Touched: Checks{Due: 1}, Changed: Checks{Due: 1}},
+			Neighbour: Neighbour{Alone: 10, Beside: 10*noEffect + noise},
+		}
+	}
+	NewWithT(t).Expect(missedRows(good())).To(BeEmpty())
+
+	for _, test := range []struct {
+		row    string
+		change func(*Results)
+	}{
+		{"SOAP calls a VM", func(r *Results) { r.Rollouts[0].Calls[stream]++ }},
+		{"Kubernetes requests a VM", func(r *Results) { r.Rollouts[0].Requests["get secrets"]++ }},
+		{"CPU-seconds a VM", func(r *Results) { r.Rollouts[0].CPU += 0.01 }},
+		{"seconds until ready", func(r *Results) { r.Rollouts[0].Ready = aimSeconds }},
+		{"SOAP calls", func(r *Results) { r.Idle.Calls["Login"]++ }},
+		{"REST calls", func(r *Results) { r.Idle.Calls["REST GET /rest"]++ }},
+		{"reconciles of a VSphereVM", func(r *Results) { r.Idle.Reconciles[vmController]-- }},
+		{"beside one that is 0 s late", func(r *Results) { r.Neighbour.Beside += 0.01 }},
+	} {
+		t.Run(test.row, func(t *testing.T) {
+			r := good()
+			test.change(&r)
+			NewWithT(t).Expect(missedRows(r)).To(ConsistOf(HavePrefix(test.row)))
+		})
+	}
+}
+
+func missedRows(r Results) []string {
+	var rows []string
+	for line := range strings.Lines(Report(r)) {
+		if strings.HasSuffix(strings.TrimSpace(line), missed) {
+			rows = append(rows, strings.TrimSpace(line))
+		}
+	}
+	return rows
+}
+
+func TestCostMinus(t *testing.T) {
+	g := NewWithT(t)
+	before := Cost{Calls: Counts{"Login": 1, "CloneVM_Task": 2}, CPU: 1.5}
+	after := Cost{Calls: Counts{"Login": 1, "CloneVM_Task": 5, stream: 1}, CPU: 2}
+	g.Expect(after.minus(before).Calls).To(Equal(Counts{"CloneVM_Task": 3, stream: 1}))
+	g.Expect(after.minus(before).CPU).To(Equal(0.5))
+	g.Expect(after.Calls).To(HaveLen(3), "what is compared is left as it is")
+}
