@@ -57,7 +57,7 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	}
 	var errs []error
 	for i := range clusters {
-		session, err := d.ForServer(ctx, &clusters[i], zone.Spec.Server, clusters[i].Spec.Thumbprint)
+		session, err := d.ForServer(ctx, &clusters[i], zone.Spec.Server, cmp.Or(zone.Spec.Thumbprint, clusters[i].Spec.Thumbprint))
 		if err == nil {
 			return session, nil
 		}
@@ -70,7 +70,7 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	if err != nil {
 		return nil, fmt.Errorf("no VSphereCluster selects this zone: %w", err)
 	}
-	return d.open(zone.Spec.Server, "", account)
+	return d.open(zone.Spec.Server, zone.Spec.Thumbprint, account)
 }
 
 func (d *Dialer) clustersOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) ([]infrav1.VSphereCluster, error) {

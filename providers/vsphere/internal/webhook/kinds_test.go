@@ -140,7 +140,7 @@ func TestValidateFailureDomain(t *testing.T) {
 		}, []string{"spec.topology.computeCluster: Required value"}},
 		{"host group of no hosts", func(s *spec) { s.Topology.Hosts = infrav1.FailureDomainHosts{} }, []string{"spec.topology.hosts: Required value"}},
 		{"networks named twice", func(s *spec) { s.Topology.Networks = []string{"a"} }, []string{"spec.topology.networks: Forbidden"}},
-		{"template", func(s *spec) { s.Topology.Template = "t" }, []string{"spec.topology.template: Forbidden"}},
+		{"template", func(s *spec) { s.Topology.Template = "t" }, nil},
 		{"addresses from pools", func(s *spec) {
 			s.Topology.NetworkConfigurations[0].AddressesFromPools = make([]infrav1.IPPoolReference, 1)
 		}, []string{"spec.topology.networkConfigurations[0].addressesFromPools: Forbidden"}},
@@ -159,7 +159,7 @@ func TestValidateZone(t *testing.T) {
 	testRules(t, valid, validateZone, []ruleCase[infrav1.VSphereDeploymentZoneSpec]{
 		{"no server", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "" }, nil},
 		{"server with a scheme", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "https://vcenter" }, []string{"spec.server: Invalid value"}},
-		{"thumbprint", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Thumbprint = "AA" }, []string{"spec.thumbprint: Forbidden"}},
+		{"thumbprint", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Thumbprint = "AA" }, []string{"spec.thumbprint: Invalid value"}},
 		{"identity", func(s *infrav1.VSphereDeploymentZoneSpec) { s.IdentityRef = &infrav1.VSphereIdentityReference{} }, []string{"spec.identityRef: Forbidden"}},
 	})
 }

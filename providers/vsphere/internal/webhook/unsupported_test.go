@@ -37,9 +37,9 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 	testFields(t, []string{
 		"server", "thumbprint", "controlPlaneEndpoint", "identityRef", "disableClusterModule", "failureDomainSelector", "distribution",
 	}, validateCluster)
-	testFields(t, []string{"server", "failureDomain", "controlPlane", "placementConstraint"}, validateZone)
+	testFields(t, []string{"server", "thumbprint", "failureDomain", "controlPlane", "placementConstraint"}, validateZone)
 	testFields(t, []string{
-		"datacenter", "computeCluster", "hosts", "networks", "networkConfigurations", "datastore",
+		"datacenter", "computeCluster", "hosts", "networks", "networkConfigurations", "datastore", "template",
 	}, validateConfigurations)
 	testFields(t, []string{
 		"networkName", "dhcp4", "dhcp6", "nameservers", "searchDomains", "dhcp4Overrides", "dhcp6Overrides",

@@ -104,8 +104,8 @@ func (w *VSphereDeploymentZone) warn(ctx context.Context, spec infrav1.VSphereDe
 // validateZone has the rules of a zone.
 func validateZone(spec infrav1.VSphereDeploymentZoneSpec, path *field.Path) field.ErrorList {
 	errs := validateServer(spec.Server, path.Child("server"))
+	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	return append(errs, forbid(path,
-		unsupported{"thumbprint", spec.Thumbprint != "", "set it in the VSphereClusters on the zone's server"},
 		unsupported{"identityRef", spec.IdentityRef != nil, "set it in the VSphereClusters on the zone's server"},
 	)...)
 }

@@ -129,11 +129,9 @@ func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) fiel
 	return errs
 }
 
-// validateConfigurations has the rules of networks, and of what is not acted
-// on.
+// validateConfigurations has the rules of networks.
 func validateConfigurations(topology infrav1.Topology, path *field.Path) field.ErrorList {
-	errs := forbid(path, unsupported{"template", topology.Template != "",
-		"give the templates of all failure domains the same name"})
+	var errs field.ErrorList
 	if len(topology.Networks) > 0 && len(topology.NetworkConfigurations) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("networks"),
 			"networkConfigurations names the networks already: keep one of the two"))

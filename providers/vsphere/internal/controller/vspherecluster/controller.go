@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
@@ -38,6 +39,7 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
 
+	filter  watchfilter.Filter
 	written patch.Written
 }
 
@@ -68,6 +70,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 			r.Metrics.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(cluster) {
+		return ctrl.Result{}, nil // another manager's
 	}
 	if r.written.Behind(cluster) {
 		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil

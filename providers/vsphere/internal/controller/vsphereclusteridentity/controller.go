@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 )
 
 // Reconciler drives VSphereClusterIdentities.
@@ -40,6 +41,7 @@ type Reconciler struct {
 	// Namespace is the manager's own, where the Secrets are.
 	Namespace string
 
+	filter  watchfilter.Filter
 	written patch.Written
 }
 
@@ -53,6 +55,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err := r.Client.Get(ctx, req.NamespacedName, identity); err != nil {
 		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(identity) {
+		return ctrl.Result{}, nil // another manager's
 	}
 	if r.written.Behind(identity) {
 		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
@@ -168,6 +173,7 @@ func unavailable(identity *infrav1.VSphereClusterIdentity, reason, message strin
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VSphereClusterIdentity{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}),

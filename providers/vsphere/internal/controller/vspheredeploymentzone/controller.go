@@ -12,7 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -29,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 )
 
 // tagRecheck is how soon a zone is looked at again when its tags are wrong: of all that is checked, tags alone are not in
@@ -42,6 +42,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 
+	filter  watchfilter.Filter
 	written patch.Written
 }
 
@@ -63,6 +64,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	object := &zone.VSphereDeploymentZone
+	if !r.filter.Passes(object) {
+		return ctrl.Result{}, nil // another manager's
+	}
 	if r.written.Behind(object) {
 		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
@@ -126,7 +130,6 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 		conditions.Set(object, connection.Condition(err))
 		return ctrl.Result{}, err
 	}
-	object.Status.CheckedAt = metav1.NewTime(r.Clock.Now())
 	r.judge(object, problems)
 	if slices.ContainsFunc(problems, aboutTags) {
 		return ctrl.Result{RequeueAfter: tagRecheck}, nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -43,6 +45,12 @@ func placementReasons() []vcenter.ZoneReason {
 
 // judge turns problems into conditions: one for each check, upstream's two over them, and status.ready.
 func (r *Reconciler) judge(zone *infrav1.VSphereDeploymentZone, problems []vcenter.ZoneProblem) {
+	before := zone.DeepCopy()
+	defer func() {
+		if !equality.Semantic.DeepEqual(before.Status, zone.Status) {
+			zone.Status.CheckedAt = metav1.NewTime(r.Clock.Now())
+		}
+	}()
 	for _, c := range checks() {
 		set(zone, c.condition, infrav1.VSphereDeploymentZoneCheckReadyReason, only(problems, c.reasons))
 	}

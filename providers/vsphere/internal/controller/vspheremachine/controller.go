@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 )
 
 // Reconciler drives VSphereMachines.
@@ -29,6 +30,7 @@ type Reconciler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 
+	filter  watchfilter.Filter
 	written patch.Written
 }
 
@@ -53,6 +55,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err := r.Client.Get(ctx, req.NamespacedName, vsphere); err != nil {
 		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(vsphere) {
+		return ctrl.Result{}, nil // another manager's
 	}
 	if r.written.Behind(vsphere) {
 		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil

@@ -29,6 +29,9 @@ func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
 			"VSphereVM %s belongs to another VSphereMachine: delete one of the two Machines, or change spec.naming.template", s.vm.Name))
 		return nil
 	}
+	if err := r.sync(ctx, s); err != nil {
+		return err
+	}
 	if s.vm.Spec.Placement.FailureDomain != "" {
 		status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
 	}

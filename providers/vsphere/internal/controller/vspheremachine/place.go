@@ -59,21 +59,33 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav
 	if name == "" {
 		return nil, metav1.Condition{}, nil
 	}
+	zone, err := r.readZone(ctx, name)
+	if err != nil {
+		return nil, metav1.Condition{}, err
+	}
+	if zone == nil {
+		return nil, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+			"VSphereDeploymentZone %s, named by Machine.spec.failureDomain, does not exist: create it, or delete the Machine", name)}, nil
+	}
+	return zone, mayReceive(s.infraCluster, zone), nil
+}
+
+// readZone returns the zone with its failure domain, nil when there is no such zone.
+func (r *Reconciler) readZone(ctx context.Context, name string) (*placement.Zone, error) {
 	zone := &placement.Zone{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, &zone.VSphereDeploymentZone); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
-				"VSphereDeploymentZone %s, named by Machine.spec.failureDomain, does not exist: create it, or delete the Machine", name)}, nil
+			return nil, nil
 		}
-		return nil, metav1.Condition{}, fmt.Errorf("reading VSphereDeploymentZone %s: %w", name, err)
+		return nil, fmt.Errorf("reading VSphereDeploymentZone %s: %w", name, err)
 	}
 	domain := &infrav1.VSphereFailureDomain{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: zone.Spec.FailureDomain}, domain); err == nil {
 		zone.Domain = domain
 	} else if !apierrors.IsNotFound(err) {
-		return nil, metav1.Condition{}, fmt.Errorf("reading VSphereFailureDomain %s: %w", zone.Spec.FailureDomain, err)
+		return nil, fmt.Errorf("reading VSphereFailureDomain %s: %w", zone.Spec.FailureDomain, err)
 	}
-	return zone, mayReceive(s.infraCluster, zone), nil
+	return zone, nil
 }
 
 // mayReceive decides whether the cluster may put a machine into the zone now.

@@ -23,10 +23,12 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 )
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.VSphereMachineList{}, mgr.GetScheme())
 	if err != nil {
@@ -43,7 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 			builder.WithPredicates(worthMirroring())).
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfZone), builder.WithPredicates(readyChanged())).
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaiting), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaiting), builder.WithPredicates(domainsChanged())).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfCluster), builder.WithPredicates(domainsChanged())).
 		Complete(r)
 }
 
@@ -125,16 +127,34 @@ func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []r
 	return requests
 }
 
+// machinesOfCluster names all of a cluster's machines: those that wait may have a domain now, and those that are placed
+// may need a new thumbprint.
+func (r *Reconciler) machinesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	for _, owner := range cluster.GetOwnerReferences() {
+		if owner.Kind == "Cluster" {
+			return r.machines(ctx, func(*infrav1.VSphereMachine) bool { return true },
+				client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: owner.Name})
+		}
+	}
+	return nil
+}
+
 // machinesWaiting names the machines that have found no place yet.
-func (r *Reconciler) machinesWaiting(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) machinesWaiting(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.machines(ctx, func(machine *infrav1.VSphereMachine) bool {
+		return conditions.IsFalse(machine, infrav1.VSphereMachinePlacementReadyCondition)
+	})
+}
+
+func (r *Reconciler) machines(ctx context.Context, keep func(*infrav1.VSphereMachine) bool, opts ...client.ListOption) []reconcile.Request {
 	machines := &infrav1.VSphereMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(o.GetNamespace())); err != nil {
+	if err := r.Client.List(ctx, machines, opts...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereMachines")
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range machines.Items {
-		if conditions.IsFalse(&machines.Items[i], infrav1.VSphereMachinePlacementReadyCondition) {
+		if keep(&machines.Items[i]) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 )
 
 // Reconciler drives VSphereVMs.
@@ -40,6 +41,8 @@ type Reconciler struct {
 
 	tasks   tasks
 	written patch.Written
+
+	filter watchfilter.Filter
 }
 
 // VCenters gives the session of a server with a cluster's account.
@@ -100,6 +103,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !r.filter.Passes(vm) {
+		return ctrl.Result{}, nil // another manager's
+	}
 	if r.written.Behind(vm) {
 		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
@@ -130,7 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 
 // provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
 func (r *Reconciler) provisioning() []step {
-	return []step{r.connect, r.settleTask, r.ensureVM, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.ensureTags, r.ensureReady}
+	return []step{r.connect, r.settleTask, r.ensureVM, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady}
 }
 
 func (r *Reconciler) run(ctx context.Context, s *scope, steps []step) (ctrl.Result, error) {

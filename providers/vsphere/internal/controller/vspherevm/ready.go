@@ -19,20 +19,29 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// ensureReady reports what the inventory shows, and that the machine is provisioned once it has an address.
-func (r *Reconciler) ensureReady(ctx context.Context, s *scope) (progress, error) {
+// observe reports what the inventory shows, and waits for the guest's first address. A machine that had one keeps the last
+// it had: a guest that restarts reports none for a while.
+func (r *Reconciler) observe(ctx context.Context, s *scope) (progress, error) {
 	s.vm.Status.Host = s.observed.Host
-	s.vm.Status.Network = networkStatus(s.observed.Guest)
-	s.vm.Status.Addresses = addresses(s.observed.Guest)
 	domain, err := r.observeDomain(ctx, s)
 	if err != nil {
 		return wait, err
 	}
 	s.vm.Status.FailureDomain = domain
-	if len(s.vm.Status.Addresses) == 0 {
+	reachable := addresses(s.observed.Guest)
+	if len(reachable) == 0 && len(s.vm.Status.Addresses) > 0 {
+		return proceed, nil
+	}
+	s.vm.Status.Network, s.vm.Status.Addresses = networkStatus(s.observed.Guest), reachable
+	if len(reachable) == 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason, "VMware Tools of the guest report no address yet")
 		return wait, nil
 	}
+	return proceed, nil
+}
+
+// ensureReady reports that the machine is provisioned.
+func (r *Reconciler) ensureReady(_ context.Context, s *scope) (progress, error) {
 	if s.vm.Spec.BiosUUID == "" {
 		hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
 )
 
 // Indexes of VSphereVMs by what vCenter knows them by.
@@ -33,6 +34,7 @@ const (
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
