@@ -31,7 +31,7 @@ func kindOf(managedType string) kind {
 		return kindDatacenter
 	case "ComputeResource", "ClusterComputeResource":
 		return kindCompute
-	case "ResourcePool", "VirtualApp":
+	case "ResourcePool":
 		return kindPool
 	case "Folder", "StoragePod":
 		return kindFolder

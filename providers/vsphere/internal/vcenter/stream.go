@@ -57,10 +57,11 @@ func (s *Session) openStream(ctx context.Context) error {
 }
 
 // inventoryTree walks from the root folder to every object that the index keeps. Steps refer to one another by name.
+// Virtual machines in vApps, which are in no folder, are left out.
 func inventoryTree() []types.BaseSelectionSpec {
 	below := []string{
 		"Folder.childEntity", "Datacenter.hostFolder", "Datacenter.vmFolder", "Datacenter.datastoreFolder",
-		"Datacenter.networkFolder", "ComputeResource.host", "ComputeResource.resourcePool", "VirtualApp.vm",
+		"Datacenter.networkFolder", "ComputeResource.host", "ComputeResource.resourcePool",
 	}
 	pools := []string{"ResourcePool.resourcePool"}
 	return []types.BaseSelectionSpec{
@@ -71,8 +72,7 @@ func inventoryTree() []types.BaseSelectionSpec {
 		step("Datacenter", "networkFolder", below[0]),
 		step("ComputeResource", "host"),
 		step("ComputeResource", "resourcePool", pools...),
-		step("ResourcePool", "resourcePool", append(pools, "VirtualApp.vm")...),
-		step("VirtualApp", "vm"),
+		step("ResourcePool", "resourcePool", pools...),
 	}
 }
 

@@ -62,7 +62,8 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (progress, er
 	case errors.Is(err, vcenter.ErrNotFound):
 	case err != nil:
 		return wait, err
-	case task.State == vcenter.TaskQueued || task.State == vcenter.TaskRunning:
+	case !task.Done():
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to end", s.vm.Status.TaskRef))
 		return wait, nil
 	case task.State == vcenter.TaskSuccess:
 		if s.adopt(task); !r.visible(s, task) {

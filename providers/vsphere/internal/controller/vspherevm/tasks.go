@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
 // operation is what a task is to do.
@@ -83,7 +81,7 @@ func (r *Reconciler) unlessDone(s *scope, after time.Duration) time.Duration {
 		return after
 	}
 	task, ok := s.session.Task(s.vm.Status.TaskRef)
-	if ok && (task.State == vcenter.TaskSuccess || task.State == vcenter.TaskError) && !s.waitsForInventory {
+	if ok && task.Done() && !s.waitsForInventory {
 		return time.Millisecond
 	}
 	return after
