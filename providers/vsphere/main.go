@@ -19,6 +19,7 @@ import (
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -89,6 +90,8 @@ func newManager(opts *options) (manager.Manager, error) {
 	}
 	config.QPS, config.Burst = opts.kubeAPIQPS, opts.kubeAPIBurst
 	config.UserAgent = "faultline-vsphere-manager"
+	// Upstream's finalizers are part of the wire format, however much the API server would prefer others.
+	config.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: opts.healthAddress, PprofBindAddress: opts.profilerAddress,
 		LeaderElection: opts.leaderElect, LeaderElectionID: "controller-leader-election-capv", LeaderElectionReleaseOnCancel: true,
