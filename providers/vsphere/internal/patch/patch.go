@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -40,9 +41,9 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 		obj.SetResourceVersion(sent.GetResourceVersion())
 		obj.SetGeneration(sent.GetGeneration())
 	}
-	if status {
+	if status != nil {
 		sent := copyOf(obj)
-		if err := c.Status().Patch(ctx, sent, client.MergeFrom(p.before)); err != nil {
+		if err := c.Status().Patch(ctx, sent, client.RawPatch(types.MergePatchType, status)); err != nil {
 			return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
 		}
 		obj.SetResourceVersion(sent.GetResourceVersion())
@@ -51,17 +52,22 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 	return nil
 }
 
-// changed says which of the two requests have anything to carry.
-func (p *Patch) changed(obj client.Object) (spec, status bool, err error) {
+// changed says whether there is anything to send but status, and what there is to send of status: nothing else, above all
+// no resource version, which the first request has made another.
+func (p *Patch) changed(obj client.Object) (spec bool, status []byte, err error) {
 	data, err := client.MergeFrom(p.before).Data(obj)
 	if err != nil {
-		return false, false, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+		return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return false, false, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+		return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
-	_, status = fields["status"]
+	if value, ok := fields["status"]; ok {
+		if status, err = json.Marshal(map[string]json.RawMessage{"status": value}); err != nil {
+			return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+		}
+	}
 	delete(fields, "status")
 	return len(fields) > 0, status, nil
 }

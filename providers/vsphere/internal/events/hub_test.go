@@ -1,0 +1,159 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+const patience = 10 * time.Second
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func newQueue(t *testing.T) queue {
+	t.Helper()
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(q.ShutDown)
+	return q
+}
+
+// byName makes an event concern the object of its virtual machine's name.
+func byName(_ context.Context, e vcenter.Event) []reconcile.Request {
+	return []reconcile.Request{named(e.Name)}
+}
+
+func named(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+func changed(name string) vcenter.Event { return vcenter.Event{Kind: vcenter.VMChanged, Name: name} }
+
+// next waits for the next request in the queue.
+func next(t *testing.T, q queue) string {
+	t.Helper()
+	got := make(chan string, 1)
+	go func() {
+		request, _ := q.Get()
+		q.Done(request)
+		got <- request.Name
+	}()
+	select {
+	case name := <-got:
+		return name
+	case <-time.After(patience):
+		t.Fatal("no request came")
+		return ""
+	}
+}
+
+func TestEveryControllerGetsEveryEvent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := events.NewHub()
+	first, second := newQueue(t), newQueue(t)
+	g.Expect(hub.Source(byName).Start(t.Context(), first)).To(Succeed())
+	g.Expect(hub.Source(byName).Start(t.Context(), second)).To(Succeed())
+	hub.Publish(changed("a"))
+	g.Expect(next(t, first)).To(Equal("a"))
+	g.Expect(next(t, second)).To(Equal("a"))
+}
+
+// A controller that looks its objects up slowly holds up neither the stream nor the other controllers, and what happens
+// many times meanwhile is handled once.
+func TestSlowControllerHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := events.NewHub()
+	busy, goOn := make(chan struct{}), make(chan struct{})
+	handled := make(chan string, 100)
+	slow := func(_ context.Context, e vcenter.Event) []reconcile.Request {
+		handled <- e.Name
+		if e.Name == "first" {
+			close(busy)
+			<-goOn
+		}
+		return nil
+	}
+	g.Expect(hub.Source(slow).Start(t.Context(), newQueue(t))).To(Succeed())
+	other := newQueue(t)
+	g.Expect(hub.Source(byName).Start(t.Context(), other)).To(Succeed())
+
+	hub.Publish(changed("first"))
+	<-busy
+	for range 1000 {
+		hub.Publish(changed("again")) // would not return if it waited for the slow one
+	}
+	hub.Publish(changed("last"))
+	g.Eventually(func() string { return next(t, other) }, patience).Should(Equal("last"))
+	close(goOn)
+	var names []string
+	g.Eventually(func() []string {
+		names = append(names, <-handled)
+		return names
+	}, patience).Should(ContainElement("last"))
+	g.Expect(names).To(Equal([]string{"first", "again", "last"}), "a thousand equal events were one")
+}
+
+// An event that comes while an equal one is being handled is not lost: what was looked up may be old.
+func TestEventDuringItsOwnHandlingIsHandledAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := events.NewHub()
+	busy, goOn := make(chan struct{}, 2), make(chan struct{})
+	g.Expect(hub.Source(func(context.Context, vcenter.Event) []reconcile.Request {
+		busy <- struct{}{}
+		<-goOn
+		return nil
+	}).Start(t.Context(), newQueue(t))).To(Succeed())
+	hub.Publish(changed("a"))
+	<-busy
+	hub.Publish(changed("a"))
+	close(goOn)
+	g.Eventually(busy, patience).Should(Receive())
+}
+
+func TestLateControllerMissesWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := events.NewHub()
+	hub.Publish(changed("before"))
+	late := newQueue(t)
+	g.Expect(hub.Source(byName).Start(t.Context(), late)).To(Succeed())
+	hub.Publish(changed("after"))
+	g.Expect(next(t, late)).To(Equal("after"))
+}
+
+func TestStoppedControllerGetsNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := events.NewHub()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped, running := newQueue(t), newQueue(t)
+	g.Expect(hub.Source(byName).Start(ctx, stopped)).To(Succeed())
+	g.Expect(hub.Source(byName).Start(t.Context(), running)).To(Succeed())
+	hub.Publish(changed("before"))
+	g.Expect(next(t, stopped)).To(Equal("before"))
+	g.Expect(next(t, running)).To(Equal("before"))
+	cancel()
+	// The subscription ends a moment after the context: publish until one event has passed it by.
+	g.Eventually(func() int {
+		hub.Publish(changed("after"))
+		g.Expect(next(t, running)).To(Equal("after"))
+		left := stopped.Len()
+		for stopped.Len() > 0 {
+			next(t, stopped)
+		}
+		return left
+	}, patience).Should(BeZero())
+}
