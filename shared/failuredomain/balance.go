@@ -95,7 +95,7 @@ func (l *layout) short(targets map[string]int, replicas int) []Blocked {
 func (l *layout) moves(targets map[string]int) []Move {
 	t := newTransfer(l.in(Active), targets, l.movable(targets))
 	for _, p := range l.leaving() {
-		for _, machine := range slices.SortedFunc(slices.Values(p.machines), oldestFirst) {
+		for _, machine := range byAge(p.machines) {
 			if !t.move(machine, p.name) {
 				return t.moves
 			}

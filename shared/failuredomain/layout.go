@@ -129,7 +129,17 @@ func fullestFirst(a, b *place) int {
 
 // oldestFirst orders machines by age, then by name.
 func oldestFirst(a, b *Machine) int {
-	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c // without a look at the names: this is where a large plan spends its time
+	}
+	return cmp.Compare(a.Name, b.Name)
+}
+
+// byAge returns machines sorted, the oldest first.
+func byAge(machines []*Machine) []*Machine {
+	sorted := slices.Clone(machines)
+	slices.SortFunc(sorted, oldestFirst)
+	return sorted
 }
 
 // sum adds up f over places.

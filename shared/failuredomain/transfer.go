@@ -7,24 +7,31 @@ import "slices"
 
 // transfer makes moves one by one and keeps count of what they change.
 type transfer struct {
-	stations []station // the Active domains, by name
-	moves    []Move
+	below, above []station // the Active domains off their targets, by name
+	moves        []Move
 }
 
 // station is an Active domain during a transfer.
 type station struct {
-	name          string
-	count, target int
-	machines      []*Machine // those still there of old
-	sorted        bool       // whether machines are, oldest first
+	name     string
+	count    int
+	off      int        // how far count is from its target
+	machines []*Machine // those still there of old
+	sorted   bool       // whether machines are, oldest first
 }
 
 func newTransfer(active []*place, targets map[string]int, moves int) *transfer {
-	t := &transfer{stations: make([]station, 0, len(active)), moves: slices.Grow([]Move(nil), moves)}
+	t := &transfer{moves: slices.Grow([]Move(nil), moves)}
 	for _, p := range active {
-		t.stations = append(t.stations, station{
-			name: p.name, count: len(p.machines), target: targets[p.name], machines: p.machines,
-		})
+		s := station{name: p.name, count: len(p.machines), machines: p.machines}
+		switch off := targets[p.name] - s.count; {
+		case off > 0:
+			s.off = off
+			t.below = append(t.below, s)
+		case off < 0:
+			s.off = -off
+			t.above = append(t.above, s)
+		}
 	}
 	return t
 }
@@ -36,7 +43,7 @@ func (t *transfer) move(machine *Machine, from string) bool {
 	if to == nil {
 		return false
 	}
-	to.count++
+	to.off--
 	t.moves = append(t.moves, Move{Machine: machine.Name, From: from, To: to.name})
 	return true
 }
@@ -45,9 +52,8 @@ func (t *transfer) move(machine *Machine, from string) bool {
 // none is below.
 func (t *transfer) emptiest() *station {
 	var best *station
-	for i := range t.stations {
-		s := &t.stations[i]
-		if s.count < s.target && (best == nil || s.target-s.count > best.target-best.count) {
+	for i := range t.below {
+		if s := &t.below[i]; s.off > 0 && (best == nil || s.off > best.off) {
 			best = s
 		}
 	}
@@ -58,9 +64,8 @@ func (t *transfer) emptiest() *station {
 // their targets, nil when none is above.
 func (t *transfer) fullest() *station {
 	var best *station
-	for i := range t.stations {
-		s := &t.stations[i]
-		if s.count > s.target && (best == nil || s.count > best.count) {
+	for i := range t.above {
+		if s := &t.above[i]; s.off > 0 && (best == nil || s.count > best.count) {
 			best = s
 		}
 	}
@@ -70,10 +75,11 @@ func (t *transfer) fullest() *station {
 // next takes the oldest machine out of the station.
 func (s *station) next() *Machine {
 	if !s.sorted {
-		s.machines, s.sorted = slices.SortedFunc(slices.Values(s.machines), oldestFirst), true
+		s.machines, s.sorted = byAge(s.machines), true
 	}
 	machine := s.machines[0]
 	s.machines = s.machines[1:]
 	s.count--
+	s.off--
 	return machine
 }
