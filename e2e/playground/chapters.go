@@ -75,13 +75,14 @@ func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condit
 // clusterUp waits until Cluster API calls the cluster available with all its
 // machines ready.
 func (s *story) clusterUp(ctx context.Context) error {
+	before := s.infrastructure.Calls()
 	err := until(ctx, func(ctx context.Context) (string, error) {
 		return s.whole(ctx, clusterv1.ClusterAvailableCondition)
 	})
 	if err != nil {
 		return err
 	}
-	s.calls = costs{machines: controlPlanes + workers, calls: difference(s.calls.calls, s.infrastructure.Calls())}
+	s.calls = costs{machines: controlPlanes + workers, calls: difference(before, s.infrastructure.Calls())}
 	return nil
 }
 
@@ -123,21 +124,12 @@ func (s *story) checkSpread(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		for _, domain := range now.Domains {
-			if n := len(now.in(roleControlPlane, domain.Name)); n != 1 {
-				return "", &violation{fmt.Sprintf("%s has %d control-plane machines in %s, not 1", s.setup.System, n, domain.Name)}
-			}
+		if missing, err := spread(now, s.setup.System); missing != "" || err != nil {
+			return missing, err
 		}
-		for _, m := range now.Machines {
-			if m.Domain != m.Asked {
-				return "", &violation{fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, s.setup.System, m.Domain)}
-			}
-			if m.Reported != m.Domain {
-				return fmt.Sprintf("Machine %s reports failure domain %q; it is in %q", m.Name, m.Reported, m.Domain), nil
-			}
-		}
+		s.landed = placementTable(now)
 		s.reporter.note("where " + s.setup.System + " has the machines:")
-		for _, line := range placementTable(now) {
+		for _, line := range s.landed {
 			s.reporter.note(line)
 		}
 		return "", nil
@@ -223,13 +215,8 @@ func (s *story) replace(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		for _, m := range now.Machines {
-			if !known[m.Name] && (m.Domain == s.victim.Domain || m.Asked == s.victim.Domain) {
-				return "", &violation{fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, s.victim.Domain)}
-			}
-			if m.Name == s.victim.Name {
-				return "Machine " + m.Name + " is still there", nil
-			}
+		if missing, err := replaced(now, s.victim, known); missing != "" || err != nil {
+			return missing, err
 		}
 		// The Cluster as a whole is not Available while a failure domain is broken.
 		missing, err := s.whole(ctx, clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
@@ -243,7 +230,8 @@ func (s *story) replace(ctx context.Context) error {
 func (s *story) noteReplacement(now Snapshot, known map[string]bool) {
 	for _, m := range now.Machines {
 		if !known[m.Name] {
-			s.reporter.note(fmt.Sprintf("its replacement %s is in %s, by %s", m.Name, m.Domain, s.setup.System))
+			s.heir = m
+			s.reporter.note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, s.setup.System))
 		}
 	}
 }

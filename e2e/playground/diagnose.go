@@ -28,6 +28,9 @@ func Explain(err error) string {
 	if !errors.As(err, &failed) {
 		return "Failed: " + err.Error()
 	}
+	if errors.Is(err, ErrInterrupted) {
+		return "Interrupted at: " + failed.Step
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Failed at: %s\n  %v\n", failed.Step, failed.Err)
 	if failed.Diagnosis != "" {

@@ -48,7 +48,7 @@ func (p *picture) latest() *painted {
 // paint draws the picture in lines of at most that many columns.
 func (p *picture) paint(now time.Time, columns int) []string {
 	columns = max(columns, narrowest)
-	list := []string{color(bold, spread("Faultline playground", clock(now.Sub(p.began)), columns)), ""}
+	list := []string{color(bold, ends("Faultline playground", clock(now.Sub(p.began)), columns)), ""}
 	for i := range p.steps {
 		list = append(list, p.steps[i].paint(now, columns, i == len(p.steps)-1)...)
 	}
@@ -59,14 +59,14 @@ func (p *picture) paint(now time.Time, columns int) []string {
 }
 
 func (s *painted) paint(now time.Time, columns int, latest bool) []string {
-	mark, shade, took := "▸", yellow, now.Sub(s.began)
+	mark, shade, took := "▸", yellow, clock(now.Sub(s.began))
 	switch {
 	case s.failed:
-		mark, shade, took = "✗", red, s.took
+		mark, shade, took = "✗", red, seconds(s.took)
 	case s.ended:
-		mark, shade, took = "✓", green, s.took
+		mark, shade, took = "✓", green, seconds(s.took)
 	}
-	list := []string{color(shade, spread(mark+" "+s.name, seconds(took), columns))}
+	list := []string{color(shade, ends(mark+" "+s.name, took, columns))}
 	if !latest {
 		return list
 	}
@@ -143,8 +143,8 @@ func beside(columns [][]string, width int) []string {
 	return list
 }
 
-// spread puts one text at each end of a line.
-func spread(left, right string, columns int) string {
+// ends puts one text at each end of a line.
+func ends(left, right string, columns int) string {
 	return fit(left, columns-utf8.RuneCountInString(right)-1) + " " + right
 }
 

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
@@ -57,16 +58,24 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer restore()
 	s := newStory(ctx, options, builder, programs, dir)
-	err = s.tell()
+	err = s.tell(s.steps()) //nolint:contextcheck // The story has a context of its own, made from this one.
 	if options.Keep {
 		s.keep(err)
 	}
+	s.reporter.close()
+	if err == nil {
+		_, err = fmt.Fprint(options.Out, s.summary())
+	}
 	s.close()
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return err
 	}
-	return os.RemoveAll(dir)
+	return errors.Join(err, os.RemoveAll(dir))
 }
+
+// ErrInterrupted is why a step did not end when the context of Run did. Nothing is
+// left in place then.
+var ErrInterrupted = errors.New("interrupted")
 
 // startInfrastructure starts what the cluster's machines will be on.
 func (s *story) startInfrastructure() (err error) {
@@ -116,23 +125,25 @@ func (s *story) watchPlane() {
 	})
 }
 
-// keep leaves everything running until it is interrupted or something of it dies.
+// keep leaves everything running, to be looked at and played with, until it is
+// interrupted or something of it dies.
 func (s *story) keep(failed error) {
 	if s.plane == nil || s.life.Err() != nil {
 		return
 	}
-	s.reporter.close()
-	lines := []string{"", "Left running. In another shell:", "  export KUBECONFIG=" + s.plane.Kubeconfig}
-	if s.setup.Access != "" {
-		lines = append(lines, "  "+s.setup.Access)
-	}
+	s.reporter.begin("Left running; Ctrl-C stops it and removes everything")
 	if failed != nil {
-		lines = append([]string{"", Explain(failed)}, lines...)
+		for line := range strings.Lines(Explain(failed)) {
+			s.reporter.note(strings.TrimRight(line, "\n"))
+		}
 	}
-	for _, line := range append(lines, "Ctrl-C stops it and removes everything.") {
-		_, _ = fmt.Fprintln(s.options.Out, line)
+	s.reporter.note("in another shell:")
+	s.reporter.note("  export KUBECONFIG=" + s.plane.Kubeconfig)
+	if s.setup.Access != "" {
+		s.reporter.note("  " + s.setup.Access)
 	}
 	<-s.life.Done()
+	s.reporter.end(s.plane.Err())
 }
 
 // close stops everything, the managers before what they talk to.

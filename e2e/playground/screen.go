@@ -6,6 +6,7 @@ package playground
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type screen struct {
 
 	mutex   sync.Mutex
 	picture picture
+	last    []string // as it was painted, before its top was cut
 	painted int
 	closed  chan struct{}
 	once    sync.Once
@@ -72,6 +74,10 @@ func (s *screen) change(how func(*picture)) {
 func (s *screen) paint() {
 	columns, rows := s.size()
 	painting := s.picture.paint(time.Now(), columns)
+	if slices.Equal(painting, s.last) {
+		return
+	}
+	s.last = painting
 	if rows > 1 && len(painting) > rows-1 {
 		painting = painting[len(painting)-rows+1:]
 	}

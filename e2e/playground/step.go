@@ -67,12 +67,6 @@ func until(ctx context.Context, check func(context.Context) (missing string, err
 	}
 }
 
-// violation is a rule that was broken, so that waiting on is of no use.
-type violation struct{ text string }
-
-// Error says which rule.
-func (v *violation) Error() string { return v.text }
-
 // within bounds a step.
 func (s step) within(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("gave up after %s", s.limit))

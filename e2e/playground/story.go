@@ -5,8 +5,7 @@ package playground
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -47,12 +46,17 @@ type story struct {
 	life       context.Context //nolint:containedctx // It is what this struct stands for.
 	end        context.CancelCauseFunc
 	background sync.WaitGroup
+	// interrupted tells whether whoever started the story does not want it any more.
+	interrupted func() bool
 
 	cluster client.ObjectKey
 	objects []*unstructured.Unstructured
-	victim  Machine
-	timings []timing
-	calls   costs
+	// landed is where the machines were when the cluster had come up, victim the one
+	// that was replaced, and heir its replacement.
+	landed       []string
+	victim, heir Machine
+	timings      []timing
+	calls        costs
 }
 
 // timing is how long a step took.
@@ -74,13 +78,14 @@ func newStory(ctx context.Context, options Options, builder *binaries.Builder, p
 	}
 	s.reporter = newReporter(options, s.began)
 	s.life, s.end = context.WithCancelCause(ctx)
+	s.interrupted = func() bool { return ctx.Err() != nil }
 	return s
 }
 
 // tell runs the steps one after the other. What runs beside them ends them too
 // when it fails.
-func (s *story) tell() error {
-	for _, step := range s.steps() {
+func (s *story) tell(steps []step) error {
+	for _, step := range steps {
 		s.reporter.begin(step.name)
 		began := time.Now()
 		err := step.within(s.life)
@@ -90,15 +95,16 @@ func (s *story) tell() error {
 		}
 		s.timings = append(s.timings, timing{step.name, time.Since(began)})
 	}
-	s.reporter.close()
-	_, err := fmt.Fprint(s.options.Out, s.summary())
-	return err
+	return nil
 }
 
 // fail says what is known about a step that did not turn out well.
 func (s *story) fail(failed step, err error) error {
-	failure := &StepError{Step: failed.name, Err: err, Logs: s.dir + "/logs"}
-	if interrupted := errors.Is(context.Cause(s.life), context.Canceled); s.plane != nil && !interrupted {
+	if s.interrupted() {
+		return &StepError{Step: failed.name, Err: ErrInterrupted}
+	}
+	failure := &StepError{Step: failed.name, Err: err, Logs: filepath.Join(s.dir, "logs")}
+	if s.plane != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), 10*time.Second)
 		defer cancel()
 		failure.Diagnosis = s.diagnose(ctx)
@@ -108,19 +114,19 @@ func (s *story) fail(failed step, err error) error {
 
 func (s *story) steps() []step {
 	steps := []step{
-		{"Start the management plane", 3 * time.Minute, s.begin},
+		{"Start the management plane", 5 * time.Minute, s.begin},
 		{"Apply the templates", time.Minute, s.apply},
-		{"Failure domains are ready", time.Minute, s.domainsReady},
-		{"The cluster comes up", 3 * time.Minute, s.clusterUp},
+		{"Failure domains are ready", 2 * time.Minute, s.domainsReady},
+		{"The cluster comes up", 6 * time.Minute, s.clusterUp},
 		{"Machines are where they belong", 10 * time.Second, s.checkSpread},
-		{"A failure domain breaks", time.Minute, s.breakDomain},
-		{"A control-plane machine in it is replaced elsewhere", 2 * time.Minute, s.replace},
-		{"The failure domain is mended", time.Minute, s.mendDomain},
+		{"A failure domain breaks", 2 * time.Minute, s.breakDomain},
+		{"A control-plane machine in it is replaced elsewhere", 4 * time.Minute, s.replace},
+		{"The failure domain is mended", 2 * time.Minute, s.mendDomain},
 	}
 	if s.options.Keep {
 		return steps
 	}
-	return append(steps, step{"The cluster is deleted and leaves nothing", 2 * time.Minute, s.remove})
+	return append(steps, step{"The cluster is deleted and leaves nothing", 4 * time.Minute, s.remove})
 }
 
 // begin starts everything there is before the cluster.

@@ -23,6 +23,8 @@ const (
 // summary words how it went: times, memory, and what a machine cost in calls.
 func (s *story) summary() string {
 	var text strings.Builder
+	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", s.setup.System, strings.Join(s.landed, "\n  "))
+	fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", s.victim.Domain, s.victim.Name, s.heir.Name, s.heir.Domain)
 	fmt.Fprintln(&text, "\nSummary")
 	for _, t := range s.timings {
 		fmt.Fprintf(&text, "  %-52s %8s\n", t.step, seconds(t.took))

@@ -60,7 +60,6 @@ func (s *story) apply(ctx context.Context) error {
 		"FAILURE_DOMAIN_HOLD_SECONDS":  strconv.Itoa(holdSeconds),
 	}
 	maps.Copy(variables, s.setup.Variables)
-	s.calls.calls = s.infrastructure.Calls()
 	for _, file := range s.templates() {
 		objects, err := fill(file, variables)
 		if err != nil {

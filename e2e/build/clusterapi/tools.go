@@ -1,3 +1,6 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build tools
 
 // Package tools pins the Cluster API managers that the playground runs.

@@ -1,3 +1,6 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 // Command etcd is the etcd server built from its module, which ships no command of its own there.
 package main
 

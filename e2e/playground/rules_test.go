@@ -1,0 +1,98 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// settled is a cluster as it should be: a control-plane machine in each of three
+// domains, and a worker in one.
+func settled() Snapshot {
+	now := Snapshot{}
+	for _, domain := range []string{"a", "b", "c"} {
+		now.Domains = append(now.Domains, Domain{Name: domain})
+		now.Machines = append(now.Machines, Machine{Name: "cp-" + domain, Role: roleControlPlane, Asked: domain, Reported: domain, Domain: domain})
+	}
+	now.Machines = append(now.Machines, Machine{Name: "worker", Role: "md", Asked: "b", Reported: "b", Domain: "b"})
+	return now
+}
+
+func TestSpread(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change             func(*Snapshot)
+		missing, violation string
+	}{
+		"as it should be": {change: func(*Snapshot) {}},
+		"two in one domain": {
+			change:    func(s *Snapshot) { s.Machines[2].Asked, s.Machines[2].Domain = "a", "a" },
+			violation: "vCenter has 2 control-plane machines in a, not 1",
+		},
+		"none in a domain": {
+			change:    func(s *Snapshot) { s.Machines = s.Machines[1:] },
+			violation: "vCenter has 0 control-plane machines in a, not 1",
+		},
+		"a worker elsewhere": {
+			change:    func(s *Snapshot) { s.Machines[3].Domain = "c" },
+			violation: `machine worker was asked to be in "b" and vCenter has it in "c"`,
+		},
+		"a machine that Cluster API does not know": {
+			change:    func(s *Snapshot) { s.Machines = append(s.Machines, Machine{Name: "stranger", Domain: "a"}) },
+			violation: `machine stranger was asked to be in "" and vCenter has it in "a"`,
+		},
+		"not yet reported": {
+			change:  func(s *Snapshot) { s.Machines[0].Reported = "" },
+			missing: `Machine cp-a reports failure domain ""; it is in "a"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			now := settled()
+			tc.change(&now)
+			missing, err := spread(now, "vCenter")
+			g.Expect(missing).To(Equal(tc.missing))
+			if tc.violation == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(tc.violation))
+		})
+	}
+}
+
+func TestReplaced(t *testing.T) {
+	victim := settled().Machines[1]
+	known := map[string]bool{"cp-a": true, "cp-b": true, "cp-c": true, "worker": true}
+	heir := Machine{Name: "heir", Role: roleControlPlane, Asked: "a", Domain: "a"}
+	for name, tc := range map[string]struct {
+		change             func(*Snapshot)
+		missing, violation string
+	}{
+		"the victim is still there": {change: func(*Snapshot) {}, missing: "Machine cp-b is still there"},
+		"it is replaced elsewhere":  {change: func(s *Snapshot) { s.Machines[1] = heir }},
+		"it is replaced where it was": {
+			change:    func(s *Snapshot) { s.Machines[1] = heir; s.Machines[1].Domain = "b" },
+			violation: "machine heir was put into b, which is broken",
+		},
+		"a new one is meant for there": {
+			change:    func(s *Snapshot) { s.Machines = append(s.Machines, Machine{Name: "new", Role: "md", Asked: "b"}) },
+			violation: "machine new was put into b, which is broken",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			now := settled()
+			tc.change(&now)
+			missing, err := replaced(now, victim, known)
+			g.Expect(missing).To(Equal(tc.missing))
+			if tc.violation == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(tc.violation))
+		})
+	}
+}
