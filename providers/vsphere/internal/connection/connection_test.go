@@ -1,0 +1,191 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+const server = "vcenter.example.com"
+
+// sessions notes what is asked for, and refuses some accounts.
+type sessions struct {
+	asked   []vcenter.Endpoint
+	refused map[string]error
+}
+
+func (s *sessions) Session(endpoint vcenter.Endpoint) (*vcenter.Session, error) {
+	s.asked = append(s.asked, endpoint)
+	if err := s.refused[endpoint.Username]; err != nil {
+		return nil, err
+	}
+	return &vcenter.Session{}, nil
+}
+
+func (s *sessions) users() []string {
+	var users []string
+	for _, endpoint := range s.asked {
+		users = append(users, endpoint.Username)
+	}
+	return users
+}
+
+// newDialer has the clusters, each with an account of its own name, and the manager's account "manager".
+func newDialer(t *testing.T, clusters ...*infrav1.VSphereCluster) (*connection.Dialer, *sessions) {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	var objects []client.Object
+	for _, cluster := range clusters {
+		cluster.Namespace = "default"
+		cluster.Spec.IdentityRef = infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: cluster.Name}
+		objects = append(objects, cluster, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: cluster.Name},
+			Data:       map[string][]byte{"username": []byte(cluster.Name), "password": []byte("x")},
+		})
+	}
+	file := filepath.Join(t.TempDir(), "credentials.yaml")
+	g.Expect(os.WriteFile(file, []byte("username: manager\npassword: x\n"), 0o600)).To(Succeed())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	opened := &sessions{refused: map[string]error{}}
+	return &connection.Dialer{
+		Client: c, Sessions: opened,
+		Identities: &identity.Resolver{Cache: c, Secrets: c, Default: &identity.File{Path: file}},
+	}, opened
+}
+
+// newCluster selects zones of a tenant; the older it is, the earlier it is asked.
+func newCluster(name, tenant string, age time.Duration) *infrav1.VSphereCluster {
+	cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: server, Thumbprint: "of " + name}}
+	cluster.Name = name
+	cluster.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(-age))
+	if tenant != "" {
+		cluster.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": tenant}}
+	}
+	return cluster
+}
+
+func newZone(tenant string) *infrav1.VSphereDeploymentZone {
+	zone := &infrav1.VSphereDeploymentZone{Spec: infrav1.VSphereDeploymentZoneSpec{Server: server}}
+	zone.Name, zone.Labels = "zone", map[string]string{"tenant": tenant}
+	return zone
+}
+
+func TestZoneIsJudgedWithTheAccountOfTheOldestClusterThatSelectsIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d, opened := newDialer(t,
+		newCluster("oldest-of-another-tenant", "two", 4*time.Hour), newCluster("oldest-without-selector", "", 3*time.Hour),
+		newCluster("young", "one", time.Hour), newCluster("old", "one", 2*time.Hour))
+	_, err := d.ForZone(t.Context(), newZone("one"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of old", Username: "old", Password: "x"}}))
+}
+
+func TestZoneFallsBackToTheNextClusterThatSelectsIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d, opened := newDialer(t, newCluster("young", "one", time.Hour), newCluster("old", "one", 2*time.Hour))
+	opened.refused["old"] = vcenter.ErrUnauthorized
+	_, err := d.ForZone(t.Context(), newZone("one"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.users()).To(Equal([]string{"old", "young"}))
+
+	opened.refused["young"] = vcenter.ErrUnreachable
+	_, err = d.ForZone(t.Context(), newZone("one"))
+	g.Expect(err).To(MatchError(vcenter.ErrUnauthorized))
+	g.Expect(err).To(MatchError(And(ContainSubstring("VSphereCluster default/old"), ContainSubstring("VSphereCluster default/young"))))
+	g.Expect(opened.users()).NotTo(ContainElement("manager"), "a tenant's zone is not judged with more rights than its tenant has")
+}
+
+func TestZoneThatNoClusterSelectsIsTheManagers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d, opened := newDialer(t, newCluster("same-server", "two", time.Hour))
+	zone := newZone("one")
+	zone.Spec.Thumbprint = "of the zone"
+	_, err := d.ForZone(t.Context(), zone)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of the zone", Username: "manager", Password: "x"}}))
+
+	g.Expect(os.Remove(d.Identities.Default.Path)).To(Succeed())
+	_, err = d.ForZone(t.Context(), zone)
+	g.Expect(err).To(MatchError(identity.ErrNotUsable))
+	g.Expect(err).To(MatchError(ContainSubstring("no VSphereCluster selects this zone")))
+}
+
+func TestThumbprintOfTheZoneComesFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d, opened := newDialer(t, newCluster("one", "one", time.Hour))
+	zone := newZone("one")
+	zone.Spec.Thumbprint = "of the zone"
+	_, err := d.ForZone(t.Context(), zone)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.asked[0].Thumbprint).To(Equal("of the zone"))
+}
+
+// What is waited for must end by an event; a failure of the API server has none.
+func TestFailureOfTheAPIServerIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(connection.Waits(errors.New("reading Secret default/account: etcd is full"))).To(BeFalse())
+}
+
+func TestConditionSaysWhyThereIsNoSession(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err    error
+		status metav1.ConditionStatus
+		reason string
+		waits  bool
+	}{
+		"none":         {nil, metav1.ConditionTrue, infrav1.VSphereClusterVCenterAvailableReason, false},
+		"unauthorized": {vcenter.ErrUnauthorized, metav1.ConditionFalse, infrav1.CredentialsInvalidReason, true},
+		"no identity":  {identity.ErrNotUsable, metav1.ConditionFalse, infrav1.CredentialsInvalidReason, true},
+		"thumbprint":   {vcenter.ErrThumbprint, metav1.ConditionFalse, infrav1.ThumbprintMismatchReason, true},
+		"connecting":   {vcenter.ErrConnecting, metav1.ConditionUnknown, infrav1.VCenterConnectingReason, true},
+		"unreachable":  {vcenter.ErrUnreachable, metav1.ConditionFalse, infrav1.VCenterUnreachableReason, true},
+		"busy":         {vcenter.ErrUnavailable, metav1.ConditionFalse, infrav1.VCenterUnreachableReason, false},
+		"the worst of several": {
+			errors.Join(vcenter.ErrConnecting, vcenter.ErrUnauthorized), metav1.ConditionFalse, infrav1.CredentialsInvalidReason, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			err := tc.err
+			if err != nil {
+				err = fmt.Errorf("logging in to %s: %w", server, err)
+			}
+			got := connection.Condition(err)
+			g.Expect(got.Type).To(Equal(infrav1.VSphereClusterVCenterAvailableCondition))
+			g.Expect(got.Status).To(Equal(tc.status))
+			g.Expect(got.Reason).To(Equal(tc.reason))
+			if err != nil {
+				g.Expect(got.Message).To(ContainSubstring(server))
+			}
+			g.Expect(connection.Waits(err)).To(Equal(tc.waits))
+		})
+	}
+}
