@@ -5,6 +5,7 @@ SHELL := /bin/bash -o pipefail
 VERSION ?= v2.0.0
 PROVIDERS := vsphere
 PROVIDER ?= vsphere
+TEST_FLAGS ?=
 MODULES := shared $(PROVIDERS:%=providers/%) e2e
 
 CONTROLLER_GEN_VERSION := v0.21.0
@@ -39,9 +40,9 @@ help: ## Show this list
 # The race detector slows a package down several times, so it runs where
 # goroutines of ours meet: the planner, the vCenter access and the controllers.
 .PHONY: $(MODULES:%=test/%)
-test/shared: ; cd shared && go test -race -shuffle=on ./...
-test/providers/%: assets ; cd providers/$* && KUBEBUILDER_ASSETS=$(BIN) go test -race -shuffle=on -timeout 15m ./...
-test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(BIN) go test -shuffle=on -timeout 15m ./...
+test/shared: ; cd shared && go test -race -shuffle=on $(TEST_FLAGS) ./...
+test/providers/%: assets ; cd providers/$* && KUBEBUILDER_ASSETS=$(BIN) go test -race -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
+test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(BIN) go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
 
 .PHONY: assets
 assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (once)

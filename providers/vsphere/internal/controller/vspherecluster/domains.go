@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -119,9 +118,13 @@ func summarize(cluster *infrav1.VSphereCluster, zones []placement.Zone, result d
 			"Waiting for VSphereDeploymentZones to be checked: "+strings.Join(unchecked, ", "))
 		return false
 	}
-	conditions.Set(cluster, result.Condition())
-	wanted := names(zones, func(z placement.Zone) bool { return ptr.Deref(z.Spec.ControlPlane, true) })
-	return result.ControlPlaneDomains > 0 || len(wanted) == 0
+	condition := result.Condition()
+	if len(result.Undeclared) > 0 {
+		condition.Message = strings.TrimPrefix(condition.Message+"\n"+fmt.Sprintf(
+			"spec.distribution.failureDomains names what is no failure domain of this cluster: %s", strings.Join(result.Undeclared, ", ")), "\n")
+	}
+	conditions.Set(cluster, condition)
+	return !result.NoControlPlaneDomain
 }
 
 func names(zones []placement.Zone, which func(placement.Zone) bool) []string {
