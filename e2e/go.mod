@@ -19,6 +19,8 @@ require (
 )
 
 require (
+	github.com/coredns/caddy v1.1.1 // indirect
+	github.com/coredns/corefile-migration v1.0.35 // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/gobuffalo/flect v1.0.3 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect

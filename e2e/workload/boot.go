@@ -41,7 +41,7 @@ func (c *cluster) boot(ctx context.Context, m machine) error {
 // startControlPlane does what kubeadm does on a control-plane machine. The
 // first one initialises the cluster; for later ones, what is there stays.
 func (c *cluster) startControlPlane(ctx context.Context, m machine) error {
-	for _, object := range append(newNamespaces(), kubeadmObjects(c, m.version)...) {
+	for _, object := range kubeadmObjects(c, m.version) {
 		if err := c.create(ctx, object); err != nil {
 			return err
 		}
@@ -49,6 +49,7 @@ func (c *cluster) startControlPlane(ctx context.Context, m machine) error {
 	if err := c.serveEtcd(staticPodName(etcdComponent, m.nodeName)); err != nil {
 		return err
 	}
+	c.initialised = true
 	for _, component := range staticComponents() {
 		pod := newStaticPod(component, m)
 		if component == etcdComponent {
@@ -73,15 +74,20 @@ func (c *cluster) serveEtcd(pod string) error {
 }
 
 // usePKI has the cluster serve with certificates of these authorities.
-func (c *cluster) usePKI(p *pki) error {
+func (c *cluster) usePKI(ctx context.Context, p *pki) error {
 	certificate, err := p.cluster.apiServer(c.host)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pki = p
+	for _, namespace := range newNamespaces() {
+		if err := c.create(ctx, namespace); err != nil {
+			return err
+		}
+	}
 	c.frontend.setAPIServer(certificate)
+	c.pki = p
 	return nil
 }
 
@@ -153,7 +159,9 @@ func (c *cluster) removeNode(ctx context.Context, machine string) error {
 	n := c.nodes[machine]
 	var errs []error
 	if n.controlPlane {
-		c.frontend.setEtcd(staticPodName(etcdComponent, n.name), nil)
+		etcd := staticPodName(etcdComponent, n.name)
+		errs = append(errs, c.electLeader(ctx, etcd))
+		c.frontend.setEtcd(etcd, nil)
 		for _, component := range staticComponents() {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name),

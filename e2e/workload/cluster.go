@@ -37,8 +37,11 @@ type cluster struct {
 
 	mu sync.Mutex
 	// uid is that of the Cluster this simulates, once it has been seen.
-	uid      types.UID
-	pki      *pki
+	uid types.UID
+	pki *pki
+	// initialised says that there has been a control plane.
+	initialised bool
+
 	nodes    map[string]node      // by machine
 	bootable map[string]time.Time // since when a machine has been bootable
 }
@@ -130,12 +133,14 @@ func (c *cluster) restConfig() (*rest.Config, error) {
 }
 
 // observe returns what the cluster's own state adds to an observation, and
-// notes which machines are bootable at last.
+// notes what is new about the machines.
 func (c *cluster) observe(machines []machine, now time.Time) observation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	bootable := map[string]time.Time{}
 	for _, m := range machines {
+		// A machine may have joined before the simulator was restarted.
+		c.initialised = c.initialised || m.joined
 		if !m.bootable {
 			continue
 		}

@@ -98,6 +98,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if c == nil || err != nil {
 		return ctrl.Result{}, err
 	}
+	if ready, err := r.ensurePKI(ctx, c); !ready || err != nil {
+		return ctrl.Result{}, err
+	}
 	machines, err := r.machines(ctx, request.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -116,11 +119,6 @@ func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl
 	for _, name := range d.stop {
 		errs = append(errs, c.setReady(ctx, name, false))
 	}
-	if len(d.boot) > 0 && !c.hasPKI() {
-		if err := r.loadPKI(ctx, c); err != nil {
-			return ctrl.Result{}, errors.Join(append(errs, err)...)
-		}
-	}
 	for _, m := range d.boot {
 		errs = append(errs, c.boot(ctx, m))
 	}
@@ -128,20 +126,27 @@ func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl
 	return ctrl.Result{RequeueAfter: d.wait}, errors.Join(errs...)
 }
 
-// loadPKI gives the cluster its authorities. While they are not there yet it
-// returns an error, and their Secrets' appearance brings the next attempt.
-func (r *reconciler) loadPKI(ctx context.Context, c *cluster) error {
+// ensurePKI gives the cluster its authorities, without which nothing can
+// happen. While they are not there it returns false; their Secrets' appearance
+// brings the next attempt.
+func (r *reconciler) ensurePKI(ctx context.Context, c *cluster) (bool, error) {
+	if c.hasPKI() {
+		return true, nil
+	}
 	var p pki
 	for purpose, target := range map[secret.Purpose]**authority{secret.ClusterCA: &p.cluster, secret.EtcdCA: &p.etcd} {
 		s, err := secret.Get(ctx, r.uncached, c.key, purpose)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
 		if err != nil {
-			return fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
+			return false, fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
 		}
 		if *target, err = authorityFrom(s); err != nil {
-			return fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
+			return false, fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
 		}
 	}
-	return c.usePKI(&p)
+	return true, c.usePKI(ctx, &p)
 }
 
 func (r *reconciler) machines(ctx context.Context, key client.ObjectKey) ([]machine, error) {

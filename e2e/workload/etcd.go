@@ -75,18 +75,17 @@ func newEtcdID(taken map[string]bool) string {
 }
 
 // electLeader makes a member that answers the leader if the present one does
-// not, as real members would among themselves.
-func (c *cluster) electLeader(ctx context.Context) error {
+// not or is leaving, as real members would among themselves. leaving is the name
+// of a pod; "" for none.
+func (c *cluster) electLeader(ctx context.Context, leaving string) error {
 	members, err := c.members(ctx)
 	if err != nil {
 		return err
 	}
+	eligible := func(pod *corev1.Pod) bool { return isReady(pod) && pod.Name != leaving }
 	leader := leaderOf(members)
-	if leader != nil && isReady(leader) {
-		return nil
-	}
-	successor := slices.IndexFunc(members, isReady)
-	if successor < 0 {
+	successor := slices.IndexFunc(members, eligible)
+	if successor < 0 || leader != nil && eligible(leader) {
 		return nil
 	}
 	for i, member := range members {
@@ -135,20 +134,23 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// settle follows a change among the etcd members: it sees to a leader and opens
-// the endpoint while there is a quorum.
+// settle follows a change of the control plane: it sees to an etcd leader and
+// opens or shuts the endpoint. Before the first control plane is up the endpoint
+// is open on an empty API server: controllers that try in vain to connect wait
+// half a minute before they try again. From then on it takes a quorum.
 func (c *cluster) settle(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.electLeader(ctx); err != nil {
+	if err := c.electLeader(ctx, ""); err != nil {
 		return err
 	}
 	quorum, err := c.hasQuorum(ctx)
-	if err != nil || quorum == c.frontend.isOpen() {
+	open := c.pki != nil && (quorum || !c.initialised)
+	if err != nil || open == c.frontend.isOpen() {
 		return err
 	}
-	c.frontend.setOpen(quorum)
-	c.log.Info("Control plane changed", "up", quorum, "address", c.frontend.Addr().String())
+	c.frontend.setOpen(open)
+	c.log.Info("API server changed", "up", open, "address", c.frontend.Addr().String())
 	// Machines may have waited for this.
 	c.wake()
 	return nil

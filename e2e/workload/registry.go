@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -40,11 +39,7 @@ func (s *Simulator) adopt(object *clusterv1.Cluster) (*cluster, error) {
 // resume takes the endpoints of clusters that an earlier simulator served.
 func (s *Simulator) resume(ctx context.Context) error {
 	list := &clusterv1.ClusterList{}
-	err := s.manager.GetAPIReader().List(ctx, list)
-	if meta.IsNoMatchError(err) {
-		return nil
-	}
-	if err != nil {
+	if err := s.manager.GetAPIReader().List(ctx, list); err != nil {
 		return fmt.Errorf("looking for clusters: %w", err)
 	}
 	for i := range list.Items {

@@ -79,10 +79,10 @@ type Simulator struct {
 	stopped  bool
 }
 
-// New prepares a simulator for the management API that mgmt reaches. Clusters
-// that exist already and have an endpoint of this simulator keep it; ctx bounds
-// looking for them. Endpoints are taken from here on, so Start must follow for
-// them to be given back.
+// New prepares a simulator for the management API that mgmt reaches, which must
+// have Cluster API's CRDs. Clusters that exist already and have an endpoint of
+// this simulator keep it; ctx bounds looking for them. Endpoints are taken from
+// here on, so Start must follow for them to be given back.
 func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -125,6 +125,9 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 func (s *Simulator) Start(ctx context.Context) error {
 	defer s.stop()
 	if err := s.memory.Start(ctrl.LoggerInto(ctx, s.options.Log.V(1))); err != nil {
+		if ctx.Err() != nil {
+			return nil // ended while starting
+		}
 		return fmt.Errorf("starting the in-memory store: %w", err)
 	}
 	return s.manager.Start(ctx)
@@ -133,8 +136,9 @@ func (s *Simulator) Start(ctx context.Context) error {
 // Endpoint returns where the control plane of a cluster will be served, which
 // is what the cluster's infrastructure has to state as its control-plane
 // endpoint. The cluster need not exist yet. The address is the cluster's from
-// then on, until the cluster has been and is deleted; until its first control
-// plane is up, connections to it are closed at once.
+// then on, until the cluster has been and is deleted. An API server answers
+// there once the cluster's certificate authorities exist; connections that come
+// earlier are closed at once.
 func (s *Simulator) Endpoint(namespace, name string) (host string, port int, err error) {
 	c, err := s.reserve(client.ObjectKey{Namespace: namespace, Name: name}, 0)
 	if err != nil {

@@ -1,0 +1,407 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/grpclog"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/etcd"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/proxy"
+	"sigs.k8s.io/cluster-api/util/certs"
+	"sigs.k8s.io/cluster-api/util/secret"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+const (
+	host    = "127.0.0.1"
+	version = "v1.36.3"
+
+	callTimeout = 15 * time.Second
+)
+
+// environment runs the API server that the tests share, each in its own
+// namespace and with its own range of ports. It starts with the first of them.
+var (
+	environment = &envtest.Environment{ErrorIfCRDPathMissing: true}
+	management  = sync.OnceValues(startManagement)
+	lastPort    atomic.Int32
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	lastPort.Store(21000)
+	code := m.Run()
+	if environment.Config != nil {
+		if err := environment.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the management API:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func startManagement() (*rest.Config, error) {
+	crds, err := clusterAPICRDs()
+	if err != nil {
+		return nil, err
+	}
+	environment.CRDDirectoryPaths = []string{crds}
+	return environment.Start()
+}
+
+// clusterAPICRDs is the folder of Cluster API's own definitions.
+func clusterAPICRDs() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding Cluster API's module: %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "core", "config", "crd", "bases"), nil
+}
+
+// world is a namespace of the management API with a simulator that runs.
+type world struct {
+	*WithT
+	t         *testing.T
+	config    *rest.Config // of the management API
+	client    client.Client
+	namespace string
+	options   workload.Options
+	simulator *workload.Simulator
+	stop      func()
+}
+
+func newWorld(t *testing.T, change ...func(*workload.Options)) *world {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
+	config, err := management()
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "workload-"}}
+	g.Expect(c.Create(t.Context(), namespace)).To(Succeed())
+
+	first := int(lastPort.Add(20))
+	w := &world{WithT: g, t: t, config: config, client: c, namespace: namespace.Name, options: workload.Options{
+		PortRange: workload.PortRange{First: first, Last: first + 19},
+		Log:       logOnFailure(t),
+	}}
+	for _, f := range change {
+		f(&w.options)
+	}
+	w.start()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// logOnFailure keeps what is logged, some of it after the test has ended, and
+// shows it if the test fails.
+func logOnFailure(t *testing.T) logr.Logger {
+	t.Helper()
+	var mu sync.Mutex
+	var lines []string
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if t.Failed() {
+			t.Log(strings.Join(lines, "\n"))
+		}
+	})
+	return funcr.New(func(_, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
+}
+
+// start runs a simulator until stop or the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	s, err := workload.New(w.t.Context(), w.config, w.options)
+	w.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	w.simulator = s
+	w.stop = func() {
+		cancel()
+		w.Expect(<-ended).To(Succeed())
+		ended <- nil
+	}
+}
+
+func (w *world) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: w.namespace, Name: name}
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
+}
+
+func (w *world) create(object client.Object) {
+	w.t.Helper()
+	w.Expect(w.client.Create(w.t.Context(), object)).To(Succeed())
+}
+
+func (w *world) delete(object client.Object) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), object)).To(Succeed())
+}
+
+// createCluster makes a Cluster as it is once its infrastructure is ready, at
+// its reserved endpoint and with the authorities of its control plane.
+func (w *world) createCluster(name string) *clusterv1.Cluster {
+	w.t.Helper()
+	w.createAuthorities(name)
+	return w.createClusterOnly(name)
+}
+
+func (w *world) createClusterOnly(name string) *clusterv1.Cluster {
+	w.t.Helper()
+	address, port, err := w.simulator.Endpoint(w.namespace, name)
+	w.Expect(err).NotTo(HaveOccurred())
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name)}
+	cluster.Spec.InfrastructureRef = infrastructure("TestCluster", name)
+	cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: address, Port: int32(port)}
+	w.create(cluster)
+	return cluster
+}
+
+func (w *world) createAuthorities(cluster string) {
+	w.t.Helper()
+	authorities := secret.NewCertificatesForInitialControlPlane(nil)
+	w.Expect(authorities.Generate()).To(Succeed())
+	for _, authority := range authorities {
+		s := authority.AsSecret(w.key(cluster), metav1.OwnerReference{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster, UID: "0",
+		})
+		w.create(s)
+	}
+}
+
+func infrastructure(kind, name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: kind, Name: name}
+}
+
+// provisioned makes a Machine whose infrastructure and bootstrap data are ready.
+func (w *world) provisioned(cluster, name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
+	w.t.Helper()
+	m := &clusterv1.Machine{ObjectMeta: w.meta(name)}
+	m.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
+	m.Spec.ClusterName = cluster
+	m.Spec.Version = version
+	m.Spec.ProviderID = "test://" + name
+	m.Spec.Bootstrap.DataSecretName = ptr.To(name)
+	m.Spec.InfrastructureRef = infrastructure("TestMachine", name)
+	m.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	m.Status.Addresses = clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}}
+	for _, f := range change {
+		f(m)
+	}
+	status := m.Status
+	w.create(m)
+	m.Status = status
+	w.Expect(w.client.Status().Update(w.t.Context(), m)).To(Succeed())
+	return m
+}
+
+// controlPlane makes it a machine of the control plane.
+func controlPlane(m *clusterv1.Machine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
+
+// kept gives it a finalizer, as Cluster API does.
+func kept(m *clusterv1.Machine) { m.Finalizers = []string{clusterv1.MachineFinalizer} }
+
+// loseInfrastructure says what Cluster API says when the infrastructure is gone.
+func (w *world) loseInfrastructure(m *clusterv1.Machine) {
+	w.t.Helper()
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(m), m)).To(Succeed())
+	m.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1.MachineInfrastructureReadyCondition, Status: metav1.ConditionFalse,
+		Reason: clusterv1.MachineInfrastructureDeletedReason, LastTransitionTime: metav1.Now(),
+	}}
+	w.Expect(w.client.Status().Update(w.t.Context(), m)).To(Succeed())
+}
+
+// nodes lists what the cluster's API server says, names of nodes and whether
+// they are ready.
+func (w *world) nodes(cluster string) (map[string]corev1.ConditionStatus, error) {
+	c, err := w.simulator.ClientFor(w.namespace, cluster)
+	if err != nil {
+		return nil, err
+	}
+	list := &corev1.NodeList{}
+	if err := c.List(w.t.Context(), list); err != nil {
+		return nil, err
+	}
+	nodes := map[string]corev1.ConditionStatus{}
+	for _, node := range list.Items {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady {
+				nodes[node.Name] = condition.Status
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// ready is what nodes returns when exactly these are there and ready.
+func ready(names ...string) map[string]corev1.ConditionStatus {
+	nodes := map[string]corev1.ConditionStatus{}
+	for _, name := range names {
+		nodes[name] = corev1.ConditionTrue
+	}
+	return nodes
+}
+
+func (w *world) eventuallyReady(cluster string, names ...string) {
+	w.t.Helper()
+	w.Eventually(func() (map[string]corev1.ConditionStatus, error) { return w.nodes(cluster) }).Should(Equal(ready(names...)))
+}
+
+// workload returns a client of a simulated cluster that is up.
+func (w *world) workload(cluster string) client.Client {
+	w.t.Helper()
+	c, err := w.simulator.ClientFor(w.namespace, cluster)
+	w.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// restConfig reaches a simulated cluster with nothing but its endpoint and
+// authorities, as Cluster API does.
+func (w *world) restConfig(cluster string) *rest.Config {
+	w.t.Helper()
+	address, port, err := w.simulator.Endpoint(w.namespace, cluster)
+	w.Expect(err).NotTo(HaveOccurred())
+	ca, err := secret.Get(w.t.Context(), w.client, w.key(cluster), secret.ClusterCA)
+	w.Expect(err).NotTo(HaveOccurred())
+	return &rest.Config{
+		Host:            fmt.Sprintf("https://%s:%d", address, port),
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca.Data[secret.TLSCrtDataName]},
+	}
+}
+
+// etcd connects to the etcd member of a node through the API server, as the
+// kubeadm control plane provider does. Its own constructor is not used: that
+// shares a port-forwarding transport between the two connections that an etcd
+// client opens at once, and one of them may be lost.
+func (w *world) etcd(cluster, node string) (*etcd.Client, error) {
+	w.t.Helper()
+	ca, err := secret.Get(w.t.Context(), w.client, w.key(cluster), secret.EtcdCA)
+	w.Expect(err).NotTo(HaveOccurred())
+	roots := x509.NewCertPool()
+	w.Expect(roots.AppendCertsFromPEM(ca.Data[secret.TLSCrtDataName])).To(BeTrue())
+	config := w.restConfig(cluster)
+	dial := func(ctx context.Context, pod string) (net.Conn, error) {
+		dialer, err := proxy.NewDialer(proxy.Proxy{
+			Kind: "pods", Namespace: metav1.NamespaceSystem, KubeConfig: rest.CopyConfig(config), Port: 2379,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return dialer.DialContextWithAddr(ctx, pod)
+	}
+	endpoint := "etcd-" + node
+	connection, err := clientv3.New(clientv3.Config{
+		Endpoints:   []string{endpoint},
+		DialTimeout: callTimeout,
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(dial)},
+		TLS:         &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{w.clientCertificate(ca)}},
+		Logger:      zap.NewNop(),
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(w.t.Context(), callTimeout)
+	defer cancel()
+	status, err := connection.Status(ctx, endpoint)
+	if err != nil {
+		return nil, errors.Join(err, connection.Close())
+	}
+	return &etcd.Client{EtcdClient: connection, Endpoint: endpoint, LeaderID: status.Leader, CallTimeout: callTimeout}, nil
+}
+
+func (w *world) clientCertificate(ca *corev1.Secret) tls.Certificate {
+	w.t.Helper()
+	certificate, err := certs.DecodeCertPEM(ca.Data[secret.TLSCrtDataName])
+	w.Expect(err).NotTo(HaveOccurred())
+	signer, err := certs.DecodePrivateKeyPEM(ca.Data[secret.TLSKeyDataName])
+	w.Expect(err).NotTo(HaveOccurred())
+	key, err := certs.NewPrivateKey()
+	w.Expect(err).NotTo(HaveOccurred())
+	config := certs.Config{CommonName: "test", Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	signed, err := config.NewSignedCert(key, certificate, signer)
+	w.Expect(err).NotTo(HaveOccurred())
+	pair, err := tls.X509KeyPair(certs.EncodeCertPEM(signed), certs.EncodePrivateKeyPEM(key))
+	w.Expect(err).NotTo(HaveOccurred())
+	return pair
+}
+
+// members returns the names of the etcd members and of the leader among them,
+// as the member on node sees them.
+func (w *world) members(cluster, node string) (names []string, leader string, err error) {
+	c, err := w.etcd(cluster, node)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { w.Expect(c.Close()).To(Succeed()) }()
+	members, err := c.Members(w.t.Context())
+	if err != nil {
+		return nil, "", err
+	}
+	for _, member := range members {
+		names = append(names, member.Name)
+		if member.ID == c.LeaderID {
+			leader = member.Name
+		}
+	}
+	return names, leader, nil
+}
+
+// etcdAnswers makes a TLS handshake with the etcd member of a node.
+func (w *world) etcdAnswers(cluster, node string) error {
+	w.t.Helper()
+	address, port, err := w.simulator.Endpoint(w.namespace, cluster)
+	w.Expect(err).NotTo(HaveOccurred())
+	dialer := &tls.Dialer{Config: &tls.Config{ServerName: "etcd-" + node, InsecureSkipVerify: true}}
+	connection, err := dialer.DialContext(w.t.Context(), "tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
