@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -60,8 +61,8 @@ type Paths map[string]string
 type Builder struct {
 	// Root is the root folder of the repository.
 	Root string
-	// Assets is a folder of ready programs that are preferred to built ones; ""
-	// means none.
+	// Assets is a folder of ready programs of Kubernetes and etcd that are preferred
+	// to built ones; "" means none.
 	Assets string
 	// Progress receives a line for each thing that takes time.
 	Progress io.Writer
@@ -107,9 +108,11 @@ func (b *Builder) AssetsDir() string {
 	return b.Assets
 }
 
-// asset is the path of a ready program, "" when there is none.
+// asset is the path of a ready program, "" when there is none. Only programs of
+// Kubernetes and etcd count: others in that folder may be those of last week. The
+// cache itself is no such folder, as it knows better what is up to date.
 func (b *Builder) asset(name string) string {
-	if b.Assets == "" {
+	if b.Assets == "" || filepath.Clean(b.Assets) == b.Dir() || !slices.Contains(append(Assets(), ControllerManager), name) {
 		return ""
 	}
 	path := filepath.Join(b.Assets, name)

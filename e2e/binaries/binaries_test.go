@@ -135,6 +135,25 @@ func TestEnsurePrefersAssets(t *testing.T) {
 	}
 }
 
+func TestEnsureDoesNotTakeOldProgramsForAssets(t *testing.T) {
+	b := repository(t, "one")
+	says(t, b, Etcd)
+	says(t, b, Provider("example"))
+	b.Assets = b.Dir() + "/"
+	program(t, b.Root, "e2e/build/etcd", "two")
+	program(t, b.Root, "providers/example", "two")
+	for _, name := range []string{Etcd, Provider("example")} {
+		if got := says(t, b, name); got != "two" {
+			t.Errorf("with the cache as folder of assets %s says %q", name, got)
+		}
+	}
+	b.Assets = t.TempDir()
+	write(t, b.Assets, Provider("example"), "#!/bin/sh\nprintf old\n")
+	if got := says(t, b, Provider("example")); got != "two" {
+		t.Errorf("a provider was taken from the assets: it says %q", got)
+	}
+}
+
 func TestEnsureShowsTheCompilersWords(t *testing.T) {
 	b := repository(t, "one")
 	write(t, b.Root, "e2e/build/etcd/main.go", "package main\n\nfunc main() { nonsense() }\n")

@@ -44,8 +44,8 @@ type Setup struct {
 	// infrastructure.
 	Variables map[string]string
 	// Access tells a person who keeps the playground how to reach the
-	// infrastructure, as a line for a shell.
-	Access string
+	// infrastructure, as lines for a shell.
+	Access []string
 }
 
 // DomainKind is the apiVersion and kind of failure domain objects.

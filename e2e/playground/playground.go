@@ -139,8 +139,8 @@ func (s *story) keep(failed error) {
 	}
 	s.reporter.note("in another shell:")
 	s.reporter.note("  export KUBECONFIG=" + s.plane.Kubeconfig)
-	if s.setup.Access != "" {
-		s.reporter.note("  " + s.setup.Access)
+	for _, line := range s.setup.Access {
+		s.reporter.note("  " + line)
 	}
 	<-s.life.Done()
 	s.reporter.end(s.plane.Err())

@@ -5,7 +5,6 @@ package playground
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -66,13 +65,11 @@ func (v *vSphere) Setup(dir string) (Setup, error) {
 			"VSPHERE_ZONE_B_NETWORK": "network-b",
 			"VSPHERE_ZONE_C_NETWORK": "network-c",
 		},
-		Access: fmt.Sprintf("export GOVC_URL='%s' GOVC_INSECURE=1", v.url()),
+		Access: []string{
+			"export GOVC_URL=" + v.vcenter.Host() + " GOVC_INSECURE=1",
+			fmt.Sprintf("export GOVC_USERNAME=%s GOVC_PASSWORD=%s", v.vcenter.Username(), v.vcenter.Password()),
+		},
 	}, nil
-}
-
-// url is where the vCenter is, with the account, as govc wants it.
-func (v *vSphere) url() *url.URL {
-	return &url.URL{Scheme: "https", User: url.UserPassword(v.vcenter.Username(), v.vcenter.Password()), Host: v.vcenter.Host()}
 }
 
 // Machines lists the virtual machines. In this layout the compute cluster is the
