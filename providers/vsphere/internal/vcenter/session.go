@@ -90,7 +90,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	if err != nil {
 		return err
 	}
-	if content.About.ApiType != "VirtualCenter" || content.ViewManager == nil || content.TaskManager == nil {
+	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil {
 		return fmt.Errorf("%w: it is no vCenter but %q", ErrUnreachable, content.About.FullName)
 	}
 	s.client.ServiceContent = content

@@ -24,12 +24,8 @@ const (
 	coalesce = 50 * time.Millisecond
 )
 
-// openStream makes the property collector and its one filter.
-//
-// The filter walks the tree from the root folder instead of using a container view, and reaches the task manager through
-// a list view instead of naming it as its start. Both are a matter of cost: a change of an object at which a filter
-// starts may make the server report everything behind it again, and a container view changes with every virtual
-// machine, the task manager with every task.
+// openStream makes the property collector and its one filter, which walks from the root folder and the task manager. A
+// container view would change with every virtual machine, and vcsim reports a whole view again when it changes.
 func (s *Session) openStream(ctx context.Context) error {
 	content := s.client.ServiceContent
 	collector, err := methods.CreatePropertyCollector(ctx, s.client, &types.CreatePropertyCollector{This: content.PropertyCollector})
@@ -37,18 +33,15 @@ func (s *Session) openStream(ctx context.Context) error {
 		return err
 	}
 	s.collector = collector.Returnval
-	view, err := methods.CreateListView(ctx, s.client, &types.CreateListView{
-		This: *content.ViewManager, Obj: []types.ManagedObjectReference{*content.TaskManager},
-	})
-	if err != nil {
-		return err
-	}
 	_, err = methods.CreateFilter(ctx, s.client, &types.CreateFilter{
 		This: s.collector,
 		Spec: types.PropertyFilterSpec{
 			ObjectSet: []types.ObjectSpec{
 				{Obj: content.RootFolder, SelectSet: inventoryTree()},
-				{Obj: view.Returnval, Skip: types.NewBool(true), SelectSet: recentTasks()},
+				{
+					Obj: *content.TaskManager, Skip: types.NewBool(true),
+					SelectSet: []types.BaseSelectionSpec{step("TaskManager", "recentTask")},
+				},
 			},
 			PropSet: followed(),
 		},
@@ -73,14 +66,6 @@ func inventoryTree() []types.BaseSelectionSpec {
 		step("ComputeResource", "host"),
 		step("ComputeResource", "resourcePool", pools...),
 		step("ResourcePool", "resourcePool", pools...),
-	}
-}
-
-func recentTasks() []types.BaseSelectionSpec {
-	tasks := step("TaskManager", "recentTask")
-	return []types.BaseSelectionSpec{
-		tasks,
-		step("ListView", "view", tasks.Name),
 	}
 }
 

@@ -132,6 +132,9 @@ func (ix *index) finish(r ref, task Task, c *changes) {
 // lookAgain is how long await relies on the stream before it asks.
 const lookAgain = 10 * time.Second
 
+// maxLookAgain is the longest pause between two looks at a task.
+const maxLookAgain = 5 * time.Minute
+
 // await waits for a task that the session has started for several callers, never for one on a caller's behalf.
 func (s *Session) await(ctx context.Context, taskRef string) (Task, error) {
 	for {
@@ -187,25 +190,40 @@ func (s *Session) taskEvent(task Task) Event {
 	return e
 }
 
-// watch asks for a task that the stream has not shown after a while: vCenter's list of recent tasks is short, and in a
-// storm of them one may come and go unseen.
+// watch asks for a task that the stream has not shown done after a while, at growing intervals: vCenter's list of recent
+// tasks is short, and in a storm of them one may come and go unseen, or its last change be missed.
 func (s *Session) watch(taskRef string, after time.Duration) {
 	s.background(func(ctx context.Context) {
-		pause(ctx, after)
-		if _, followed := s.Task(taskRef); followed || ctx.Err() != nil {
+		for ; ; after = min(2*after, maxLookAgain) {
+			pause(ctx, after)
+			if task, _ := s.Task(taskRef); task.Done() || ctx.Err() != nil {
+				return
+			}
+			task, err := s.LookupTask(ctx, taskRef)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				s.opts.Log.Warn("looking after a task", "server", s.server, "task", taskRef, "error", err)
+				continue
+			}
+			if err == nil && !task.Done() {
+				continue
+			}
+			if err == nil {
+				s.index.put(parseRef("Task", taskRef), task)
+			}
+			task.Ref = taskRef
+			s.emit(s.taskEvent(task))
 			return
 		}
-		task, err := s.LookupTask(ctx, taskRef)
-		if err == nil && !task.Done() {
-			task, err = s.await(ctx, taskRef)
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			s.opts.Log.Warn("looking after a task", "server", s.server, "task", taskRef, "error", err)
-			return
-		}
-		task.Ref = taskRef
-		s.emit(s.taskEvent(task))
 	})
+}
+
+// put records a task that was asked for instead of followed, if the stream shows it as under way.
+func (ix *index) put(r ref, task Task) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if _, followed := ix.tasks[r]; followed {
+		ix.tasks[r] = task
+	}
 }
 
 // cloneSettles is what the stream may take to show the whole of a new virtual machine.
