@@ -11,6 +11,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,8 +57,9 @@ type Options struct {
 	JSON string
 }
 
-// Run measures everything and writes the table. Its error says which measurement
-// could not be made; a missed aim is not an error.
+// Run measures everything and writes the table. Its error says which measurements
+// could not be made; the others are in the table all the same. A missed aim is not
+// an error.
 func Run(ctx context.Context, options Options) error {
 	if options.Provider != "vsphere" {
 		return fmt.Errorf("starting the bench: there is no simulated infrastructure for provider %q; there is vsphere", options.Provider)
@@ -70,15 +72,18 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	results, err := b.measure(ctx, options.VMs)
-	if err != nil {
-		return fmt.Errorf("%w (logs: %s)", err, b.dir)
+	results, failed := b.measure(ctx, options.VMs)
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), os.RemoveAll(b.dir))
 	}
 	if err := writeJSON(options.JSON, results); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(options.Out, Report(results)); err != nil {
 		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("%w\n(logs: %s)", failed, b.dir)
 	}
 	return os.RemoveAll(b.dir)
 }
@@ -124,56 +129,48 @@ func (b *bench) progressf(format string, args ...any) {
 }
 
 // measure runs the scenarios one after the other, each with a manager and an API
-// server of its own, so that none finds another's memory or objects.
+// server of its own, so that none finds another's memory or objects. One that
+// fails leaves its part of the results empty.
 func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
-	results := Results{Provider: b.provider, CPUs: runtime.NumCPU()}
-	for _, n := range vms {
-		err := b.scenario(ctx, fmt.Sprintf("create-%d", n), nil, func(ctx context.Context, l *lab) error {
-			rollout, err := l.rollout(ctx, n)
-			results.Rollouts = append(results.Rollouts, rollout)
-			return err
-		})
-		if err != nil {
-			return results, err
+	r := Results{Provider: b.provider, CPUs: runtime.NumCPU()}
+	var errs []error
+	run := func(name string, args []string, scenario func(context.Context, *lab) error) {
+		if ctx.Err() == nil {
+			errs = append(errs, b.scenario(ctx, name, args, scenario))
 		}
 	}
-	args := []string{"--sync-period=" + syncPeriod.String()}
-	if err := b.scenario(ctx, "idle", args, func(ctx context.Context, l *lab) (err error) {
-		results.Idle, err = l.idle(ctx, slices.Max(vms))
-		return err
-	}); err != nil {
-		return results, err
+	for _, n := range vms {
+		run(fmt.Sprintf("create-%d", n), nil, func(ctx context.Context, l *lab) error {
+			rollout, err := l.rollout(ctx, n)
+			if err == nil {
+				r.Rollouts = append(r.Rollouts, rollout)
+			}
+			return err
+		})
 	}
-	if err := b.scenario(ctx, "zones", nil, func(ctx context.Context, l *lab) (err error) {
-		results.Zones, err = l.zones(ctx)
-		return err
-	}); err != nil {
-		return results, err
-	}
-	return results, b.neighbours(ctx, &results.Neighbour)
-}
-
-// neighbours measures a vCenter alone, beside one that is as fast, which costs what
-// its VMs cost, and beside a slow one.
-func (b *bench) neighbours(ctx context.Context, n *Neighbour) error {
-	n.VMs, n.Delay = neighbourVMs, neighbourDelay.Seconds()
-	if err := b.scenario(ctx, "alone", nil, func(ctx context.Context, l *lab) error {
-		rollout, err := l.rollout(ctx, neighbourVMs)
-		n.Alone = rollout.Ready
-		return err
-	}); err != nil {
-		return err
-	}
-	if err := b.scenario(ctx, "fast-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
-		n.BesideFast, _, err = l.neighbour(ctx, 0)
-		return err
-	}); err != nil {
-		return err
-	}
-	return b.scenario(ctx, "slow-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
-		n.Beside, n.Slow, err = l.neighbour(ctx, neighbourDelay)
+	run("idle", []string{"--sync-period=" + syncPeriod.String()}, func(ctx context.Context, l *lab) (err error) {
+		r.Idle, err = l.idle(ctx, slices.Max(vms))
 		return err
 	})
+	run("zones", nil, func(ctx context.Context, l *lab) (err error) {
+		r.Zones, err = l.zones(ctx)
+		return err
+	})
+	r.Neighbour.VMs, r.Neighbour.Delay = neighbourVMs, neighbourDelay.Seconds()
+	run("alone", nil, func(ctx context.Context, l *lab) error {
+		rollout, err := l.rollout(ctx, neighbourVMs)
+		r.Neighbour.Alone = rollout.Ready
+		return err
+	})
+	run("fast-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
+		r.Neighbour.BesideFast, _, err = l.neighbour(ctx, 0)
+		return err
+	})
+	run("slow-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
+		r.Neighbour.Beside, r.Neighbour.Slow, err = l.neighbour(ctx, neighbourDelay)
+		return err
+	})
+	return r, errors.Join(errs...)
 }
 
 // rollout makes n VMs at once.
@@ -249,7 +246,10 @@ func (l *lab) idle(ctx context.Context, n int) (Idle, error) {
 		}
 		return l.rest(ctx, w)
 	})
-	return result, err
+	if err != nil {
+		return Idle{}, err
+	}
+	return result, nil
 }
 
 // during answers what the manager did while something happened.
@@ -291,7 +291,10 @@ func (l *lab) zones(ctx context.Context) (Zones, error) {
 		return Zones{}, err
 	}
 	changed, err := l.checks(ctx, w, disturbances, w.disturb)
-	return Zones{First: first.checks(len(w.zones)), Touched: touched, Changed: changed}, err
+	if err != nil {
+		return Zones{}, err
+	}
+	return Zones{First: first.checks(len(w.zones)), Touched: touched, Changed: changed}, nil
 }
 
 // checks answers what the zone checks that something calls for cost altogether.
@@ -347,8 +350,10 @@ func (l *lab) neighbour(ctx context.Context, delay time.Duration) (first, second
 			return err
 		})
 	}
-	err = group.Wait()
-	return times[0], times[1], err
+	if err := group.Wait(); err != nil {
+		return 0, 0, err
+	}
+	return times[0], times[1], nil
 }
 
 func writeJSON(path string, results Results) error {

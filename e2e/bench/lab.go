@@ -25,9 +25,9 @@ import (
 const (
 	// userAgent is what the manager calls itself to the API server.
 	userAgent = "faultline-vsphere-manager"
-	// scenarioLimit bounds a scenario. The longest has a vCenter with answers that
-	// come two seconds late.
-	scenarioLimit = 10 * time.Minute
+	// scenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
+	// have nothing else to do.
+	scenarioLimit = 5 * time.Minute
 )
 
 // lab is what one scenario runs in: a plane with the provider's manager in it, and
@@ -62,6 +62,7 @@ func (b *bench) scenario(ctx context.Context, name string, args []string, run fu
 		}
 	}()
 	if err := run(alive, l); err != nil {
+		b.progressf("%s: failed", name)
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

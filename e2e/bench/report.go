@@ -22,6 +22,7 @@ const (
 	noEffect    = 1.1  // a slow neighbour may cost a tenth
 	noise       = 0.5  // and so many seconds, by which runs differ anyway
 	none        = "-"  // where there is nothing to compare with
+	unmeasured  = "not measured"
 	missed      = "MISSED"
 	mebibyte    = 1 << 20
 )
@@ -80,6 +81,9 @@ func not(is func(string) bool) func(string) bool {
 // createRows has a row for every measure and number of VMs.
 func createRows(rollouts []Rollout) []row {
 	rows := []row{{name: "From create to ready"}}
+	if len(rollouts) == 0 {
+		return append(rows, nothing())
+	}
 	for _, measure := range []struct {
 		name, upstream string
 		of             func(Cost) float64
@@ -111,6 +115,9 @@ func createRows(rollouts []Rollout) []row {
 	return rows
 }
 
+// nothing stands where a scenario failed.
+func nothing() row { return row{unmeasured, none, none, none, ""} }
+
 func among(name string, vms int) string {
 	if vms == 1 {
 		return name + ", 1 VM"
@@ -127,16 +134,23 @@ func verdict(reached bool) string {
 
 // memoryRows are about the manager that had the most VMs.
 func memoryRows(rollouts []Rollout) []row {
+	heading := row{name: "Memory of the manager"}
+	if len(rollouts) == 0 {
+		return []row{heading, nothing()}
+	}
 	most := slices.MaxFunc(rollouts, func(a, b Rollout) int { return cmp.Compare(a.VMs, b.VMs) })
 	mib := func(bytes int64) string { return fmt.Sprintf("%.0f", float64(bytes)/mebibyte) }
 	return []row{
-		{name: "Memory of the manager"},
+		heading,
 		{among("MiB at the end", most.VMs), mib(most.RSS), "109-147", none, ""},
 		{among("MiB at the highest", most.VMs), mib(most.Peak), none, none, ""},
 	}
 }
 
 func idleRows(idle Idle) []row {
+	if idle.VMs == 0 {
+		return []row{{name: "Idle"}, nothing()}
+	}
 	per := func(count, of int) string { return fmt.Sprintf("%.2f", float64(count)/float64(of)) }
 	periods := idle.VMs * idle.Periods
 	soap, rest := idle.Calls.sum(isWork), idle.Calls.sum(isREST)
@@ -156,6 +170,9 @@ func idleRows(idle Idle) []row {
 
 func zoneRows(zones Zones) []row {
 	rows := []row{{name: "Zone check (calls a check that was due, without those of the stream)"}}
+	if zones.First.Due == 0 {
+		return append(rows, nothing())
+	}
 	for _, part := range []struct {
 		name   string
 		checks Checks
@@ -170,12 +187,19 @@ func zoneRows(zones Zones) []row {
 }
 
 func neighbourRows(n Neighbour) []row {
-	seconds := func(value float64) string { return fmt.Sprintf("%.1f", value) }
+	seconds := func(value float64) string {
+		if value == 0 {
+			return unmeasured
+		}
+		return fmt.Sprintf("%.1f", value)
+	}
+	// A run that failed has no time and is compared with nothing.
+	effect := n.Alone > 0 && n.Beside > n.Alone*noEffect+noise
 	return []row{
 		{name: fmt.Sprintf("Slow neighbour (%d VMs on each vCenter), seconds until ready", n.VMs)},
 		{"a vCenter alone", seconds(n.Alone), "17", none, ""},
 		{"beside one that is as fast", seconds(n.BesideFast), none, none, ""},
-		{fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", verdict(n.Beside <= n.Alone*noEffect+noise)},
+		{fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", verdict(!effect)},
 		{"the late one itself", seconds(n.Slow), none, none, ""},
 	}
 }

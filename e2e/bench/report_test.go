@@ -96,6 +96,13 @@ func TestReportMarksMissedAims(t *testing.T) {
 	}
 }
 
+func TestReportOfFailures(t *testing.T) {
+	g := NewWithT(t)
+	text := Report(Results{Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: 1.8}})
+	g.Expect(strings.Count(text, unmeasured)).To(Equal(7), "four parts, and three of the times:\n%s", text)
+	g.Expect(text).NotTo(Or(ContainSubstring(missed), ContainSubstring("NaN")))
+}
+
 func missedRows(r Results) []string {
 	var rows []string
 	for line := range strings.Lines(Report(r)) {

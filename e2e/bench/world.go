@@ -5,7 +5,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -232,15 +231,10 @@ func (w *world) prepareOne(ctx context.Context, name, domain string) (*infrav1.V
 // provision creates the VSphereMachines and answers how long it took until the
 // last of them was provisioned.
 func (w *world) provision(ctx context.Context, all machines) (time.Duration, error) {
-	changes, err := w.client.Watch(ctx, &infrav1.VSphereMachineList{}, client.InNamespace(w.name))
-	if err != nil {
-		return 0, fmt.Errorf("watching VSphereMachines: %w", err)
-	}
-	defer changes.Stop()
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(createAtOnce + 1)
-	group.Go(func() error { return provisioned(groupCtx, changes.ResultChan(), all) })
+	group.Go(func() error { return w.provisioned(groupCtx, all) })
 	for _, machine := range all {
 		// The watch decodes into objects of its own, so this one is not shared.
 		group.Go(func() error { return w.create(groupCtx, machine) })
@@ -256,19 +250,40 @@ func (w *world) provision(ctx context.Context, all machines) (time.Duration, err
 }
 
 // provisioned returns when every machine was seen to be.
-func provisioned(ctx context.Context, changes <-chan watch.Event, all machines) error {
+func (w *world) provisioned(ctx context.Context, all machines) error {
 	missing := map[string][]metav1.Condition{}
 	for _, machine := range all {
 		missing[machine.Name] = nil
 	}
 	for len(missing) > 0 {
+		// The API server ends watches that cannot keep up with a burst of changes. A
+		// new one begins with all objects as they are.
+		changes, err := w.client.Watch(ctx, &infrav1.VSphereMachineList{}, client.InNamespace(w.name))
+		if err == nil {
+			strike(ctx, missing, changes)
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return stillMissing(err, missing)
+		}
+	}
+	return nil
+}
+
+// strike takes machines off the missing ones as they become provisioned, and notes
+// the conditions of the others, until none is missing or the watch has ended.
+func strike(ctx context.Context, missing map[string][]metav1.Condition, changes watch.Interface) {
+	defer changes.Stop()
+	for len(missing) > 0 {
 		select {
 		case <-ctx.Done():
-			return stillMissing(context.Cause(ctx), missing)
-		case change, open := <-changes:
+			return
+		case change, open := <-changes.ResultChan():
 			machine, ok := change.Object.(*infrav1.VSphereMachine)
 			if !open || !ok {
-				return stillMissing(errors.New("the watch has ended"), missing)
+				return
 			}
 			if provisioned := machine.Status.Initialization.Provisioned; provisioned != nil && *provisioned {
 				delete(missing, machine.Name)
@@ -277,7 +292,6 @@ func provisioned(ctx context.Context, changes <-chan watch.Event, all machines) 
 			}
 		}
 	}
-	return nil
 }
 
 // stillMissing says what is known of the first of the machines that are not ready.
