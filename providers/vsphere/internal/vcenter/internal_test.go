@@ -125,9 +125,16 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 		InstanceUUID: template.InstanceUUID, BiosUUID: template.BiosUUID, Name: template.Name,
 	})))
 
+	// Shown as under way, with its end missed.
 	s.index.mu.Lock()
-	s.index.tasks[parseRef("Task", task)] = Task{Ref: task}
+	s.index.tasks[parseRef("Task", task)] = Task{Ref: task, State: TaskRunning}
 	s.index.mu.Unlock()
+	s.watch(task, 0)
+	g.Eventually(events).Should(Receive(HaveField("Task", task)))
+	known, _ := s.Task(task)
+	g.Expect(known.State).To(Equal(TaskError))
+
+	// Shown as done: its event has been.
 	s.watch(task, 0)
 	g.Consistently(events).WithTimeout(200 * time.Millisecond).ShouldNot(Receive())
 }
