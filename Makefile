@@ -26,7 +26,8 @@ GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 ##@ Start here
 .PHONY: demo
 demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it. KEEP=1 leaves it running
-	cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(KEEP),--keep)
+	@echo "Compiling the playground (some minutes the first time, silent until it is done)"
+	@cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module (no Docker)
@@ -46,6 +47,7 @@ test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(BIN) go test -shuffle=on -time
 
 .PHONY: assets
 assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (once)
+	@echo "Preparing the API server for the tests (some minutes the first time)"
 	@cd e2e && go run ./cmd/binaries --assets
 
 .PHONY: deflake
