@@ -42,6 +42,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(waits())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(moves())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
 		WatchesRawSource(hub.Source(r.clustersOfEvent)).
 		Complete(r)
@@ -142,6 +143,14 @@ func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
 		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind && cluster.Spec.IdentityRef.Name == o.GetName()
 	})
+}
+
+// clustersOfNamespace names the clusters for which the namespace's labels count: an identity is for the namespaces that
+// it selects.
+func (r *Reconciler) clustersOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
+		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind
+	}, client.InNamespace(o.GetName()))
 }
 
 func (r *Reconciler) clustersOfSecret(ctx context.Context, o client.Object) []reconcile.Request {

@@ -93,7 +93,7 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Co
 	notReady := func(format string, args ...any) metav1.Condition {
 		return metav1.Condition{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
 	}
-	switch state := stateOf(cluster, zone.Name); {
+	switch state, intent := stateOf(cluster, zone.Name), cluster.Spec.Distribution.Intent(zone.Name); {
 	case zone.Spec.Server != cluster.Spec.Server:
 		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
 			"VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)}
@@ -103,6 +103,8 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Co
 		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
 	case state.State != "" && state.State != faultlinev1.DomainActive:
 		return notReady("failure domain %s is %s and receives no machines: %s", zone.Name, state.State, state.Message)
+	case intent != faultlinev1.DomainActive: // and the status does not say so yet
+		return notReady("failure domain %s is to be %s and receives no machines", zone.Name, intent)
 	default:
 		return metav1.Condition{}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 )
 
@@ -31,15 +32,31 @@ func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 	if err != nil {
 		return nil //nolint:nilerr // the zone has lost its failure domain; the machine keeps what it has
 	}
-	before := s.vm.DeepCopy()
-	s.vm.Spec.PowerOffMode = wanted.PowerOffMode
-	s.vm.Spec.GuestSoftPowerOffTimeoutSeconds = wanted.GuestSoftPowerOffTimeoutSeconds
-	if placedBy == "" || zone != nil {
-		s.vm.Spec.Thumbprint = wanted.Thumbprint
-		if len(wanted.Network.Devices) == len(s.vm.Spec.Network.Devices) {
-			s.vm.Spec.Network.Devices = wanted.Network.Devices
+	return r.change(ctx, s, func(spec *infrav1.VSphereVMSpec) {
+		spec.PowerOffMode = wanted.PowerOffMode
+		spec.GuestSoftPowerOffTimeoutSeconds = wanted.GuestSoftPowerOffTimeoutSeconds
+		if placedBy == "" || zone != nil {
+			spec.Thumbprint = wanted.Thumbprint
+			if len(wanted.Network.Devices) == len(spec.Network.Devices) {
+				spec.Network.Devices = wanted.Network.Devices
+			}
 		}
-	}
+	})
+}
+
+// syncPowerOff carries on how the virtual machine is powered off, which may change until it is: a user whose guest does
+// not shut down chooses another way during the deletion.
+func (r *Reconciler) syncPowerOff(ctx context.Context, s *scope) error {
+	return r.change(ctx, s, func(spec *infrav1.VSphereVMSpec) {
+		spec.PowerOffMode = s.vsphere.Spec.PowerOffMode
+		spec.GuestSoftPowerOffTimeoutSeconds = s.vsphere.Spec.GuestSoftPowerOffTimeoutSeconds
+	})
+}
+
+// change writes the VSphereVM's spec if it is not as wanted.
+func (r *Reconciler) change(ctx context.Context, s *scope, want func(*infrav1.VSphereVMSpec)) error {
+	before := s.vm.DeepCopy()
+	want(&s.vm.Spec)
 	if equality.Semantic.DeepEqual(before.Spec, s.vm.Spec) {
 		return nil
 	}

@@ -89,6 +89,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		message += ": " + provisioned.Message
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)
+	if err := r.syncPowerOff(ctx, s); client.IgnoreNotFound(err) != nil {
+		return err
+	}
 	if s.vm.DeletionTimestamp.IsZero() {
 		if err := r.Client.Delete(ctx, s.vm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting VSphereVM %s: %w", s.vm.Name, err)
