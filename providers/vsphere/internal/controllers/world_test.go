@@ -218,7 +218,9 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.V
 	for _, change := range changes {
 		change(vsphere)
 	}
-	w.create(&corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}, machine)
+	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
+	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed()) // a test may have made its own
+	w.create(machine)
 	vsphere.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
 	}}

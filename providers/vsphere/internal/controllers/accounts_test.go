@@ -1,0 +1,245 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// identity makes a VSphereClusterIdentity of the test, with a Secret of its own in the manager's namespace.
+func (w *world) identity(name string, allowed *infrav1.AllowedNamespaces, changes ...func(*infrav1.VSphereClusterIdentity)) *infrav1.VSphereClusterIdentity {
+	w.t.Helper()
+	w.account("identity-" + name)
+	identity := &infrav1.VSphereClusterIdentity{
+		ObjectMeta: w.meta(w.name + "-" + name),
+		Spec:       infrav1.VSphereClusterIdentitySpec{SecretName: "identity-" + name, AllowedNamespaces: allowed},
+	}
+	identity.Namespace = ""
+	for _, change := range changes {
+		change(identity)
+	}
+	w.create(identity)
+	return identity
+}
+
+func using(identity *infrav1.VSphereClusterIdentity) func(*infrav1.VSphereCluster) {
+	return func(c *infrav1.VSphereCluster) {
+		c.Spec.FailureDomainSelector = nil
+		c.Spec.IdentityRef = infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
+	}
+}
+
+func onServer(vc *simulator.Server) func(*infrav1.VSphereCluster) {
+	return func(c *infrav1.VSphereCluster) {
+		c.Spec.FailureDomainSelector, c.Spec.Server, c.Spec.Thumbprint = nil, vc.Host(), vc.Thumbprint()
+	}
+}
+
+func (w *world) available(cluster *infrav1.VSphereCluster) {
+	w.t.Helper()
+	w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
+}
+
+func (w *world) refused(cluster *infrav1.VSphereCluster) string {
+	w.t.Helper()
+	return w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.CredentialsInvalidReason)
+}
+
+func tenant(name string) *infrav1.AllowedNamespaces {
+	return &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tenant": name}}}
+}
+
+func TestIdentityStaysAsLongAsItIsUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	identity := w.identity("shared", &infrav1.AllowedNamespaces{})
+	w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	cluster := w.cluster("one", using(identity))
+	w.available(cluster)
+	machine := w.worker("node")
+	w.provisioned(machine)
+
+	w.Expect(w.client.Delete(t.Context(), identity)).To(Succeed())
+	message := w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityDeletingReason)
+	w.Expect(message).To(ContainSubstring(w.name + "/one"))
+	w.remove(machine)
+	w.Expect(w.vms()).To(BeEmpty(), "the account was there to the end")
+	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
+	w.gone(cluster)
+	w.gone(identity)
+	secret := &corev1.Secret{ObjectMeta: w.meta("identity-shared")}
+	w.get(secret)
+	w.Expect(secret.Finalizers).To(BeEmpty(), "the garbage collector may have it")
+}
+
+func TestIdentityIsForTheNamespacesItSelects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	one, two, none := w.identity("one", tenant("one")), w.identity("two", tenant("two")), w.identity("none", nil)
+	for name, identity := range map[string]*infrav1.VSphereClusterIdentity{"wrong": two, "nobody": none} {
+		cluster := w.cluster(name, using(identity))
+		w.Expect(w.refused(cluster)).To(And(ContainSubstring("allowedNamespaces"), ContainSubstring(w.name)))
+		w.Expect(cluster.Status.Initialization.Provisioned).To(BeNil())
+		update(w, identity, func(i *infrav1.VSphereClusterIdentity) { i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{} })
+		w.available(cluster)
+	}
+	cluster := w.cluster("one", using(one))
+	w.refused(cluster)
+	update(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}, func(ns *corev1.Namespace) {
+		ns.Labels["tenant"] = "one"
+	})
+	w.available(cluster)
+}
+
+func TestSecretOfAnIdentityIsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.available(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
+	identity := w.identity("greedy", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "account" })
+	message := w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentitySecretAlreadyInUseReason)
+	w.Expect(message).To(ContainSubstring("VSphereCluster one"))
+
+	missing := w.identity("missing", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "later" })
+	w.condition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentitySecretNotAvailableReason)
+	w.account("later")
+	w.condition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+}
+
+// A zone whose cluster gets a usable account is checked even if a session of that account is open already.
+func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.available(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
+	w.cluster("two", func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "later" })
+	zone := w.threeZones()[0]
+	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.CredentialsInvalidReason)
+	w.account("later")
+	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
+}
+
+func TestPasswordRotatedInTheSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zone := w.threeZones()[0]
+	before := w.machine("one", "before", zone.Name)
+	w.provisioned(before)
+	w.rotate(func(password string) {
+		update(w, &corev1.Secret{ObjectMeta: w.meta("account")}, func(s *corev1.Secret) { s.Data["password"] = []byte(password) })
+	})
+	w.provisioned(w.machine("one", "after", zone.Name))
+	w.remove(before)
+	w.available(cluster)
+	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+}
+
+func TestPasswordRotatedInTheManagersFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
+		c.Spec.FailureDomainSelector, c.Spec.IdentityRef = nil, infrav1.VSphereIdentityReference{}
+	})
+	before := w.worker("before")
+	w.provisioned(before)
+	w.rotate(func(password string) { w.writeAccount(password) })
+	w.provisioned(w.worker("after"))
+	w.remove(before)
+	w.available(cluster)
+
+	w.vc.SetPassword("another")
+	w.vc.ExpireSessions()
+	w.Expect(w.refused(cluster)).To(ContainSubstring(w.vc.Host()))
+	w.writeAccount("another")
+	w.available(cluster)
+}
+
+// rotate changes the password in vCenter, then where the manager reads it, and ends the sessions of the old one.
+func (w *world) rotate(write func(password string)) {
+	w.t.Helper()
+	w.vc.SetPassword("rotated")
+	write("rotated")
+	w.vc.ExpireSessions()
+}
+
+// writeAccount replaces the manager's file as a whole, as a projected Secret is.
+func (w *world) writeAccount(password string) {
+	w.t.Helper()
+	next := w.file + ".next"
+	w.Expect(os.WriteFile(next, fmt.Appendf(nil, "username: %s\npassword: %s\n", w.vc.Username(), password), 0o600)).To(Succeed())
+	w.Expect(os.Rename(next, w.file)).To(Succeed())
+}
+
+func TestSessionsExpireInTheMiddleOfAClone(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.worker("node")
+	w.inFlight("node", "CloneVM_Task")
+	w.vc.ExpireSessions()
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.provisioned(machine)
+	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
+	w.Expect(w.vms()).To(HaveLen(1))
+}
+
+func TestSessionsExpireOverAndOverDuringProvisioning(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	tag, err := w.vc.TagID("zone-a")
+	w.Expect(err).NotTo(HaveOccurred())
+	var machines []*infrav1.VSphereMachine
+	for i := range 5 {
+		machines = append(machines, w.worker(fmt.Sprintf("node-%d", i), func(m *infrav1.VSphereMachine) { m.Spec.TagIDs = []string{tag} }))
+		w.vc.ExpireSessions()
+	}
+	for _, machine := range machines {
+		w.provisioned(machine)
+	}
+	w.Expect(w.vms()).To(HaveLen(5))
+}
+
+// A vCenter that hardly answers holds up only its own machines.
+func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	slow := simulator.Start(t, simulator.ThreeZones())
+	w.create(w.secret("slow", slow.Username(), slow.Password()))
+	neighbour := w.cluster("slow", onServer(slow), func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "slow" })
+	w.available(neighbour)
+
+	slow.SetDelay(patience)
+	slow.ResetCalls()
+	var late []*infrav1.VSphereMachine
+	for i := range 5 {
+		late = append(late, w.machine("slow", fmt.Sprintf("slow-%d", i), "", func(m *infrav1.VSphereMachine) {
+			m.Spec.ResourcePool, m.Spec.Datastore = "/dc-1/host/zone-a/Resources", simulator.SharedDatastore
+		}))
+	}
+	w.Eventually(func() int { return slow.Calls()["RetrievePropertiesEx"] }).Should(BeNumerically(">", 0), "it is being waited for")
+	var machines []*infrav1.VSphereMachine
+	for i := range 5 {
+		machines = append(machines, w.worker(fmt.Sprintf("fast-%d", i)))
+	}
+	for _, machine := range machines {
+		w.provisioned(machine)
+	}
+	for _, machine := range machines {
+		w.remove(machine)
+	}
+	w.Expect(slow.Calls()["CloneVM_Task"]).To(BeZero(), "all that while the neighbour had not even cloned")
+	slow.SetDelay(0)
+	for _, machine := range late {
+		w.provisioned(machine)
+	}
+}
