@@ -13,19 +13,19 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 )
 
-// The networks of a failure domain lie over the machine's cards, one by one.
-func TestNetworksOfAZone(t *testing.T) {
-	t.Parallel()
+type networkCase struct {
+	own      []infrav1.NetworkDeviceSpec
+	topology infrav1.Topology
+	want     []infrav1.NetworkDeviceSpec
+}
+
+func networkCases() map[string]networkCase {
 	own := infrav1.NetworkDeviceSpec{
 		NetworkName: "own", DeviceName: "ens1", DHCP4: ptr.To(true), MTU: ptr.To[int64](1400), IPAddrs: []string{"10.0.0.5/24"},
 		Nameservers: []string{"10.0.0.1"}, SearchDomains: []string{"own.example.com"},
 		DHCP4Overrides: &infrav1.DHCPOverrides{RouteMetric: ptr.To[int32](10)},
 	}
-	for name, tc := range map[string]struct {
-		own      []infrav1.NetworkDeviceSpec
-		topology infrav1.Topology
-		want     []infrav1.NetworkDeviceSpec
-	}{
+	return map[string]networkCase{
 		"none: the machine's stay": {
 			own:  []infrav1.NetworkDeviceSpec{own},
 			want: []infrav1.NetworkDeviceSpec{own},
@@ -67,7 +67,13 @@ func TestNetworksOfAZone(t *testing.T) {
 			topology: infrav1.Topology{NetworkConfigurations: []infrav1.NetworkConfiguration{{Nameservers: []string{"10.1.0.1"}}}},
 			want:     []infrav1.NetworkDeviceSpec{with(own, func(d *infrav1.NetworkDeviceSpec) { d.Nameservers = []string{"10.1.0.1"} })},
 		},
-	} {
+	}
+}
+
+// The networks of a failure domain lie over the machine's cards, one by one.
+func TestNetworksOfAZone(t *testing.T) {
+	t.Parallel()
+	for name, tc := range networkCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
