@@ -97,25 +97,25 @@ func TestZoneIsJudgedWithTheAccountOfTheOldestClusterThatSelectsIt(t *testing.T)
 	g := NewWithT(t)
 	d, opened := newDialer(t,
 		newCluster("oldest-of-another-tenant", "two", 4*time.Hour), newCluster("oldest-without-selector", "", 3*time.Hour),
-		newCluster("young", "one", time.Hour), newCluster("old", "one", 2*time.Hour))
+		newCluster("a-young", "one", time.Hour), newCluster("z-old", "one", 2*time.Hour))
 	_, err := d.ForZone(t.Context(), newZone("one"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of old", Username: "old", Password: "x"}}))
+	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x"}}))
 }
 
 func TestZoneFallsBackToTheNextClusterThatSelectsIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	d, opened := newDialer(t, newCluster("young", "one", time.Hour), newCluster("old", "one", 2*time.Hour))
-	opened.refused["old"] = vcenter.ErrUnauthorized
+	d, opened := newDialer(t, newCluster("a-young", "one", time.Hour), newCluster("z-old", "one", 2*time.Hour))
+	opened.refused["z-old"] = vcenter.ErrUnauthorized
 	_, err := d.ForZone(t.Context(), newZone("one"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.users()).To(Equal([]string{"old", "young"}))
+	g.Expect(opened.users()).To(Equal([]string{"z-old", "a-young"}))
 
-	opened.refused["young"] = vcenter.ErrUnreachable
+	opened.refused["a-young"] = vcenter.ErrUnreachable
 	_, err = d.ForZone(t.Context(), newZone("one"))
 	g.Expect(err).To(MatchError(vcenter.ErrUnauthorized))
-	g.Expect(err).To(MatchError(And(ContainSubstring("VSphereCluster default/old"), ContainSubstring("VSphereCluster default/young"))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("VSphereCluster default/z-old"), ContainSubstring("VSphereCluster default/a-young"))))
 	g.Expect(opened.users()).NotTo(ContainElement("manager"), "a tenant's zone is not judged with more rights than its tenant has")
 }
 
