@@ -116,6 +116,31 @@ func TestSecretOfAnIdentityIsItsOwn(t *testing.T) {
 	w.condition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 }
 
+// A Secret that a cluster has given up must not be kept by it.
+func TestSecretThatIsNoLongerNamedIsReleased(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
+	first, second := &corev1.Secret{ObjectMeta: w.meta("account")}, &corev1.Secret{ObjectMeta: w.meta("second")}
+	owned := func(secret *corev1.Secret, want bool) {
+		w.t.Helper()
+		w.Eventually(func(g Gomega) {
+			w.get(secret)
+			g.Expect(len(secret.Finalizers) == 1 && len(secret.OwnerReferences) == 1).To(Equal(want))
+			g.Expect(len(secret.Finalizers) == 0 && len(secret.OwnerReferences) == 0).To(Equal(!want))
+		}).Should(Succeed())
+	}
+	owned(first, true)
+	w.account("second")
+	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "second" })
+	owned(second, true)
+	owned(first, false)
+	identity := w.identity("shared", &infrav1.AllowedNamespaces{})
+	update(w, cluster, using(identity))
+	owned(second, false)
+	w.available(cluster)
+}
+
 // A zone whose cluster gets a usable account is checked even if a session of that account is open already.
 func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
 	t.Parallel()

@@ -29,8 +29,12 @@ type SecretOwner struct {
 	Client client.Client
 }
 
-// Own puts the cluster's owner reference and finalizer on the Secret that spec.identityRef names, if it names one.
+// Own puts the cluster's owner reference and finalizer on the Secret that spec.identityRef names, if it names one, and
+// takes them off those that it named before.
 func (o *SecretOwner) Own(ctx context.Context, cluster *infrav1.VSphereCluster) error {
+	if err := o.releaseFormer(ctx, cluster); err != nil {
+		return err
+	}
 	if cluster.Spec.IdentityRef.Kind != infrav1.SecretKind {
 		return nil
 	}
@@ -44,9 +48,7 @@ func (o *SecretOwner) Own(ctx context.Context, cluster *infrav1.VSphereCluster) 
 		}
 	}
 	before := secret.DeepCopy()
-	secret.OwnerReferences = util.EnsureOwnerRef(secret.OwnerReferences, metav1.OwnerReference{
-		APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereCluster", Name: cluster.Name, UID: cluster.UID,
-	})
+	secret.OwnerReferences = util.EnsureOwnerRef(secret.OwnerReferences, ownerReference(cluster))
 	controllerutil.AddFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
 	return o.patch(ctx, secret, before)
 }
@@ -69,6 +71,39 @@ func (o *SecretOwner) Release(ctx context.Context, cluster *infrav1.VSphereClust
 	before := secret.DeepCopy()
 	controllerutil.RemoveFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
 	return client.IgnoreNotFound(o.patch(ctx, secret, before))
+}
+
+// releaseFormer lets go of Secrets that are not the cluster's account any more. Nothing else would: they could not be
+// deleted, nor their namespace.
+func (o *SecretOwner) releaseFormer(ctx context.Context, cluster *infrav1.VSphereCluster) error {
+	kind, named := corev1.SchemeGroupVersion.WithKind("Secret"), ""
+	if cluster.Spec.IdentityRef.Kind == infrav1.SecretKind {
+		named = cluster.Spec.IdentityRef.Name
+	}
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(kind)
+	if err := o.Cache.List(ctx, secrets, client.InNamespace(cluster.Namespace)); err != nil {
+		return fmt.Errorf("listing Secrets: %w", err)
+	}
+	for i := range secrets.Items {
+		secret := &secrets.Items[i]
+		if secret.Name == named || !util.HasOwnerRef(secret.OwnerReferences, ownerReference(cluster)) ||
+			!controllerutil.ContainsFinalizer(secret, infrav1.SecretIdentitySetFinalizer) {
+			continue
+		}
+		secret.SetGroupVersionKind(kind)
+		before := secret.DeepCopy()
+		controllerutil.RemoveFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
+		secret.OwnerReferences = util.RemoveOwnerRef(secret.OwnerReferences, ownerReference(cluster))
+		if err := o.patch(ctx, secret, before); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ownerReference(cluster *infrav1.VSphereCluster) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereCluster", Name: cluster.Name, UID: cluster.UID}
 }
 
 func (o *SecretOwner) secret(ctx context.Context, cluster *infrav1.VSphereCluster) (*metav1.PartialObjectMetadata, error) {
