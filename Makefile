@@ -38,12 +38,13 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_\/-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Develop
+ASSETS = $$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
 # The race detector slows a package down several times, so it runs where
 # goroutines of ours meet: the planner, the vCenter access and the controllers.
 .PHONY: $(MODULES:%=test/%)
 test/shared: ; cd shared && go test -race -shuffle=on $(TEST_FLAGS) ./...
-test/providers/%: assets ; cd providers/$* && KUBEBUILDER_ASSETS=$(BIN) go test -race -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
-test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(BIN) go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
+test/providers/%: assets ; cd providers/$* && KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
+test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(ASSETS) go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
 
 .PHONY: assets
 assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (once)
@@ -52,7 +53,7 @@ assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (onc
 
 .PHONY: deflake
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
-	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(BIN) go test -race -shuffle=on -count=1 ./...; do :; done
+	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -count=1 ./...; do :; done
 
 .PHONY: bench
 bench: assets ## Print planner times and what a VM costs in calls, seconds, CPU and memory

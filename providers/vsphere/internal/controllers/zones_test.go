@@ -173,6 +173,7 @@ func TestZoneInUseRefusesEditsAndDeletion(t *testing.T) {
 
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
 	w.Expect(w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
+	w.Expect(w.client.Delete(t.Context(), domain)).To(MatchError(ContainSubstring(zone.Name)), "the zone still waits for its machine")
 	w.remove(machine)
 	w.gone(zone)
 	w.Expect(w.client.Delete(t.Context(), domain)).To(Succeed())

@@ -43,7 +43,7 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 	path := field.NewPath("spec")
 	errs := added(validateFailureDomain(before.Spec, path), validateFailureDomain(after.Spec, path))
 	if len(changed(&before.Spec, &after.Spec, path, "")) > 0 {
-		zones, err := zonesOf(ctx, w.Reader, after.Name)
+		zones, _, err := zonesOf(ctx, w.Reader, after.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -59,11 +59,18 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 	return nil, refuse("VSphereFailureDomain", after.Name, errs)
 }
 
-// ValidateDelete refuses to delete a failure domain that a zone names.
+// ValidateDelete refuses to delete a failure domain that a zone names, unless the zone is going too and no machine is in it.
 func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
-	zones, err := zonesOf(ctx, w.Reader, domain.Name)
-	if err != nil || len(zones) == 0 {
+	all, zones, err := zonesOf(ctx, w.Reader, domain.Name)
+	if err != nil || len(all) == 0 {
 		return nil, err
+	}
+	if len(zones) == 0 {
+		machines, err := machinesIn(ctx, w.Reader, all...)
+		if err != nil || len(machines) == 0 {
+			return nil, err
+		}
+		zones = all
 	}
 	return nil, refuse("VSphereFailureDomain", domain.Name, field.ErrorList{
 		field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(

@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	s := &scope{owner: owner, cluster: cluster}
 	defer func() {
-		if err := r.save(ctx, &p, cluster); err != nil {
+		if err := r.save(ctx, &p, s); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
 		}
 	}()
@@ -170,9 +170,12 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 	return names, nil
 }
 
-func (r *Reconciler) save(ctx context.Context, p *patch.Patch, cluster *infrav1.VSphereCluster) error {
+// save sums the conditions up and writes them. A failure domain that is down does not make the cluster not ready as long as
+// machines can be created: Cluster API would report the whole cluster as not available, which it is not.
+func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
+	cluster := s.cluster
 	types := []string{infrav1.VSphereClusterVCenterAvailableCondition}
-	if conditions.Has(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition) {
+	if !s.domainsReady && conditions.Has(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition) {
 		types = append(types, infrav1.VSphereClusterFailureDomainsReadyCondition)
 	}
 	if err := status.Summarize(cluster, types...); err != nil {
