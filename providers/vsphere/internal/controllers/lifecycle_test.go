@@ -147,10 +147,13 @@ func TestAddressesStayWhileAGuestRestarts(t *testing.T) {
 	w.provisioned(machine)
 	known := machine.Status.Addresses
 	w.vc.SetGuestDelay(-1)
+	w.vc.HoldTasks("PowerOnVM_Task")
 	w.Expect(w.vc.PowerOffVM("node")).To(Succeed())
-	w.Eventually(func() string { return w.vms()["node"].Power }).Should(Equal("poweredOn"))
-	w.Eventually(func() int { return w.vc.Calls()["PowerOnVM_Task"] }).Should(Equal(2))
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	vm := w.vsphereVM("node")
+	w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachinePoweringOnReason)
+	w.vc.ReleaseTasks("PowerOnVM_Task")
+	w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.get(machine)
 	w.Expect(w.vms()["node"].IPs).To(BeEmpty())
 	w.Expect(machine.Status.Addresses).To(Equal(known))
 }
