@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // boot turns a machine into a node. Failing half-way it can be called again.
@@ -119,27 +118,19 @@ func (c *cluster) setReady(ctx context.Context, machine string, ready bool) erro
 
 // report has the API server show a node as running or not, with all its pods.
 func (c *cluster) report(ctx context.Context, n node, ready bool) error {
-	object := &corev1.Node{}
-	if err := c.memory.Get(ctx, client.ObjectKey{Name: n.name}, object); err != nil {
-		return err
-	}
-	original := object.DeepCopy()
-	setNodeConditions(object, ready, time.Now())
-	if err := c.memory.Patch(ctx, object, client.MergeFrom(original)); err != nil {
+	now := time.Now()
+	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
+	if err := c.change(ctx, object, func() { setNodeConditions(object, ready, now) }); err != nil {
 		return err
 	}
 	if !n.controlPlane {
 		return nil
 	}
 	for _, component := range staticComponents() {
-		pod := &corev1.Pod{}
-		key := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name)}
-		if err := c.memory.Get(ctx, key, pod); err != nil {
-			return err
-		}
-		original := pod.DeepCopy()
-		setPodConditions(pod, ready, time.Now())
-		if err := c.memory.Patch(ctx, pod, client.MergeFrom(original)); err != nil {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name),
+		}}
+		if err := c.change(ctx, pod, func() { setPodConditions(pod, ready, now) }); err != nil {
 			return err
 		}
 	}

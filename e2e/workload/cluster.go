@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
 	inmemoryapi "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
@@ -164,6 +165,24 @@ func (c *cluster) create(ctx context.Context, object client.Object) error {
 	err := c.memory.Create(ctx, object)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
+
+// change reads an object into object, has it edited and writes it back, again
+// if a client was faster. An object that somebody removed stays away.
+func (c *cluster) change(ctx context.Context, object client.Object, edit func()) error {
+	key := client.ObjectKeyFromObject(object)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := c.memory.Get(ctx, key, object); err != nil {
+			return err
+		}
+		original := object.DeepCopyObject().(client.Object)
+		edit()
+		return c.memory.Patch(ctx, object, client.MergeFrom(original))
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("changing %T %s: %w", object, key, err)
 	}
 	return nil
 }

@@ -89,12 +89,13 @@ func (c *cluster) electLeader(ctx context.Context, leaving string) error {
 		return nil
 	}
 	for i, member := range members {
-		original := member.DeepCopy()
-		delete(member.Annotations, inmemory.EtcdLeaderFromAnnotationName)
-		if i == successor {
-			member.Annotations[inmemory.EtcdLeaderFromAnnotationName] = time.Now().Format(time.RFC3339)
-		}
-		if err := c.memory.Patch(ctx, member, client.MergeFrom(original)); err != nil {
+		err := c.change(ctx, member, func() {
+			delete(member.Annotations, inmemory.EtcdLeaderFromAnnotationName)
+			if i == successor {
+				member.Annotations[inmemory.EtcdLeaderFromAnnotationName] = time.Now().Format(time.RFC3339)
+			}
+		})
+		if err != nil {
 			return fmt.Errorf("electing etcd leader %s: %w", members[successor].Name, err)
 		}
 	}

@@ -99,6 +99,15 @@ func TestMachineBootsWhenEverythingItNeedsHasCome(t *testing.T) {
 	w.eventuallyReady("blue", "cp-0")
 }
 
+func TestAPIServerAnswersBeforeTheFirstMachine(t *testing.T) {
+	w := newWorld(t)
+	w.createCluster("blue")
+	w.eventuallyReady("blue")
+	c := &kubeadm.Workload{Client: w.workload("blue")}
+	w.Expect(c.HasKubeadmConfig(t.Context())).To(BeFalse())
+	w.Expect(c.Client.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})).To(Succeed())
+}
+
 func TestBootingTakesTheDelay(t *testing.T) {
 	delay := 500 * time.Millisecond
 	w := newWorld(t, func(o *workload.Options) { o.BootDelay = delay })
@@ -131,6 +140,10 @@ func TestDeletedMachineLeavesNothing(t *testing.T) {
 	// The Machine goes at once.
 	w.delete(other)
 	w.eventuallyReady("blue", "cp-1")
+	names, elected, err = w.members("blue", "cp-1")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(names).To(ConsistOf("cp-1"))
+	w.Expect(elected).To(Equal("cp-1"))
 	pods := &corev1.PodList{}
 	w.Expect(w.workload("blue").List(t.Context(), pods)).To(Succeed())
 	w.Expect(pods.Items).To(HaveLen(4))
