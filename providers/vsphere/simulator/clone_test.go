@@ -191,3 +191,22 @@ func TestMessageOfDuplicateName(t *testing.T) {
 		t.Errorf("fault of %v is not DuplicateName", err)
 	}
 }
+
+// A controller lists the devices of its own VM and of no other.
+func TestControllersAreNotShared(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeDatacenters())
+	for _, dc := range []string{"dc-a", "dc-b", "dc-c"} {
+		c := connect(t, s, dc)
+		devices := must(c.template().Device(t.Context()))(t)
+		for _, device := range devices.SelectByType((*types.VirtualPCIController)(nil)) {
+			seen := map[int32]bool{}
+			for _, key := range device.(types.BaseVirtualController).GetVirtualController().Device {
+				if seen[key] {
+					t.Errorf("%s: %s lists device %d twice", dc, devices.Name(device), key)
+				}
+				seen[key] = true
+			}
+		}
+	}
+}

@@ -4,9 +4,11 @@
 package simulator
 
 import (
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -33,6 +35,33 @@ func (s *Server) FailTasks(method string, n int, msg string) {
 // FailTasksWith is FailTasks with a fault of the caller's choice.
 func (s *Server) FailTasksWith(method string, n int, fault types.BaseMethodFault) {
 	s.tasks.fail(method, n, fault)
+}
+
+// ForgetTasks makes vCenter forget the tasks that have ended, as it does after some
+// time: they leave the list of recent tasks, and asking for one answers
+// ManagedObjectNotFound.
+func (s *Server) ForgetTasks() {
+	ctx := s.call()
+	var kept []types.ManagedObjectReference
+	for _, obj := range s.registry.AllReference("Task") {
+		task, over := obj.(*simulator.Task), false
+		ctx.WithLock(task, func() { over = finished(task.Info) })
+		if over {
+			s.registry.Remove(ctx, task.Self)
+		} else {
+			kept = append(kept, task.Self)
+		}
+	}
+	manager, ok := get[*simulator.TaskManager](s, s.admin.client.ServiceContent.TaskManager)
+	if !ok {
+		return
+	}
+	ctx.WithLock(manager, func() {
+		recent := slices.DeleteFunc(slices.Clone(manager.RecentTask), func(ref types.ManagedObjectReference) bool {
+			return !slices.Contains(kept, ref)
+		})
+		ctx.Update(manager, []types.PropertyChange{{Name: "recentTask", Val: recent}})
+	})
 }
 
 // taskGates is what stands between a task and its effect.

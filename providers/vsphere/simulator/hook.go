@@ -89,6 +89,7 @@ func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 		o.server.adopt(obj)
 	case *simulator.VirtualMachine:
 		o.server.stage.hold(obj)
+		ownDevices(obj)
 	}
 }
 

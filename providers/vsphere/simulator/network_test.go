@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
@@ -265,5 +266,18 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 		if res.StatusCode != http.StatusBadRequest {
 			t.Errorf("status is %d", res.StatusCode)
 		}
+	}
+}
+
+func TestStoragePolicies(t *testing.T) {
+	t.Parallel()
+	with := connect(t, simulator.Start(t, simulator.Layout{}, simulator.WithStoragePolicies()), "")
+	policies := must(must(pbm.NewClient(t.Context(), with.Client.Client))(t).ProfileMap(t.Context()))(t)
+	if len(policies.Name) == 0 {
+		t.Error("there are no storage policies")
+	}
+	without := connect(t, simulator.Start(t, simulator.Layout{}), "")
+	if _, err := pbm.NewClient(t.Context(), without.Client.Client); err == nil {
+		t.Error("storage policies are served unasked")
 	}
 }

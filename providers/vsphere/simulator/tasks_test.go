@@ -10,6 +10,7 @@ import (
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -171,4 +172,30 @@ func TestTaskOutlivesItsSession(t *testing.T) {
 	if _, ok := s.VM("vm"); !ok {
 		t.Error("there is no VM")
 	}
+}
+
+func TestForgottenTasks(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c := connect(t, s, "dc-1")
+	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
+	ended := c.startClone("ended", spec)
+	must(0, ended.Wait(t.Context()))(t)
+	s.HoldTasks("CloneVM_Task")
+	running := c.startClone("running", spec)
+
+	s.ForgetTasks()
+	var info mo.Task
+	err := ended.Properties(t.Context(), ended.Reference(), []string{"info"}, &info)
+	if !isFault(err, &types.ManagedObjectNotFound{}) {
+		t.Errorf("the task that ended: error is %v", err)
+	}
+	var manager mo.TaskManager
+	pc := property.DefaultCollector(c.Client.Client)
+	must(0, pc.RetrieveOne(t.Context(), *c.ServiceContent.TaskManager, []string{"recentTask"}, &manager))(t)
+	if len(manager.RecentTask) != 1 || manager.RecentTask[0] != running.Reference() {
+		t.Errorf("recent tasks are %v", manager.RecentTask)
+	}
+	s.ReleaseTasks("CloneVM_Task")
+	must(0, running.Wait(t.Context()))(t)
 }
