@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -36,10 +35,6 @@ const (
 	touches = 10
 	// disturbances is how often the inventory changes under the zones.
 	disturbances = 5
-	// neighbourVMs is how many VMs each of two vCenters gets, and neighbourDelay how
-	// late every answer of the slow one is.
-	neighbourVMs   = 20
-	neighbourDelay = 2 * time.Second
 )
 
 // Options say what is measured.
@@ -132,7 +127,7 @@ func (b *bench) progressf(format string, args ...any) {
 // server of its own, so that none finds another's memory or objects. One that
 // fails leaves its part of the results empty.
 func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
-	r := Results{Provider: b.provider, CPUs: runtime.NumCPU()}
+	r := Results{Provider: b.provider, CPUs: runtime.NumCPU(), Load: load()}
 	var errs []error
 	run := func(name string, args []string, scenario func(context.Context, *lab) error) {
 		if ctx.Err() == nil {
@@ -158,16 +153,18 @@ func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
 	})
 	r.Neighbour.VMs, r.Neighbour.Delay = neighbourVMs, neighbourDelay.Seconds()
 	run("alone", nil, func(ctx context.Context, l *lab) error {
-		rollout, err := l.rollout(ctx, neighbourVMs)
-		r.Neighbour.Alone = rollout.Ready
+		times, err := l.neighbours(ctx, vcenters{"first": 0})
+		r.Neighbour.Alone = times["first"]
 		return err
 	})
-	run("fast-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
-		r.Neighbour.BesideFast, _, err = l.neighbour(ctx, 0)
+	run("fast-neighbour", nil, func(ctx context.Context, l *lab) error {
+		times, err := l.neighbours(ctx, vcenters{"first": 0, "second": 0})
+		r.Neighbour.BesideFast = times["first"]
 		return err
 	})
-	run("slow-neighbour", nil, func(ctx context.Context, l *lab) (err error) {
-		r.Neighbour.Beside, r.Neighbour.Slow, err = l.neighbour(ctx, neighbourDelay)
+	run("slow-neighbour", nil, func(ctx context.Context, l *lab) error {
+		times, err := l.neighbours(ctx, vcenters{"first": 0, "second": neighbourDelay})
+		r.Neighbour.Beside, r.Neighbour.Slow = times["first"], times["second"]
 		return err
 	})
 	return r, errors.Join(errs...)
@@ -316,44 +313,6 @@ func (l *lab) checks(ctx context.Context, w *world, times int, cause func(contex
 // checks tells what the cost of so many checks was that had a reason.
 func (c Cost) checks(due int) Checks {
 	return Checks{Due: due, Done: c.Reconciles[zoneController], Cost: c}
-}
-
-// neighbour makes VMs on two vCenters at the same time, every answer of the second
-// being late, and answers after how many seconds those of either were ready.
-func (l *lab) neighbour(ctx context.Context, delay time.Duration) (first, second float64, err error) {
-	var worlds [2]*world
-	var machines [2]machines
-	var times [2]float64
-	for i, name := range []string{"first", "second"} {
-		if worlds[i], err = l.world(ctx, name); err != nil {
-			return 0, 0, err
-		}
-	}
-	worlds[1].vcenter.SetDelay(delay)
-	for i, w := range worlds {
-		if err := w.zonesReady(ctx); err != nil {
-			return 0, 0, err
-		}
-		if machines[i], err = w.prepare(ctx, neighbourVMs); err != nil {
-			return 0, 0, err
-		}
-		if err := l.rest(ctx, w); err != nil {
-			return 0, 0, err
-		}
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for i, w := range worlds {
-		group.Go(func() error {
-			ready, err := w.provision(ctx, machines[i])
-			times[i] = ready.Seconds()
-			l.bench.progressf("%s: %d VMs of the %s vCenter ready after %.1f s", l.name, neighbourVMs, w.name, ready.Seconds())
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return 0, 0, err
-	}
-	return times[0], times[1], nil
 }
 
 func writeJSON(path string, results Results) error {

@@ -118,6 +118,20 @@ func (l *lab) rest(ctx context.Context, w *world) error {
 	}
 }
 
+// load is the average of the last minute, 0 where the system does not tell.
+func load() float64 {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	average, _, _ := strings.Cut(string(content), " ")
+	value, err := strconv.ParseFloat(average, 64)
+	if err != nil {
+		return 0
+	}
+	return value
+}
+
 // cpuSeconds reads user and system time from the content of /proc/<pid>/stat.
 func cpuSeconds(stat string) (float64, error) {
 	// The second field is the program's name in parentheses and may hold anything;

@@ -42,7 +42,7 @@ func Report(r Results) string {
 	rows = append(rows, neighbourRows(r.Neighbour)...)
 
 	var text strings.Builder
-	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure\n\n", r.Provider, r.CPUs)
+	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n", r.Provider, r.CPUs, r.Load)
 	text.WriteString(align(rows))
 	text.WriteString("\n" + notes())
 	for _, part := range []struct {
@@ -187,16 +187,16 @@ func zoneRows(zones Zones) []row {
 }
 
 func neighbourRows(n Neighbour) []row {
-	seconds := func(value float64) string {
-		if value == 0 {
+	seconds := func(times []float64) string {
+		if len(times) == 0 {
 			return unmeasured
 		}
-		return fmt.Sprintf("%.1f", value)
+		return fmt.Sprintf("%.1f", median(times))
 	}
 	// A run that failed has no time and is compared with nothing.
-	effect := n.Alone > 0 && n.Beside > n.Alone*noEffect+noise
+	effect := len(n.Alone) > 0 && median(n.Beside) > median(n.Alone)*noEffect+noise
 	return []row{
-		{name: fmt.Sprintf("Slow neighbour (%d VMs on each vCenter), seconds until ready", n.VMs)},
+		{name: fmt.Sprintf("Slow neighbour (%d VMs on each vCenter), seconds until ready, medians of %d", n.VMs, rounds)},
 		{"a vCenter alone", seconds(n.Alone), "17", none, ""},
 		{"beside one that is as fast", seconds(n.BesideFast), none, none, ""},
 		{fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", verdict(!effect)},

@@ -27,7 +27,7 @@ func example() Results {
 		}
 	}
 	return Results{
-		Provider: "vsphere", CPUs: 2,
+		Provider: "vsphere", CPUs: 2, Load: 0.31,
 		Rollouts: []Rollout{
 			{VMs: 1, Ready: 0.25, Cost: cost(1), RSS: 70 << 20, Peak: 71 << 20},
 			{VMs: 100, Ready: 11.2, Cost: cost(100), RSS: 90 << 20, Peak: 98 << 20},
@@ -42,7 +42,10 @@ func example() Results {
 			Touched: Checks{Due: 30, Done: 60},
 			Changed: Checks{Due: 15, Done: 15, Cost: Cost{Calls: Counts{"REST POST /rest/com/vmware/cis/tagging": 5, stream: 5}}},
 		},
-		Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: 1.8, BesideFast: 2.4, Beside: 2.5, Slow: 19.1},
+		Neighbour: Neighbour{
+			VMs: 20, Delay: 2,
+			Alone: []float64{1.8, 1.7, 4.6}, BesideFast: []float64{2.3, 2.5}, Beside: []float64{2.5, 2.6, 2.4}, Slow: []float64{19.1},
+		},
 	}
 }
 
@@ -70,7 +73,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 				Cost: Cost{Calls: Counts{stream: 1}, Reconciles: Counts{vmController: 10 * aimSync}},
 			},
 			Zones:     Zones{First: Checks{Due: 1}, Touched: Checks{Due: 1}, Changed: Checks{Due: 1}},
-			Neighbour: Neighbour{Alone: 10, Beside: 10*noEffect + noise},
+			Neighbour: Neighbour{Alone: []float64{10}, Beside: []float64{10*noEffect + noise}},
 		}
 	}
 	NewWithT(t).Expect(missedRows(good())).To(BeEmpty())
@@ -86,7 +89,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 		{"SOAP calls", func(r *Results) { r.Idle.Calls["Login"]++ }},
 		{"REST calls", func(r *Results) { r.Idle.Calls["REST GET /rest"]++ }},
 		{"reconciles of a VSphereVM", func(r *Results) { r.Idle.Reconciles[vmController]-- }},
-		{"beside one that is 0 s late", func(r *Results) { r.Neighbour.Beside += 0.01 }},
+		{"beside one that is 0 s late", func(r *Results) { r.Neighbour.Beside[0] += 0.01 }},
 	} {
 		t.Run(test.row, func(t *testing.T) {
 			r := good()
@@ -98,7 +101,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 
 func TestReportOfFailures(t *testing.T) {
 	g := NewWithT(t)
-	text := Report(Results{Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: 1.8}})
+	text := Report(Results{Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: []float64{1.8}}})
 	g.Expect(strings.Count(text, unmeasured)).To(Equal(7), "four parts, and three of the times:\n%s", text)
 	g.Expect(text).NotTo(Or(ContainSubstring(missed), ContainSubstring("NaN")))
 }

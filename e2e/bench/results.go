@@ -3,13 +3,19 @@
 
 package bench
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Results are the raw numbers of a run.
 type Results struct {
 	Provider string `json:"provider"`
 	// CPUs of the machine, which everything that runs shares.
-	CPUs      int       `json:"cpus"`
+	CPUs int `json:"cpus"`
+	// Load is how many programs wanted a CPU on average before the run began. Times
+	// of a run that began with more than none say little.
+	Load      float64   `json:"load"`
 	Rollouts  []Rollout `json:"rollouts"`
 	Idle      Idle      `json:"idle"`
 	Zones     Zones     `json:"zones"`
@@ -55,17 +61,27 @@ type Checks struct {
 	Cost
 }
 
-// Neighbour compares a vCenter alone and beside a slow one. Times are seconds
-// until all VMs of a vCenter were ready.
+// Neighbour compares a vCenter alone and beside another. Times are the seconds
+// until all VMs of a vCenter were ready, one for each round; none where the scenario
+// failed.
 type Neighbour struct {
-	VMs   int     `json:"vms"`
-	Delay float64 `json:"delaySeconds"`
-	Alone float64 `json:"aloneSeconds"`
+	VMs   int       `json:"vms"`
+	Delay float64   `json:"delaySeconds"`
+	Alone []float64 `json:"aloneSeconds"`
 	// BesideFast is how long it took beside a vCenter that is as fast, Beside how
 	// long beside the slow one, and Slow how long that took itself.
-	BesideFast float64 `json:"besideFastSeconds"`
-	Beside     float64 `json:"besideSeconds"`
-	Slow       float64 `json:"slowSeconds"`
+	BesideFast []float64 `json:"besideFastSeconds"`
+	Beside     []float64 `json:"besideSeconds"`
+	Slow       []float64 `json:"slowSeconds"`
+}
+
+// median answers 0 if there is none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // Cost is what a manager did in some time.

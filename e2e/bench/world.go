@@ -45,6 +45,7 @@ type world struct {
 	vcenter *simulator.Server
 	owner   metav1.OwnerReference // the Cluster
 	zones   []*infrav1.VSphereDeploymentZone
+	made    int // machines so far
 }
 
 // machines are pairs of Machine and VSphereMachine, of which the former exist.
@@ -192,13 +193,14 @@ func (w *world) disturb(_ context.Context, round int) error {
 
 // prepare makes n Machines with bootstrap data, spread over the zones.
 func (w *world) prepare(ctx context.Context, n int) (machines, error) {
-	made := make(machines, n)
+	made, before := make(machines, n), w.made
+	w.made += n
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(createAtOnce)
 	for i := range made {
 		group.Go(func() (err error) {
 			zones := zoneLetters()
-			made[i], err = w.prepareOne(ctx, fmt.Sprintf("%s-%03d", w.name, i), w.zone(zones[i%len(zones)]))
+			made[i], err = w.prepareOne(ctx, fmt.Sprintf("%s-%03d", w.name, before+i), w.zone(zones[i%len(zones)]))
 			return err
 		})
 	}
@@ -243,8 +245,8 @@ func (w *world) provision(ctx context.Context, all machines) (time.Duration, err
 		return 0, err
 	}
 	took := time.Since(began)
-	if made := len(w.vcenter.VMs()); made != len(all) {
-		return 0, fmt.Errorf("counting VMs: vCenter has %d for %d machines", made, len(all))
+	if count := len(w.vcenter.VMs()); count != w.made {
+		return 0, fmt.Errorf("counting VMs: vCenter has %d for %d machines", count, w.made)
 	}
 	return took, nil
 }
