@@ -181,11 +181,18 @@ func TestPasswordRotatedInTheManagersFile(t *testing.T) {
 	w.provisioned(w.worker("after"))
 	w.remove(before)
 	w.available(cluster)
+}
 
-	w.vc.SetPassword("another")
-	w.vc.ExpireSessions()
-	w.Expect(w.refused(cluster)).To(ContainSubstring(w.vc.Host()))
-	w.writeAccount("another")
+// With no account there is no session, so no event of a vCenter makes anything look again.
+func TestManagersFileBecomesUsable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.writeAccount(`""`)
+	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
+		c.Spec.FailureDomainSelector, c.Spec.IdentityRef = nil, infrav1.VSphereIdentityReference{}
+	})
+	w.Expect(w.refused(cluster)).To(ContainSubstring(w.file))
+	w.writeAccount(w.vc.Password())
 	w.available(cluster)
 }
 
@@ -243,7 +250,7 @@ func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
 	neighbour := w.cluster("slow", onServer(slow), func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "slow" })
 	w.available(neighbour)
 
-	slow.SetDelay(patience)
+	slow.SetDelay(5 * patience)
 	slow.ResetCalls()
 	var late []*infrav1.VSphereMachine
 	for i := range 5 {

@@ -51,18 +51,17 @@ func (w *world) vsphereVM(name string) *infrav1.VSphereVM {
 	return vm
 }
 
-func TestCloneModes(t *testing.T) {
-	t.Parallel()
-	w := workshop(t, simulator.Template{Name: plainTemplate}, simulator.Template{Name: diskTemplate, DiskGiB: 30},
-		simulator.Template{Name: agedTemplate, Snapshots: []string{"first", "second"}})
-	for name, tc := range map[string]struct {
-		template, snapshot string
-		mode               infrav1.CloneMode
-		diskGiB            int32
+type cloneCase struct {
+	template, snapshot string
+	mode               infrav1.CloneMode
+	diskGiB            int32
 
-		linked   bool
-		wantDisk int
-	}{
+	linked   bool
+	wantDisk int
+}
+
+func cloneCases() map[string]cloneCase {
+	return map[string]cloneCase{
 		"default-with-snapshot":    {template: agedTemplate, linked: true, wantDisk: 20},
 		"default-without-snapshot": {template: plainTemplate, wantDisk: 20},
 		"linked":                   {template: agedTemplate, mode: infrav1.LinkedClone, linked: true, wantDisk: 20},
@@ -72,22 +71,33 @@ func TestCloneModes(t *testing.T) {
 		"full":                     {template: agedTemplate, mode: infrav1.FullClone, wantDisk: 20},
 		"full-with-larger-disk":    {template: agedTemplate, mode: infrav1.FullClone, diskGiB: 40, wantDisk: 40},
 		"full-of-a-larger-disk":    {template: diskTemplate, mode: infrav1.FullClone, diskGiB: 30, wantDisk: 30},
-	} {
+	}
+}
+
+func TestCloneModes(t *testing.T) {
+	t.Parallel()
+	w := workshop(t, simulator.Template{Name: plainTemplate}, simulator.Template{Name: diskTemplate, DiskGiB: 30},
+		simulator.Template{Name: agedTemplate, Snapshots: []string{"first", "second"}})
+	machines := map[string]*infrav1.VSphereMachine{}
+	for name, tc := range cloneCases() {
+		machines[name] = w.worker(name, func(m *infrav1.VSphereMachine) {
+			m.Spec.Template, m.Spec.CloneMode, m.Spec.Snapshot, m.Spec.DiskGiB = tc.template, tc.mode, tc.snapshot, tc.diskGiB
+		})
+	}
+	for name, tc := range cloneCases() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
-			w.provisioned(w.worker(name, func(m *infrav1.VSphereMachine) {
-				m.Spec.Template, m.Spec.CloneMode, m.Spec.Snapshot, m.Spec.DiskGiB = tc.template, tc.mode, tc.snapshot, tc.diskGiB
-			}))
+			w.provisioned(machines[name])
 			made := w.vms()[name]
 			w.Expect(made.Linked).To(Equal(tc.linked))
 			w.Expect(made.DiskGiB).To(Equal(tc.wantDisk))
 			status := w.vsphereVM(name).Status
 			w.Expect(status.Snapshot).To(Equal(tc.snapshot))
+			mode := infrav1.FullClone
 			if tc.linked {
-				w.Expect(status.CloneMode).To(Equal(infrav1.LinkedClone))
-			} else {
-				w.Expect(status.CloneMode).To(Equal(infrav1.FullClone))
+				mode = infrav1.LinkedClone
 			}
+			w.Expect(status.CloneMode).To(Equal(mode))
 		})
 	}
 }
