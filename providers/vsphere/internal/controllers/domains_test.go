@@ -127,6 +127,26 @@ func TestTooManyDomainsUnhealthyChangesNothing(t *testing.T) {
 	w.publishes(cluster, all[1:]...)
 }
 
+// A zone that was broken is not trusted at once, although nothing is wrong with it any more.
+func TestMendedDomainReceivesNothingDuringTheHoldPeriod(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
+		c.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](0), HoldPeriodSeconds: ptr.To[int32](3600)}
+	})
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.Expect(w.vc.RemoveDatastore("dc-1", "datastore-a")).To(Succeed())
+	w.publishes(cluster, zones[1].Name, zones[2].Name)
+	w.Expect(w.vc.RestoreDatastore("dc-1", "datastore-a")).To(Succeed())
+	w.condition(zones[0], clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	machine := w.machine("one", "waits", zones[0].Name)
+	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.Expect(w.vms()).To(BeEmpty())
+	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](0) })
+	w.provisioned(machine)
+}
+
 func TestZoneThatIsNotForControlPlanes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -24,6 +24,27 @@ func From(obj client.Object) Patch {
 	return Patch{before: copyOf(obj)}
 }
 
+// ApplySpec sends what differs in metadata and spec, as Apply does, and leaves the status for later.
+func (p *Patch) ApplySpec(ctx context.Context, c client.Client, obj client.Object) error {
+	spec, _, err := p.changed(obj)
+	if err != nil || !spec {
+		return err
+	}
+	return p.applySpec(ctx, c, obj)
+}
+
+// applySpec makes the next comparison start from what the API server now has, except for the status.
+func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Object) error {
+	sent := copyOf(obj)
+	if err := c.Patch(ctx, sent, client.MergeFromWithOptions(p.before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching %s: %w", obj.GetName(), err)
+	}
+	obj.SetResourceVersion(sent.GetResourceVersion())
+	obj.SetGeneration(sent.GetGeneration())
+	p.before = sent
+	return nil
+}
+
 // Apply sends the difference between obj and what it was in From. Metadata and spec go with the resource version they
 // were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
 // reconcile runs again. The status belongs to one controller only and goes without. Afterwards obj is what it was
@@ -34,12 +55,9 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 		return err
 	}
 	if spec {
-		sent := copyOf(obj)
-		if err := c.Patch(ctx, sent, client.MergeFromWithOptions(p.before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("patching %s: %w", obj.GetName(), err)
+		if err := p.applySpec(ctx, c, obj); err != nil {
+			return err
 		}
-		obj.SetResourceVersion(sent.GetResourceVersion())
-		obj.SetGeneration(sent.GetGeneration())
 	}
 	if status != nil {
 		sent := copyOf(obj)

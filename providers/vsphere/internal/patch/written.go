@@ -13,7 +13,7 @@ import (
 
 // CatchUp is how long a reconcile stands back that was given an object from before its own last write. The watch brings
 // the newer one within milliseconds.
-const CatchUp = 10 * time.Millisecond
+const CatchUp = 20 * time.Millisecond
 
 // Written remembers the last version of each object that a controller wrote, so that it can tell when its cache is
 // behind: what it recorded there, a task in flight above all, would be done twice. The zero value is ready to use.

@@ -35,13 +35,13 @@ func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
 	if s.vm.Spec.Placement.FailureDomain != "" {
 		status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
 	}
-	s.vsphere.Status.FailureDomain = s.vm.Status.FailureDomain
-	s.vsphere.Status.Network = s.vm.Status.Network
-	s.vsphere.Status.Addresses = addresses(s.vm)
 	mirrorProvisioned(s.vsphere, s.vm)
 	if !ptr.Deref(s.vm.Status.Ready, false) || s.vm.Spec.BiosUUID == "" {
 		return nil
 	}
+	s.vsphere.Status.FailureDomain = s.vm.Status.FailureDomain
+	s.vsphere.Status.Network = s.vm.Status.Network
+	s.vsphere.Status.Addresses = addresses(s.vm)
 	s.vsphere.Spec.ProviderID = providerIDPrefix + s.vm.Spec.BiosUUID
 	s.vsphere.Status.Initialization.Provisioned = ptr.To(true)
 	return r.labelHost(ctx, s)

@@ -67,7 +67,8 @@ func worthMirroring() predicate.Predicate {
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM)
-			return shown(before) != shown(after) || !equality.Semantic.DeepEqual(before.Status.Network, after.Status.Network)
+			return shown(before) != shown(after) ||
+				ptr.Deref(after.Status.Ready, false) && !equality.Semantic.DeepEqual(before.Status.Network, after.Status.Network)
 		},
 	}
 }

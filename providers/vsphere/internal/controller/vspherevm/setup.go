@@ -6,14 +6,15 @@ package vspherevm
 import (
 	"context"
 
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -44,7 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		// Its own status is not news to the controller, which has just written it.
-		For(&infrav1.VSphereVM{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}),
+		For(&infrav1.VSphereVM{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, resync()),
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterVMs),
@@ -52,6 +53,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfCluster), builder.WithPredicates(connection.Changed())).
 		WatchesRawSource(hub.Source(r.vmsOfEvent)).
 		Complete(r)
+}
+
+// resync passes what comes round every sync period, by which an event that was lost is made good.
+func resync() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	}}
 }
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -103,13 +111,23 @@ func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcil
 		// A task that no object knows may be the clone that a deletion waits for.
 		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool { return vm.Spec.Server == e.Server && !vm.DeletionTimestamp.IsZero() })
 	case vcenter.InventoryChanged:
-		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool {
-			return vm.Spec.Server == e.Server && !ptr.Deref(vm.Status.Ready, false) && vm.Status.TaskRef == ""
-		})
+		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool { return vm.Spec.Server == e.Server && lacksSomething(vm) })
 	case vcenter.SessionUp, vcenter.SessionDown:
 		return r.vms(ctx, func(vm *infrav1.VSphereVM) bool { return vm.Spec.Server == e.Server || e.Server == "" })
 	default:
 		return nil
+	}
+}
+
+// lacksSomething reports whether the virtual machine waits for somebody to change the inventory.
+func lacksSomething(vm *infrav1.VSphereVM) bool {
+	switch conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) {
+	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineConfiguringReason,
+		infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
+		infrav1.VSphereVMVirtualMachineProvisionedReason, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, "":
+		return false
+	default:
+		return true
 	}
 }
 
