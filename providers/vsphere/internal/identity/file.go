@@ -56,6 +56,9 @@ func (f *File) Start(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
+	if f.OnChange != nil {
+		f.OnChange() // for a change between the first reading and this watch
+	}
 	for {
 		select {
 		case <-ctx.Done():
