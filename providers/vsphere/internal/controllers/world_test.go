@@ -31,7 +31,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-const patience = 20 * time.Second
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = time.Minute
 
 // world is one test's share of the API server, a vCenter of its own and a manager that sees nothing else.
 type world struct {
