@@ -5,8 +5,10 @@ package simulator_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -17,20 +19,25 @@ func TestServersSideBySide(t *testing.T) {
 	const vms = 20
 	servers := []*simulator.Server{simulator.Start(t, simulator.ThreeZones()), simulator.Start(t, simulator.HostGroups())}
 	pools := []string{"/dc-1/host/zone-b/Resources", "/dc-1/host/cluster-1/Resources"}
-	var wg sync.WaitGroup
 	var streams []*stream
+	ready := make(chan error)
 	for i, s := range servers {
 		c := connect(t, s, "dc-1")
 		streams = append(streams, connect(t, s, "").follow(map[string][]string{"VirtualMachine": {"name", "guest.net", "config", "summary"}}))
 		spec := c.cloneSpec(pools[i], "shared")
 		for n := range vms {
-			wg.Go(func() { c.powerOn(c.clone(fmt.Sprintf("vm-%d-%d", i, n), spec)) })
+			task := c.startClone(fmt.Sprintf("vm-%d-%d", i, n), spec)
+			go func() { ready <- c.bringUp(task) }()
 		}
 	}
-	for i, s := range servers {
-		eventually(t, "the stream sees all", func() bool { return streams[i].count("VirtualMachine") == vms+1 && len(s.VMs()) == vms })
+	for range vms * len(servers) {
+		if err := <-ready; err != nil {
+			t.Errorf("bringing up a VM: %v", err)
+		}
 	}
-	wg.Wait()
+	for i, st := range streams {
+		eventually(t, fmt.Sprintf("stream %d sees all VMs", i), func() bool { return st.count("VirtualMachine") == vms+1 })
+	}
 	for i, s := range servers {
 		if n := len(s.VMs()); n != vms {
 			t.Errorf("server %d has %d VMs", i, n)
@@ -44,6 +51,20 @@ func TestServersSideBySide(t *testing.T) {
 	}
 	servers[0].SetDown(true)
 	connect(t, servers[1], "dc-1")
+}
+
+// bringUp waits for the clone and powers it on. It may run on any goroutine.
+func (c *client) bringUp(clone *object.Task) error {
+	info, err := clone.WaitForResult(c.t.Context())
+	if err != nil {
+		return err
+	}
+	vm := object.NewVirtualMachine(c.Client.Client, info.Result.(types.ManagedObjectReference))
+	on, err := vm.PowerOn(c.t.Context())
+	if err != nil {
+		return err
+	}
+	return on.Wait(c.t.Context())
 }
 
 // Of many clones with one name exactly one succeeds.
