@@ -81,6 +81,8 @@ func (r Result) Status(machines []Machine) faultlinev1.DistributionStatus {
 //     because it is the last, or a domain is Cordoned for its health;
 //   - Unknown while a domain could not be looked up, and nothing else is wrong;
 //   - True otherwise. Domains that the user has withdrawn do not make it False.
+//
+// Names in the spec that are no domain are in the message, whatever the status.
 func (r Result) Condition() metav1.Condition {
 	condition := metav1.Condition{Type: faultlinev1.FailureDomainsReadyCondition, Status: metav1.ConditionFalse}
 	inactive := r.describe(func(d faultlinev1.DomainStatus) bool {
@@ -107,6 +109,10 @@ func (r Result) Condition() metav1.Condition {
 		condition.Reason, condition.Message = faultlinev1.ReasonLookupFailed, stale
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonAllActive
+	}
+	if len(r.Undeclared) > 0 {
+		condition.Message = strings.TrimPrefix(condition.Message+"\nspec.distribution.failureDomains names what is no failure domain of this cluster: "+
+			strings.Join(r.Undeclared, ", "), "\n")
 	}
 	condition.Message = clip(condition.Message)
 	return condition

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -23,11 +21,11 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
-	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Reconciler drives VSphereClusters.
@@ -35,9 +33,7 @@ type Reconciler struct {
 	Client   client.Client
 	VCenters VCenters
 	Secrets  *SecretOwner
-	Recorder events.EventRecorder
-	Clock    clock.PassiveClock
-	Metrics  *distribution.Metrics
+	Domains  *publish.Publisher
 
 	filter  watchfilter.Filter
 	written patch.Written
@@ -67,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.written.Forget(req.NamespacedName)
-			r.Metrics.Forget(req.NamespacedName)
+			r.Domains.Metrics.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -140,7 +136,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	if err := r.Secrets.Release(ctx, s.cluster); err != nil {
 		return err
 	}
-	r.Metrics.Forget(client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.owner.Name})
+	r.Domains.Withdraw(s.target(nil))
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return nil
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.
@@ -40,7 +41,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfZone)).
 		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(deletes())).
 		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(waits())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(moves())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
@@ -74,17 +75,6 @@ func waitsFor(machine *infrav1.VSphereMachine) string {
 		return ""
 	}
 	return conditions.GetReason(machine, infrav1.VSphereMachinePlacementReadyCondition)
-}
-
-// moves passes machines that change the number of machines in a failure domain.
-func moves() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
-			return before.Spec.FailureDomain != after.Spec.FailureDomain || before.Status.FailureDomain != after.Status.FailureDomain
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
 }
 
 func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphereCluster) bool, opts ...client.ListOption) []reconcile.Request {

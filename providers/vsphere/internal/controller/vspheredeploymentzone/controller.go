@@ -24,11 +24,11 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // tagRecheck is how soon a zone is looked at again when its tags are wrong: of all that is checked, tags alone are not in

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.

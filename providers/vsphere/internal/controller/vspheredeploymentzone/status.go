@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // check is one thing that is looked at, with the reasons for which it can fail.

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Reconciler drives VSphereMachines.

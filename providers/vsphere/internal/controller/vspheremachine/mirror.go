@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // esxiHostLabel is upstream's: Cluster API copies it from the Machine to its Node.

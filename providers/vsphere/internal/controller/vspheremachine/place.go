@@ -17,8 +17,8 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // ensureVM creates the VSphereVM when everything it needs is there. What it is given is decided here once and never

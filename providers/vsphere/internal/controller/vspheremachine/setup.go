@@ -23,7 +23,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SetupWithManager adds the controller.

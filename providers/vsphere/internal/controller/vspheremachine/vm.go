@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // vmName is the name of the VSphereVM and of the virtual machine, by default the Machine's.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // defaultSoftPowerOffTimeout is upstream's, for powerOffMode trySoft.

@@ -15,8 +15,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // observe reports what the inventory shows, and waits for the guest's first address. A machine that had one keeps the last

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/watchfilter"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Indexes of VSphereVMs by what vCenter knows them by.

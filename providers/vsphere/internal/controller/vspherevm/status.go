@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/status"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // setProvisioned reports how far the virtual machine is, when it is not there yet or no longer whole.

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers_test
+package setup_test
 
 import (
 	"testing"

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers_test
+package setup_test
 
 import (
 	"context"
@@ -27,8 +27,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/controllers"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
@@ -75,11 +76,11 @@ func (w *world) in(t *testing.T) *world {
 func (w *world) start() {
 	w.t.Helper()
 	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: controllers.CacheOptions("", w.name, nil),
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions("", w.name),
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controllers.Add(w.t.Context(), mgr, controllers.Options{
+	w.Expect(setup.Add(w.t.Context(), mgr, setup.Options{
 		CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(), RetryAfter: time.Second,
 		Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,

@@ -1,7 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package manager is what the mains of all providers have in common: the command line of a Cluster API manager and the
+// manager made from it.
+package manager
 
 import (
 	"fmt"
@@ -14,36 +16,35 @@ import (
 	"sigs.k8s.io/cluster-api/util/flags"
 )
 
-// options are the command line. The names are those of the Cluster API managers and of upstream's vSphere manager.
-type options struct {
+// Options are the flags that every provider has. Their names are those of the Cluster API managers.
+type Options struct {
+	// Namespace limits the manager to one namespace; "" means all.
+	Namespace string
+	// WatchFilter limits it to objects with this value of the watch label; "" means all.
+	WatchFilter string
+
 	logs    *logs.Options
 	manager flags.ManagerOptions
 
-	credentialsFile string
-	namespace       string
-	watchFilter     string
-
-	leaderElect                                bool
-	leaseDuration, leaseDeadline, leaseRetry   time.Duration
-	syncPeriod                                 time.Duration
-	kubeAPIQPS                                 float32
-	kubeAPIBurst                               int
-	clusters, machines, vms, zones, identities int
-	webhookPort                                int
-	webhookCertDir, webhookCert, webhookKey    string
-	healthAddress, profilerAddress             string
+	leaderElect                              bool
+	leaseDuration, leaseDeadline, leaseRetry time.Duration
+	syncPeriod                               time.Duration
+	kubeAPIQPS                               float32
+	kubeAPIBurst                             int
+	webhookPort                              int
+	webhookCertDir, webhookCert, webhookKey  string
+	healthAddress, profilerAddress           string
 }
 
-func newOptions(fs *pflag.FlagSet) *options {
-	o := &options{logs: logs.NewOptions()}
+// AddFlags adds the flags with their defaults.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.logs = logs.NewOptions()
 	logsv1.AddFlags(o.logs, fs)
 	flags.AddManagerOptions(fs, &o.manager)
 
-	fs.StringVar(&o.credentialsFile, "credentials-file", "/etc/capv/credentials.yaml",
-		"YAML file with the keys username and password: the account for clusters that name no identity. It is read again when it changes.")
-	fs.StringVar(&o.namespace, "namespace", "",
+	fs.StringVar(&o.Namespace, "namespace", "",
 		"Namespace whose cluster-api objects are reconciled. All namespaces when empty.")
-	fs.StringVar(&o.watchFilter, "watch-filter", "",
+	fs.StringVar(&o.WatchFilter, "watch-filter", "",
 		fmt.Sprintf("Reconcile only objects that carry the label %s with this value.", clusterv1.WatchLabel))
 
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Let only one manager at a time reconcile.")
@@ -55,17 +56,10 @@ func newOptions(fs *pflag.FlagSet) *options {
 	fs.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "Requests per second to the Kubernetes API server.")
 	fs.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "Requests to the Kubernetes API server allowed in one burst.")
 
-	fs.IntVar(&o.clusters, "vspherecluster-concurrency", 50, "VSphereClusters reconciled at the same time.")
-	fs.IntVar(&o.machines, "vspheremachine-concurrency", 100, "VSphereMachines reconciled at the same time.")
-	fs.IntVar(&o.vms, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")
-	fs.IntVar(&o.zones, "vspheredeploymentzone-concurrency", 10, "VSphereDeploymentZones reconciled at the same time.")
-	fs.IntVar(&o.identities, "vsphereclusteridentity-concurrency", 10, "VSphereClusterIdentities reconciled at the same time.")
-
 	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhook server.")
 	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Folder of the webhook server's certificate.")
 	fs.StringVar(&o.webhookCert, "webhook-cert-name", "tls.crt", "File name of the webhook server's certificate.")
 	fs.StringVar(&o.webhookKey, "webhook-key-name", "tls.key", "File name of the webhook server's key.")
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoint.")
 	fs.StringVar(&o.profilerAddress, "profiler-address", "", "Address of the pprof profiler, for example localhost:6060. Off when empty.")
-	return o
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers_test
+package setup_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/patch"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // What only a real API server shows of patches: it refuses a list that was read too early, and takes a status.

@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers puts the provider's controllers together. The manager's main and the integration tests both use it,
+// Package setup puts the provider's controllers together. The manager's main and the integration tests both use it,
 // so that what is tested is what runs.
-package controllers
+package setup
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/publish"
 )
 
 // Options are what the command line decides.
@@ -43,16 +43,6 @@ type Options struct {
 	RetryAfter time.Duration
 	// Clusters, Machines, VMs, Zones and Identities are how many are reconciled at the same time.
 	Clusters, Machines, VMs, Zones, Identities int
-}
-
-// CacheOptions limits what the manager keeps in memory: nothing of a Secret but its name and version, no managed fields.
-// A namespace limits it to that one and the manager's own.
-func CacheOptions(namespace, own string, syncPeriod *time.Duration) cache.Options {
-	options := cache.Options{SyncPeriod: syncPeriod, DefaultTransform: cache.TransformStripManagedFields()}
-	if namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{namespace: {}, own: {}}
-	}
-	return options
 }
 
 // Add adds every controller to the manager, and the vCenter sessions that they share.
@@ -102,7 +92,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c},
-		Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics,
+		Domains: &publish.Publisher{Client: c, Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}

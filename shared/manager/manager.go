@@ -1,0 +1,119 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/logs"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/apiwarnings"
+	"sigs.k8s.io/cluster-api/util/flags"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// Provider is what differs between managers.
+type Provider struct {
+	// Name appears in the user agent.
+	Name string
+	// Namespace is where the provider is installed when POD_NAMESPACE does not say.
+	Namespace string
+	// LeaderElectionID is the name of the lease, upstream's so that the two never work at the same time.
+	LeaderElectionID string
+	// Scheme knows every kind that is read or written.
+	Scheme []func(*runtime.Scheme) error
+	// Cache adjusts what is kept in memory; it may be nil.
+	Cache func(*cache.Options)
+	// Add adds controllers and webhooks.
+	Add func(ctx context.Context, mgr manager.Manager) error
+}
+
+// Run runs the manager until ctx ends.
+func (o *Options) Run(ctx context.Context, p Provider) error {
+	if err := logsv1.ValidateAndApply(o.logs, nil); err != nil {
+		return fmt.Errorf("setting up logs: %w", err)
+	}
+	defer logs.FlushLogs()
+	ctrl.SetLogger(klog.Background())
+	ctx = ctrl.LoggerInto(ctx, klog.Background())
+
+	mgr, err := o.newManager(p)
+	if err != nil {
+		return err
+	}
+	if err := p.Add(ctx, mgr); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return fmt.Errorf("adding health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return fmt.Errorf("adding readiness check: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *Options) newManager(p Provider) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range p.Scheme {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building scheme: %w", err)
+		}
+	}
+	tlsOptions, metricsOptions, err := flags.GetManagerOptions(o.manager)
+	if err != nil {
+		return nil, fmt.Errorf("reading manager options: %w", err)
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	config.QPS, config.Burst = o.kubeAPIQPS, o.kubeAPIBurst
+	config.UserAgent = "faultline-" + p.Name + "-manager"
+	// Upstream's finalizers are part of the wire format, however much the API server would prefer others.
+	config.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
+	cacheOptions := CacheOptions(o.Namespace, p.OwnNamespace())
+	cacheOptions.SyncPeriod = &o.syncPeriod
+	if p.Cache != nil {
+		p.Cache(&cacheOptions)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
+		LeaderElection: o.leaderElect, LeaderElectionID: p.LeaderElectionID, LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
+		Cache: cacheOptions,
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,
+		}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// OwnNamespace is the namespace the manager itself runs in.
+func (p Provider) OwnNamespace() string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	return p.Namespace
+}
+
+// CacheOptions limits what a manager keeps in memory: no managed fields and, with a namespace, nothing of any other but
+// the manager's own.
+func CacheOptions(namespace, own string) cache.Options {
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}, own: {}}
+	}
+	return options
+}

@@ -1,0 +1,144 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// requests notes the patches that are sent. What an API server makes of them is shown by the integration tests.
+type requests struct {
+	spec, status []map[string]any
+	fail         error
+}
+
+func (r *requests) client(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	note := func(list *[]map[string]any, obj client.Object, p client.Patch) error {
+		data, err := p.Data(obj)
+		if err != nil {
+			return err
+		}
+		sent := map[string]any{}
+		*list = append(*list, sent)
+		return json.Unmarshal(data, &sent)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Machine{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+				return errors.Join(r.fail, note(&r.spec, obj, p), c.Patch(ctx, obj, p, opts...))
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				return errors.Join(note(&r.status, obj, p), c.SubResource(sub).Patch(ctx, obj, p, opts...))
+			},
+		}).Build()
+}
+
+func stored(t *testing.T, c client.Client) *clusterv1.Machine {
+	t.Helper()
+	machine := &clusterv1.Machine{}
+	NewWithT(t).Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "machine"}, machine)).To(Succeed())
+	return machine
+}
+
+func newMachine() *clusterv1.Machine {
+	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "machine", Finalizers: []string{"example.com/other"}}}
+}
+
+func TestApplySendsWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change       func(*clusterv1.Machine)
+		spec, status int
+	}{
+		"nothing":        {func(*clusterv1.Machine) {}, 0, 0},
+		"there and back": {func(machine *clusterv1.Machine) { machine.Labels = map[string]string{} }, 0, 0},
+		"metadata": {func(machine *clusterv1.Machine) {
+			machine.Finalizers = append(machine.Finalizers, clusterv1.MachineFinalizer)
+		}, 1, 0},
+		"spec":   {func(machine *clusterv1.Machine) { machine.Spec.ProviderID = "42" }, 1, 0},
+		"status": {func(machine *clusterv1.Machine) { machine.Status.FailureDomain = "a" }, 0, 1},
+		"all of it": {func(machine *clusterv1.Machine) {
+			machine.Annotations, machine.Spec.ProviderID, machine.Status.Phase = map[string]string{"a": "b"}, "42", "Running"
+		}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			sent := &requests{}
+			c := sent.client(t, newMachine())
+			machine := stored(t, c)
+			p := patch.From(machine)
+			tc.change(machine)
+			g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+			g.Expect(sent.spec).To(HaveLen(tc.spec))
+			g.Expect(sent.status).To(HaveLen(tc.status))
+			g.Expect(stored(t, c).Spec).To(Equal(machine.Spec))
+			g.Expect(stored(t, c).Status).To(Equal(machine.Status))
+			g.Expect(stored(t, c).Finalizers).To(Equal(machine.Finalizers))
+			g.Expect(machine.ResourceVersion).To(Equal(stored(t, c).ResourceVersion), "it is known which version was written last")
+		})
+	}
+}
+
+func TestApplyGuardsListsThatOthersWrite(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sent := &requests{}
+	c := sent.client(t, newMachine())
+	machine := stored(t, c)
+	read := machine.ResourceVersion
+	p := patch.From(machine)
+	machine.Finalizers, machine.Status.FailureDomain = []string{clusterv1.MachineFinalizer}, "a"
+	g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+	g.Expect(sent.spec[0]["metadata"]).To(HaveKeyWithValue("resourceVersion", read))
+	g.Expect(sent.status[0]).NotTo(HaveKey("metadata"), "the status is one controller's own")
+}
+
+func TestApplyAgainSendsOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sent := &requests{}
+	c := sent.client(t, newMachine())
+	machine := stored(t, c)
+	p := patch.From(machine)
+	machine.Spec.ProviderID, machine.Status.FailureDomain = "42", "a"
+	g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+	g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+	g.Expect(sent.spec).To(HaveLen(1))
+	g.Expect(sent.status).To(HaveLen(1))
+	machine.Status.FailureDomain, machine.Status.Phase = "", "Running"
+	g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+	g.Expect(sent.status[1]).To(Equal(map[string]any{"status": map[string]any{"failureDomain": nil, "phase": "Running"}}))
+	g.Expect(stored(t, c).Status.FailureDomain).To(BeEmpty())
+}
+
+// The status must not say what the spec was to say: it goes second, and not at all when the first was refused.
+func TestApplyStopsAtTheFirstRefusal(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	refusal := errors.New("refused")
+	sent := &requests{fail: refusal}
+	c := sent.client(t, newMachine())
+	machine := stored(t, c)
+	p := patch.From(machine)
+	machine.Spec.ProviderID, machine.Status.FailureDomain = "42", "a"
+	g.Expect(p.Apply(t.Context(), c, machine)).To(MatchError(refusal))
+	g.Expect(sent.status).To(BeEmpty())
+}

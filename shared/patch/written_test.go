@@ -1,0 +1,37 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+func at(name, version string) *clusterv1.Machine {
+	machine := &clusterv1.Machine{}
+	machine.Name, machine.ResourceVersion = name, version
+	return machine
+}
+
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var written patch.Written
+	g.Expect(written.Behind(at("machine", "1"))).To(BeFalse(), "what was never written cannot be behind")
+	written.Note(at("machine", "100"))
+	g.Expect(written.Behind(at("machine", "99"))).To(BeTrue(), "versions are numbers, not text")
+	g.Expect(written.Behind(at("machine", "100"))).To(BeFalse())
+	g.Expect(written.Behind(at("machine", "101"))).To(BeFalse(), "somebody else wrote later")
+	g.Expect(written.Behind(at("other", "1"))).To(BeFalse())
+	g.Expect(written.Behind(at("machine", "not a number"))).To(BeFalse(), "when in doubt, the reconcile runs")
+	written.Note(at("machine", "200"))
+	g.Expect(written.Behind(at("machine", "150"))).To(BeTrue())
+	written.Forget(client.ObjectKey{Name: "machine"})
+	g.Expect(written.Behind(at("machine", "1"))).To(BeFalse(), "a new object of the name starts anew")
+}
