@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// HostSelector selects BareMetalHosts by their labels. Every part of it must
+// match.
+type HostSelector struct {
+	// matchLabels are labels that the host must have.
+	// +optional
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+
+	// matchExpressions are requirements on the labels of the host.
+	// +optional
+	// +listType=atomic
+	MatchExpressions []HostSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// HostSelectorRequirement is a requirement on one label.
+type HostSelectorRequirement struct {
+	// key of the label.
+	// +required
+	Key string `json:"key"`
+
+	// operator is in, notin, exists, !, =, ==, !=, gt or lt, in upper or lower
+	// case.
+	// +required
+	Operator string `json:"operator"`
+
+	// values that the label is compared with.
+	// +optional
+	// +listType=atomic
+	Values []string `json:"values,omitempty"`
+}
+
+// ChecksumType is the algorithm of a checksum.
+// +kubebuilder:validation:Enum=md5;sha256;sha512
+type ChecksumType string
+
+// DiskFormat is the format of an image.
+// +kubebuilder:validation:Enum=raw;qcow2;vdi;vmdk;live-iso
+type DiskFormat string
+
+// DiskFormatLiveISO is an image that is booted and not written to disk. It has
+// no checksum.
+const DiskFormatLiveISO DiskFormat = "live-iso"
+
+// OCIScheme is that of the URL of an image in an OCI registry. Its digest stands
+// in for a checksum.
+const OCIScheme = "oci"
+
+// Image is what a host boots.
+// +kubebuilder:validation:MinProperties=1
+type Image struct {
+	// url where the image is.
+	// +optional
+	URL string `json:"url,omitempty"`
+
+	// checksum of the image, or the URL of a file with it. Images in an OCI
+	// registry and live ISOs need none.
+	// +optional
+	Checksum string `json:"checksum,omitempty"`
+
+	// checksumType is the algorithm of the checksum: md5, sha256 or sha512.
+	// +optional
+	ChecksumType *ChecksumType `json:"checksumType,omitempty"`
+
+	// diskFormat is the format of the image: raw, qcow2, vdi, vmdk or live-iso.
+	// +optional
+	DiskFormat *DiskFormat `json:"diskFormat,omitempty"`
+}
+
+// IsDefined tells whether there is an image.
+func (i Image) IsDefined() bool {
+	return i != Image{}
+}
+
+// CustomDeploy is a deploy procedure of a ramdisk that has one.
+// +kubebuilder:validation:MinProperties=1
+type CustomDeploy struct {
+	// method is the name of the procedure.
+	// +optional
+	Method string `json:"method,omitempty"`
+}

@@ -1,0 +1,87 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Condition Ready of a Metal3Cluster sums up the others.
+const (
+	// Metal3ClusterReadyCondition is true when all the other conditions are.
+	Metal3ClusterReadyCondition = clusterv1.ReadyCondition
+
+	// Metal3ClusterReadyReason: all conditions are as they should be.
+	Metal3ClusterReadyReason = clusterv1.ReadyReason
+
+	// Metal3ClusterNotReadyReason: a condition is not as it should be.
+	Metal3ClusterNotReadyReason = clusterv1.NotReadyReason
+
+	// Metal3ClusterReadyUnknownReason: a condition is not known.
+	Metal3ClusterReadyUnknownReason = clusterv1.ReadyUnknownReason
+)
+
+// Condition BaremetalInfrastructureReady of a Metal3Cluster.
+const (
+	// Metal3ClusterBaremetalInfrastructureReadyCondition tells whether machines
+	// may be created.
+	Metal3ClusterBaremetalInfrastructureReadyCondition = "BaremetalInfrastructureReady"
+
+	// Metal3ClusterBaremetalInfrastructureReadyReason: they may.
+	Metal3ClusterBaremetalInfrastructureReadyReason = clusterv1.ReadyReason
+
+	// Metal3ClusterControlPlaneEndpointFailedReason: host or port of the
+	// control-plane endpoint is missing.
+	Metal3ClusterControlPlaneEndpointFailedReason = "ControlPlaneEndpointFailed"
+
+	// Metal3ClusterWaitingForMachinesReason: the cluster is being deleted and
+	// still has machines.
+	Metal3ClusterWaitingForMachinesReason = "WaitingForMachines"
+
+	// Metal3ClusterBaremetalInfrastructureDeletingReason: the cluster is being
+	// deleted.
+	Metal3ClusterBaremetalInfrastructureDeletingReason = clusterv1.DeletingReason
+)
+
+// Condition FailureDomainsReady of a Metal3Cluster. A domain that is not Active
+// for its health has one of the reasons that follow.
+const (
+	// Metal3ClusterFailureDomainsReadyCondition tells whether machines can be
+	// put in all of the cluster's failure domains.
+	Metal3ClusterFailureDomainsReadyCondition = faultlinev1.FailureDomainsReadyCondition
+
+	// Metal3ClusterFailureDomainsReadyReason: they can.
+	Metal3ClusterFailureDomainsReadyReason = clusterv1.ReadyReason
+
+	// Metal3ClusterFailureDomainsNotReadyReason: a domain is not ready.
+	Metal3ClusterFailureDomainsNotReadyReason = clusterv1.NotReadyReason
+
+	// Metal3ClusterFailureDomainsTooManyUnhealthyReason: so many domains turned
+	// bad at once that the view of them is doubted and nothing is changed.
+	Metal3ClusterFailureDomainsTooManyUnhealthyReason = faultlinev1.ReasonTooManyDomainsUnhealthy
+
+	// Metal3ClusterFailureDomainsDeletingReason: the cluster is being deleted.
+	Metal3ClusterFailureDomainsDeletingReason = clusterv1.DeletingReason
+)
+
+// Reasons why machines cannot be put in a failure domain. Domains of a
+// Metal3Cluster and condition AssociateBareMetalHost of a Metal3Machine have
+// them.
+const (
+	// FailureDomainNotFoundReason: the Metal3Cluster has no domain of that name.
+	FailureDomainNotFoundReason = "FailureDomainNotFound"
+
+	// FailureDomainWithoutHostsReason: no BareMetalHost has the label of the
+	// domain.
+	FailureDomainWithoutHostsReason = "FailureDomainWithoutHosts"
+
+	// FailureDomainHostsUnhealthyReason: every host of the domain is in error
+	// or out of use.
+	FailureDomainHostsUnhealthyReason = "FailureDomainHostsUnhealthy"
+
+	// NoCapacityReason: there are hosts that suit, and none is free.
+	NoCapacityReason = "NoCapacity"
+)

@@ -1,0 +1,156 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	"net"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Metal3ClusterSpec is how a cluster is reached and which failure domains its
+// hosts are in.
+type Metal3ClusterSpec struct {
+	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// +optional
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+
+	// cloudProviderEnabled tells that a cloud provider sets the provider ID of
+	// Nodes. Otherwise this provider does. Defaults to false.
+	// +optional
+	CloudProviderEnabled *bool `json:"cloudProviderEnabled,omitempty"`
+
+	// failureDomains that machines may be put in. The hosts of a domain are the
+	// BareMetalHosts in the namespace of the cluster that have its name in
+	// their label infrastructure.cluster.x-k8s.io/failure-domain.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// distribution is how machines are spread over the failure domains, and
+	// what single failure domains may be used for.
+	// +optional
+	Distribution faultlinev1.Distribution `json:"distribution,omitempty,omitzero"`
+}
+
+// APIEndpoint is where an API server is reached.
+// +kubebuilder:validation:MinProperties=1
+type APIEndpoint struct {
+	// host name or address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Host string `json:"host,omitempty"`
+
+	// port number. Defaults to 6443.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+}
+
+// String returns host:port.
+func (e APIEndpoint) String() string {
+	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+}
+
+// Metal3ClusterStatus is what was found of the cluster's infrastructure.
+type Metal3ClusterStatus struct {
+	// conditions of the cluster: Ready, BaremetalInfrastructureReady,
+	// FailureDomainsReady and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is how far the first provisioning is.
+	// +optional
+	Initialization Metal3ClusterInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomains that machines may be put in, sorted by name. Cluster API
+	// copies them to the Cluster.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// distribution is what is known about the failure domains and about the
+	// machines in them.
+	// +optional
+	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
+
+	// lastUpdated is when another version of the provider last wrote the
+	// status. It is read back unchanged.
+	// +optional
+	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// Metal3ClusterInitializationStatus is how far the first provisioning is.
+// +kubebuilder:validation:MinProperties=1
+type Metal3ClusterInitializationStatus struct {
+	// provisioned is true once machines may be created. It is part of the
+	// Cluster API contract and stays true.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// Metal3Cluster is the infrastructure of a Cluster on bare metal.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=metal3clusters,scope=Namespaced,categories=cluster-api,shortName=m3c;m3cluster;m3clusters;metal3c;metal3cluster
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="Whether machines may be created"
+// +kubebuilder:printcolumn:name="Error",type="string",JSONPath=".status.deprecated.v1beta1.failureReason",description="Most recent error"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster"
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint",description="Where the API server is reached"
+type Metal3Cluster struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is how the cluster is reached and which failure domains its hosts
+	// are in.
+	// +optional
+	Spec Metal3ClusterSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found of the cluster's infrastructure.
+	// +optional
+	Status Metal3ClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the cluster.
+func (c *Metal3Cluster) GetConditions() []metav1.Condition {
+	return c.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the cluster.
+func (c *Metal3Cluster) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// Metal3ClusterList is a list of Metal3Clusters.
+//
+// +kubebuilder:object:root=true
+type Metal3ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Metal3Cluster `json:"items"`
+}

@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Condition Ready of a Metal3Machine sums up the others.
+const (
+	// Metal3MachineReadyCondition is true when all the other conditions are.
+	Metal3MachineReadyCondition = clusterv1.ReadyCondition
+
+	// Metal3MachineReadyReason: all conditions are as they should be.
+	Metal3MachineReadyReason = clusterv1.ReadyReason
+
+	// Metal3MachineNotReadyReason: a condition is not as it should be.
+	Metal3MachineNotReadyReason = clusterv1.NotReadyReason
+
+	// Metal3MachineReadyUnknownReason: a condition is not known.
+	Metal3MachineReadyUnknownReason = clusterv1.ReadyUnknownReason
+)
+
+// Condition AssociateBareMetalHost of a Metal3Machine. While no host suits it
+// has also FailureDomainNotFound, FailureDomainWithoutHosts,
+// FailureDomainHostsUnhealthy or NoCapacity.
+const (
+	// Metal3MachineAssociateBareMetalHostCondition tells whether the machine
+	// has a host.
+	Metal3MachineAssociateBareMetalHostCondition = "AssociateBareMetalHost"
+
+	// Metal3MachineAssociateBareMetalHostSuccessReason: it has.
+	Metal3MachineAssociateBareMetalHostSuccessReason = "AssociateBareMetalHostSuccess"
+
+	// Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason: it has one
+	// that a machine of the same owner had before.
+	Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason = "AssociateBareMetalHostViaNodeReuseSuccess"
+
+	// Metal3MachineAssociateBareMetalHostFailedReason: a request failed and is
+	// made again.
+	Metal3MachineAssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
+
+	// Metal3MachineWaitingForOwnerReason: no Machine owns the machine yet.
+	Metal3MachineWaitingForOwnerReason = "WaitingForMetal3MachineOwnerRef"
+
+	// Metal3MachineWaitingForMetal3ClusterReason: the Metal3Cluster does not
+	// exist.
+	Metal3MachineWaitingForMetal3ClusterReason = "WaitingforMetal3Cluster"
+
+	// Metal3MachineWaitingForClusterInfrastructureReadyReason: the cluster's
+	// infrastructure is not provisioned yet.
+	Metal3MachineWaitingForClusterInfrastructureReadyReason = clusterv1.WaitingForClusterInfrastructureReadyReason
+
+	// Metal3MachineWaitingForBootstrapDataReason: there is no bootstrap data
+	// yet.
+	Metal3MachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
+
+	// Metal3MachineInvalidHostSelectorReason: the host selector cannot be read.
+	Metal3MachineInvalidHostSelectorReason = "InvalidHostSelector"
+
+	// Metal3MachineHostNotFoundReason: the host of the machine is gone.
+	Metal3MachineHostNotFoundReason = "BareMetalHostNotFound"
+
+	// Metal3MachineHostTakenReason: the host of the machine has another
+	// consumer.
+	Metal3MachineHostTakenReason = "BareMetalHostTaken"
+
+	// Metal3MachineHostErrorReason: the host of the machine reports an error.
+	Metal3MachineHostErrorReason = "BareMetalHostError"
+
+	// Metal3MachineHostPauseAnnotationRemoveFailedReason: the host could not be
+	// taken out of its pause.
+	Metal3MachineHostPauseAnnotationRemoveFailedReason = "BareMetalHostPauseAnnotationRemoveFailed"
+
+	// Metal3MachineHostPauseAnnotationSetFailedReason: the host could not be
+	// paused.
+	Metal3MachineHostPauseAnnotationSetFailedReason = "BareMetalHostPauseAnnotationSetFailed"
+
+	// Metal3MachineDeletingReason: the machine is being deleted.
+	Metal3MachineDeletingReason = clusterv1.DeletingReason
+
+	// Metal3MachineDeletionFailedReason: a request of the deletion failed and
+	// is made again.
+	Metal3MachineDeletionFailedReason = "DeletionFailed"
+)
+
+// Condition AssociateMetal3MachineMetaData of a Metal3Machine.
+const (
+	// Metal3MachineAssociateMetaDataCondition tells whether the machine has
+	// claimed its Metal3Data.
+	Metal3MachineAssociateMetaDataCondition = "AssociateMetal3MachineMetaData"
+
+	// Metal3MachineAssociateMetaDataSuccessReason: it has.
+	Metal3MachineAssociateMetaDataSuccessReason = "AssociateMetal3MachineMetaDataSuccess"
+
+	// Metal3MachineAssociateMetaDataFailedReason: the claim could not be made.
+	Metal3MachineAssociateMetaDataFailedReason = "AssociateMetal3MachineMetaDataFailed"
+
+	// Metal3MachineDisassociateMetaDataFailedReason: the claim could not be
+	// released.
+	Metal3MachineDisassociateMetaDataFailedReason = "DisassociateM3MetaDataFailed"
+)
+
+// Condition Metal3DataReady of a Metal3Machine.
+const (
+	// Metal3MachineDataReadyCondition tells whether the host's metadata and
+	// network data are rendered.
+	Metal3MachineDataReadyCondition = "Metal3DataReady"
+
+	// Metal3MachineDataSecretsReadyReason: they are.
+	Metal3MachineDataSecretsReadyReason = "Metal3DataSecretsReady"
+
+	// Metal3MachineSecretsSetExternallyReason: the machine has no data
+	// template; the Secrets are the user's, or there are none.
+	Metal3MachineSecretsSetExternallyReason = "SecretsSetExternally"
+
+	// Metal3MachineWaitingForMetal3DataReason: they are not rendered yet.
+	Metal3MachineWaitingForMetal3DataReason = "WaitingForMetal3Data"
+
+	// Metal3MachineDataFailedReason: they cannot be rendered; the message is
+	// that of the Metal3Data.
+	Metal3MachineDataFailedReason = "Metal3DataFailed"
+)

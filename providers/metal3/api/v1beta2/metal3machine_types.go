@@ -1,0 +1,223 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// FailureDomainPolicy is what a failure domain means for the choice of a host.
+// +kubebuilder:validation:Enum=Required;Preferred
+type FailureDomainPolicy string
+
+const (
+	// FailureDomainRequired: the machine gets a host in its failure domain or
+	// waits for one. It is the default.
+	FailureDomainRequired FailureDomainPolicy = "Required"
+
+	// FailureDomainPreferred: the machine gets a host elsewhere when none in
+	// its failure domain is free.
+	FailureDomainPreferred FailureDomainPolicy = "Preferred"
+)
+
+// HostSelectionOrder is the order in which hosts are tried that suit equally
+// well.
+// +kubebuilder:validation:Enum=Name;Random
+type HostSelectionOrder string
+
+const (
+	// HostSelectionByName tries hosts in the order of their names. It is the
+	// default.
+	HostSelectionByName HostSelectionOrder = "Name"
+
+	// HostSelectionRandom tries hosts in any order.
+	HostSelectionRandom HostSelectionOrder = "Random"
+)
+
+// CleaningMode is what happens to the disks of a host between machines.
+// +kubebuilder:validation:Enum=metadata;disabled
+type CleaningMode string
+
+const (
+	// CleaningModeMetadata wipes partition tables.
+	CleaningModeMetadata CleaningMode = "metadata"
+
+	// CleaningModeDisabled leaves disks as they are.
+	CleaningModeDisabled CleaningMode = "disabled"
+)
+
+// Metal3MachineSpec is the host that a Machine wants and what goes on it.
+// Either image or customDeploy is required.
+type Metal3MachineSpec struct {
+	// providerID is metal3://namespace/host/name. It is set by the controller.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	ProviderID string `json:"providerID,omitempty"`
+
+	// image that the host boots.
+	// +optional
+	Image Image `json:"image,omitempty,omitzero"`
+
+	// customDeploy is a deploy procedure of a ramdisk that has one.
+	// +optional
+	CustomDeploy CustomDeploy `json:"customDeploy,omitempty,omitzero"`
+
+	// userData names a Secret with user data for the host. Without it the host
+	// gets the bootstrap data of the Machine.
+	// +optional
+	UserData *corev1.SecretReference `json:"userData,omitempty"`
+
+	// hostSelector selects BareMetalHosts by their labels. Without it every
+	// host will do.
+	// +optional
+	HostSelector HostSelector `json:"hostSelector,omitempty,omitzero"`
+
+	// hostSelectionOrder is the order in which hosts are tried that suit
+	// equally well: Name or Random. Defaults to Name.
+	// +optional
+	HostSelectionOrder HostSelectionOrder `json:"hostSelectionOrder,omitempty"`
+
+	// dataTemplate names the Metal3DataTemplate that metaData and networkData
+	// of the host are rendered from.
+	// +optional
+	DataTemplate *Metal3ObjectRef `json:"dataTemplate,omitempty"`
+
+	// metaData names a Secret with metadata for the host.
+	// +optional
+	MetaData *corev1.SecretReference `json:"metaData,omitempty"`
+
+	// networkData names a Secret with network data for the host.
+	// +optional
+	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
+
+	// automatedCleaningMode is what happens to the disks of the host before
+	// another machine gets it: metadata wipes partition tables, disabled leaves
+	// them as they are. Without it that of the host stays.
+	// +optional
+	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
+
+	// failureDomain that the host is to be in. It is that of the Machine and
+	// set by the controller.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// failureDomainPolicy is what happens while no host in the failure domain
+	// is free: with Required the machine waits, with Preferred it gets a host
+	// elsewhere. Defaults to Required.
+	// +optional
+	FailureDomainPolicy FailureDomainPolicy `json:"failureDomainPolicy,omitempty"`
+}
+
+// Metal3MachineStatus is what is known of the machine.
+type Metal3MachineStatus struct {
+	// conditions of the machine: Ready, AssociateBareMetalHost,
+	// AssociateMetal3MachineMetaData, Metal3DataReady and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is how far the first provisioning is.
+	// +optional
+	Initialization Metal3MachineInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomain is where the machine is, as found on its host.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// addresses of the machine.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// userData names the Secret with the host's user data.
+	// +optional
+	UserData *corev1.SecretReference `json:"userData,omitempty"`
+
+	// renderedData names the Metal3Data of the machine.
+	// +optional
+	RenderedData *Metal3ObjectRef `json:"renderedData,omitempty"`
+
+	// metaData names the Secret with the host's metadata.
+	// +optional
+	MetaData *corev1.SecretReference `json:"metaData,omitempty"`
+
+	// networkData names the Secret with the host's network data.
+	// +optional
+	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
+
+	// lastUpdated is when another version of the provider last wrote the
+	// status. It is read back unchanged.
+	// +optional
+	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// Metal3MachineInitializationStatus is how far the first provisioning is.
+// +kubebuilder:validation:MinProperties=1
+type Metal3MachineInitializationStatus struct {
+	// provisioned is true once the host runs and its Node is known. It is part
+	// of the Cluster API contract and stays true.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// Metal3Machine is the infrastructure of a Machine on bare metal.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=metal3machines,scope=Namespaced,categories=cluster-api,shortName=m3m;m3machine;m3machines;metal3m;metal3machine
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=".spec.providerID",description="Provider ID"
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="Whether the machine was provisioned"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster"
+// +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".status.failureDomain",description="Where the machine is"
+type Metal3Machine struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the host that is wanted and what goes on it.
+	// +optional
+	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what is known of the machine.
+	// +optional
+	Status Metal3MachineStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the machine.
+func (m *Metal3Machine) GetConditions() []metav1.Condition {
+	return m.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the machine.
+func (m *Metal3Machine) SetConditions(conditions []metav1.Condition) {
+	m.Status.Conditions = conditions
+}
+
+// Metal3MachineList is a list of Metal3Machines.
+//
+// +kubebuilder:object:root=true
+type Metal3MachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Metal3Machine `json:"items"`
+}

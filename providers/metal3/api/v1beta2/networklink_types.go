@@ -1,0 +1,179 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// NetworkDataLink is the links of a host.
+type NetworkDataLink struct {
+	// ethernets are network cards.
+	// +optional
+	// +listType=atomic
+	Ethernets []NetworkDataLinkEthernet `json:"ethernets,omitempty"`
+
+	// bonds are links made of several others.
+	// +optional
+	// +listType=atomic
+	Bonds []NetworkDataLinkBond `json:"bonds,omitempty"`
+
+	// bridges connect several links.
+	// +optional
+	// +listType=atomic
+	Bridges []NetworkDataLinkBridge `json:"bridges,omitempty"`
+
+	// vlans are links that are one VLAN of another.
+	// +optional
+	// +listType=atomic
+	Vlans []NetworkDataLinkVlan `json:"vlans,omitempty"`
+}
+
+// NetworkDataLinkCommon is what every link has.
+type NetworkDataLinkCommon struct {
+	// id of the link, by which others refer to it.
+	// +required
+	ID string `json:"id"`
+
+	// name that the guest gives the link.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][a-zA-Z0-9._-]*$`
+	Name string `json:"name,omitempty"`
+
+	// mtu is the size of the largest packet.
+	// +optional
+	// +kubebuilder:default=1500
+	// +kubebuilder:validation:Maximum=9000
+	MTU int32 `json:"mtu,omitempty"`
+}
+
+// NetworkDataLinkEthernet is a network card.
+type NetworkDataLinkEthernet struct {
+	NetworkDataLinkCommon `json:",inline"`
+
+	// type of the card; phy is a physical one.
+	// +required
+	// +kubebuilder:validation:Enum=bridge;dvs;hw_veb;hyperv;ovs;tap;vhostuser;vif;phy
+	Type string `json:"type"`
+
+	// macAddress of the card.
+	// +required
+	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
+}
+
+// NetworkDataLinkBond is a link made of several others.
+type NetworkDataLinkBond struct {
+	NetworkDataLinkCommon `json:",inline"`
+
+	// bondMode is how the links are used.
+	// +required
+	// +kubebuilder:validation:Enum="balance-rr";"active-backup";"balance-xor";"broadcast";"balance-tlb";"balance-alb";"802.3ad"
+	BondMode string `json:"bondMode"`
+
+	// bondXmitHashPolicy is how balance-xor and 802.3ad choose a link.
+	// +optional
+	// +kubebuilder:validation:Enum="layer2";"layer3+4";"layer2+3"
+	BondXmitHashPolicy string `json:"bondXmitHashPolicy,omitempty"`
+
+	// macAddress of the bond.
+	// +optional
+	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
+
+	// parameters of the bond, in addition: each is rendered as bond_ and its
+	// name. One that another field decides is refused.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Parameters []NetworkDataLinkParameter `json:"parameters,omitempty"`
+
+	// bondLinks are the ids of the links it is made of.
+	// +optional
+	// +listType=atomic
+	BondLinks []string `json:"bondLinks,omitempty"`
+}
+
+// NetworkDataLinkBridge connects several links.
+type NetworkDataLinkBridge struct {
+	NetworkDataLinkCommon `json:",inline"`
+
+	// macAddress of the bridge.
+	// +optional
+	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
+
+	// bridgeLinks are the ids of the links it connects.
+	// +optional
+	// +listType=atomic
+	BridgeLinks []string `json:"bridgeLinks,omitempty"`
+
+	// acceptRA tells whether the bridge takes IPv6 router advertisements.
+	// Without it the guest decides.
+	// +optional
+	AcceptRA *bool `json:"acceptRA,omitempty"`
+
+	// parameters of the bridge, in addition: each is rendered as bridge_ and
+	// its name. One that another field decides is refused.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Parameters []NetworkDataLinkParameter `json:"parameters,omitempty"`
+}
+
+// NetworkDataLinkParameter is a parameter of a bond or a bridge.
+type NetworkDataLinkParameter struct {
+	// name of the parameter.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name,omitempty"`
+
+	// value of the parameter, of any type.
+	// +optional
+	Value apiextensionsv1.JSON `json:"value,omitempty"`
+}
+
+// NetworkDataLinkVlan is one VLAN of another link.
+type NetworkDataLinkVlan struct {
+	NetworkDataLinkCommon `json:",inline"`
+
+	// vlanID is the number of the VLAN.
+	// +required
+	// +kubebuilder:validation:Maximum=4096
+	VlanID int32 `json:"vlanID"`
+
+	// macAddress of the link.
+	// +required
+	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
+
+	// vlanLink is the id of the other link.
+	// +required
+	VlanLink string `json:"vlanLink"`
+}
+
+// NetworkLinkEthernetMac is a MAC address. One of the fields is set.
+type NetworkLinkEthernetMac struct {
+	// string is the address itself.
+	// +optional
+	String *string `json:"string,omitempty"`
+
+	// fromHostInterface is the name of an interface in the hardware details of
+	// the host.
+	// +optional
+	FromHostInterface *string `json:"fromHostInterface,omitempty"`
+
+	// fromAnnotation is an annotation that holds the address.
+	// +optional
+	FromAnnotation *NetworkLinkEthernetMacFromAnnotation `json:"fromAnnotation,omitempty"`
+}
+
+// NetworkLinkEthernetMacFromAnnotation is an annotation that holds a MAC
+// address.
+type NetworkLinkEthernetMacFromAnnotation struct {
+	// object that has the annotation.
+	// +required
+	Object DataObject `json:"object"`
+
+	// annotation is the key of the annotation.
+	// +required
+	Annotation string `json:"annotation"`
+}

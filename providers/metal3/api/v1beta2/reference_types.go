@@ -1,0 +1,71 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// Metal3ObjectRef names an object of this provider.
+type Metal3ObjectRef struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// namespace of the object. It is that of the object which holds the
+	// reference; another is refused.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// IPPoolReference names a pool of addresses in the namespace of the machine.
+type IPPoolReference struct {
+	// name of the pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// kind of the pool. Defaults to IPPool.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// apiGroup of the pool. Defaults to ipam.metal3.io. Addresses of pools of
+	// other groups are claimed with Cluster API's IPAddressClaim.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup,omitempty"`
+}
+
+// FromPoolAnnotation is the pool of addresses that an annotation names, so that
+// machines made from one template take addresses of different networks.
+type FromPoolAnnotation struct {
+	// object that has the annotation.
+	// +required
+	Object DataObject `json:"object,omitempty"`
+
+	// annotation is the key of the annotation; its value is the name of a
+	// metal3 IPPool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	Annotation string `json:"annotation,omitempty"`
+}
+
+// DataObject is one of the objects behind a machine.
+// +kubebuilder:validation:Enum=machine;metal3machine;baremetalhost
+type DataObject string
+
+const (
+	// DataObjectMachine is the Machine.
+	DataObjectMachine DataObject = "machine"
+
+	// DataObjectMetal3Machine is the Metal3Machine.
+	DataObjectMetal3Machine DataObject = "metal3machine"
+
+	// DataObjectBareMetalHost is the BareMetalHost.
+	DataObjectBareMetalHost DataObject = "baremetalhost"
+)
