@@ -1,0 +1,183 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Book knows every host, which are free, and which machine waits for one. It is safe for concurrent use, and does nothing
+// slow while it is locked.
+type Book struct {
+	mu     sync.Mutex
+	spaces map[string]*space
+	wake   func(machine types.NamespacedName)
+}
+
+// NewBook returns an empty book. It calls wake, which must neither block nor call the book, with a machine that has waited
+// and is promised a host now.
+func NewBook(wake func(machine types.NamespacedName)) *Book {
+	return &Book{spaces: map[string]*space{}, wake: wake}
+}
+
+// Ask gives the machine the host to claim. The host is promised to the machine until it is claimed, is seen to be no longer
+// free, or the machine asks again or is forgotten. Without a host the machine is woken when there is one.
+func (b *Book) Ask(wants Wants) (Host, Reasons, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.space(wants.Machine.Namespace)
+	w := s.waiting[wants.Machine]
+	if w == nil {
+		w = &waiter{}
+		s.waiting[wants.Machine] = w
+	}
+	former := w.host
+	w.wants = wants
+	chosen, why := s.promise(w)
+	if former != chosen {
+		b.offer(s, former)
+	}
+	if chosen == "" {
+		return Host{}, why, false
+	}
+	return *s.hosts[chosen], why, true
+}
+
+// Forget ends the wait of a machine. What was promised to it goes to another.
+func (b *Book) Forget(machine types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget(b.space(machine.Namespace), machine)
+}
+
+// HeldBy names the host that the machine has, "" when it has none.
+func (b *Book) HeldBy(machine types.NamespacedName) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.space(machine.Namespace).held[machine.Name]
+}
+
+// Put records a host as it is now. What is older than what is known is left out.
+func (b *Book) Put(host Host) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.space(host.Namespace)
+	if known, ok := s.hosts[host.Name]; ok {
+		if older(host.Version, known.Version) {
+			return
+		}
+		s.remove(known)
+	}
+	s.add(host)
+	b.settle(s, host)
+}
+
+// Doubt withholds a host that the API server has refused to be as it is known here, until it is seen again.
+func (b *Book) Doubt(host Host) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.space(host.Namespace)
+	known, ok := s.hosts[host.Name]
+	if !ok || known.Version != host.Version {
+		return
+	}
+	s.remove(known)
+	host.Obstacle = NotReady
+	s.add(host)
+	b.settle(s, host)
+}
+
+// Drop records that a host is gone.
+func (b *Book) Drop(host types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.space(host.Namespace)
+	if known, ok := s.hosts[host.Name]; ok {
+		s.remove(known)
+		b.breakPromise(s, host.Name)
+	}
+}
+
+func (b *Book) space(namespace string) *space {
+	s := b.spaces[namespace]
+	if s == nil {
+		s = newSpace()
+		b.spaces[namespace] = s
+	}
+	return s
+}
+
+// settle draws the conclusions from a host that has changed.
+func (b *Book) settle(s *space, host Host) {
+	if host.Consumer.Name != "" {
+		if w := s.waiting[host.Consumer]; w != nil && w.host == host.Name {
+			w.host = ""
+			delete(s.promised, host.Name)
+		}
+		b.forget(s, host.Consumer)
+	}
+	if machine, ok := s.promised[host.Name]; ok {
+		if order, _ := Choose([]Host{host}, s.waiting[machine].wants); len(order) > 0 {
+			return
+		}
+		b.breakPromise(s, host.Name)
+	}
+	b.offer(s, host.Name)
+}
+
+func (b *Book) forget(s *space, machine types.NamespacedName) {
+	w := s.waiting[machine]
+	if w == nil {
+		return
+	}
+	delete(s.waiting, machine)
+	delete(s.promised, w.host)
+	b.offer(s, w.host)
+}
+
+// breakPromise takes a host back that the machine cannot have any more, and looks for another for it.
+func (b *Book) breakPromise(s *space, name string) {
+	machine, ok := s.promised[name]
+	if !ok {
+		return
+	}
+	delete(s.promised, name)
+	w := s.waiting[machine]
+	w.host = ""
+	if chosen, _ := s.promise(w); chosen != "" {
+		b.wake(machine)
+	}
+}
+
+// offer promises a free host to the machine that has waited longest for one like it. A machine that would rather have
+// another gets that one, and the host is offered on.
+func (b *Book) offer(s *space, name string) {
+	host, ok := s.hosts[name]
+	if !ok || host.Obstacle != "" {
+		return
+	}
+	if _, taken := s.promised[name]; taken {
+		return
+	}
+	for _, w := range s.queue() {
+		if order, _ := Choose([]Host{*host}, w.wants); len(order) == 0 {
+			continue
+		}
+		chosen, _ := s.promise(w)
+		if chosen != "" {
+			b.wake(w.wants.Machine)
+		}
+		if chosen == name {
+			return
+		}
+	}
+}
+
+func older(version, known string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, known)
+	return err == nil && order < 0
+}

@@ -1,0 +1,146 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// ErrTaken is returned for a host that has changed since it was chosen, mostly because another has it now.
+var ErrTaken = errors.New("host is not as it was when it was chosen")
+
+// Hosts writes BareMetalHosts.
+type Hosts struct {
+	Client client.Client
+	// Live reads what must not come from a cache.
+	Live client.Reader
+	Book *Book
+	// FastTrack leaves hosts powered on when they are released, unless their disks are not cleaned.
+	FastTrack bool
+}
+
+// Claim is who takes a host, and what for.
+type Claim struct {
+	Machine metav1.Object
+	Cluster string
+	// Config is what the host is to run, nil as long as that is not known.
+	Config *Config
+}
+
+// Claim makes the machine the owner of the host in one request, which the API server refuses if the host has changed in
+// any way since it was looked at. Then, and when the host is seen to be not free, the error is ErrTaken, and the book does
+// not name the host again before it knows better.
+func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := h.Client.Get(ctx, chosen.Key(), host); err != nil {
+		if apierrors.IsNotFound(err) {
+			h.Book.Doubt(chosen)
+			return nil, ErrTaken
+		}
+		return nil, fmt.Errorf("reading BareMetalHost %s: %w", chosen.Name, err)
+	}
+	if seen := Observe(host); seen.Obstacle != "" || seen.Domain != chosen.Domain || seen.Reuse != chosen.Reuse {
+		h.Book.Doubt(chosen)
+		return nil, ErrTaken
+	}
+	before := host.DeepCopy()
+	take(host, claim)
+	if err := h.patch(ctx, host, before); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			h.Book.Doubt(chosen)
+			return nil, ErrTaken
+		}
+		return nil, err
+	}
+	return host, nil
+}
+
+// take writes everything that says whose the host is.
+func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
+	host.Spec.ConsumerRef = &corev1.ObjectReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName(),
+	}
+	metav1.SetMetaDataLabel(&host.ObjectMeta, clusterv1.ClusterNameLabel, claim.Cluster)
+	// The host is moved with its owner, and not before it is paused.
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
+	delete(host.Labels, infrav1.NodeReuseLabel)
+	host.OwnerReferences = append(withoutOwner(host.OwnerReferences, claim.Machine.GetName()), metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Name: claim.Machine.GetName(), UID: claim.Machine.GetUID(),
+		Controller: ptr.To(true),
+	})
+	if claim.Config != nil {
+		claim.Config.apply(host)
+	}
+}
+
+// withoutOwner drops references to the machine. Its UID may be another after a move.
+func withoutOwner(refs []metav1.OwnerReference, machine string) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
+		version, err := schema.ParseGroupVersion(ref.APIVersion)
+		return err == nil && version.Group == infrav1.GroupVersion.Group && ref.Kind == MachineKind && ref.Name == machine
+	})
+}
+
+// patch sends what differs, on condition that nobody else has written since before was read.
+func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
+	if err := h.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
+	}
+	h.Book.Put(Observe(host))
+	return nil
+}
+
+// Held returns the host that the machine has, nil when it has none.
+func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName) (*bmov1alpha1.BareMetalHost, error) {
+	name := h.Book.HeldBy(machine)
+	if name == "" {
+		return nil, nil
+	}
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := h.Client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, host); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !BelongsTo(host, machine) {
+		return h.live(ctx, machine, name) // the cache is behind the claim
+	}
+	return host, nil
+}
+
+// Recover is Held for a machine that is known to have tried to claim the host of that name: it asks the API server, because
+// a claim of before a restart may not have reached the cache.
+func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
+	host, err := h.Held(ctx, machine)
+	if err != nil || host != nil {
+		return host, err
+	}
+	return h.live(ctx, machine, name)
+}
+
+func (h *Hosts) live(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := h.Live.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, host); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !BelongsTo(host, machine) {
+		return nil, nil
+	}
+	h.Book.Put(Observe(host))
+	return host, nil
+}

@@ -1,0 +1,132 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// MachineKind is the kind of the consumers that this provider writes.
+const MachineKind = "Metal3Machine"
+
+// Host is what a choice needs to know of a BareMetalHost.
+type Host struct {
+	Namespace, Name string
+	// Version is the resource version at which the rest was read.
+	Version string
+	// Domain is the failure domain that the host's label names; "" means none.
+	Domain string
+	// Reuse is the value of the node-reuse label: whose machine had the host last, and gets it again.
+	Reuse  string
+	Labels labels.Set
+	// Obstacle says why no machine can have the host now; "" when one can.
+	Obstacle Obstacle
+	// Consumer is the Metal3Machine that has the host; its Name is "" when none has.
+	Consumer types.NamespacedName
+}
+
+// Obstacle is why a host cannot be had.
+type Obstacle string
+
+// Obstacles. A host has the first that applies, health before use: a domain whose hosts all run machines and are all in
+// error is to be known as bad.
+const (
+	Deleting  Obstacle = "being deleted"
+	InError   Obstacle = "in error"
+	Unhealthy Obstacle = "marked unhealthy"
+	Detached  Obstacle = "detached"
+	InUse     Obstacle = "in use"
+	Paused    Obstacle = "paused"
+	External  Obstacle = "externally provisioned or unmanaged"
+	NotReady  Obstacle = "not available yet"
+	// The rest depends on who asks.
+	NotSelected  Obstacle = "not matching spec.hostSelector"
+	KeptForReuse Obstacle = "kept for reuse by other machines"
+	Promised     Obstacle = "about to be taken by another machine"
+)
+
+// Broken reports whether a host with the obstacle can run no machine until somebody mends it.
+func (o Obstacle) Broken() bool {
+	switch o {
+	case Deleting, InError, Unhealthy, Detached, Paused, External:
+		return true
+	default:
+		return false
+	}
+}
+
+// Observe reduces a BareMetalHost to what a choice needs.
+func Observe(host *bmov1alpha1.BareMetalHost) Host {
+	return Host{
+		Namespace: host.Namespace, Name: host.Name, Version: host.ResourceVersion,
+		Domain: host.Labels[infrav1.FailureDomainLabel], Reuse: host.Labels[infrav1.NodeReuseLabel], Labels: host.Labels,
+		Obstacle: obstacle(host), Consumer: consumer(host.Spec.ConsumerRef),
+	}
+}
+
+// Key is the host's namespace and name.
+func (h Host) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: h.Namespace, Name: h.Name}
+}
+
+func obstacle(host *bmov1alpha1.BareMetalHost) Obstacle {
+	switch {
+	case !host.DeletionTimestamp.IsZero():
+		return Deleting
+	case host.Status.ErrorMessage != "" || host.Status.OperationalStatus == bmov1alpha1.OperationalStatusError:
+		return InError
+	case annotated(host, infrav1.UnhealthyAnnotation) || annotated(host, infrav1.LegacyUnhealthyAnnotation):
+		return Unhealthy
+	case annotated(host, bmov1alpha1.DetachedAnnotation) || host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached:
+		return Detached
+	case host.Spec.ConsumerRef != nil:
+		return InUse
+	case annotated(host, bmov1alpha1.PausedAnnotation):
+		return Paused
+	default:
+		return notFree(host)
+	}
+}
+
+// notFree judges a healthy host without a consumer. One that has been given an image is about to be provisioned by hand.
+func notFree(host *bmov1alpha1.BareMetalHost) Obstacle {
+	state := host.Status.Provisioning.State
+	switch {
+	case host.Spec.ExternallyProvisioned || state == bmov1alpha1.StateExternallyProvisioned || state == bmov1alpha1.StateUnmanaged:
+		return External
+	case host.Spec.Image != nil || host.Spec.CustomDeploy != nil:
+		return InUse
+	case state == bmov1alpha1.StateReady || state == bmov1alpha1.StateAvailable:
+		return ""
+	default:
+		return NotReady
+	}
+}
+
+func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {
+	_, ok := host.Annotations[key]
+	return ok
+}
+
+// consumer is the Metal3Machine that a reference means. Its API version may be any: hosts outlive upgrades.
+func consumer(ref *corev1.ObjectReference) types.NamespacedName {
+	if ref == nil || ref.Kind != MachineKind {
+		return types.NamespacedName{}
+	}
+	if version, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || version.Group != infrav1.GroupVersion.Group {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// BelongsTo reports whether the host is claimed by the machine.
+func BelongsTo(host *bmov1alpha1.BareMetalHost, machine types.NamespacedName) bool {
+	return machine.Name != "" && consumer(host.Spec.ConsumerRef) == machine
+}

@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"context"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// Deprovision takes away what the host runs. It returns whether the host had anything to be taken away; then it is not
+// vacant before it is seen again.
+func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost) (changed bool, _ error) {
+	before := host.DeepCopy()
+	spec := &host.Spec
+	spec.Image, spec.CustomDeploy, spec.UserData, spec.MetaData, spec.NetworkData = nil, nil, nil, nil, nil
+	spec.Online = h.staysOn(host)
+	if equality.Semantic.DeepEqual(before.Spec, host.Spec) {
+		return false, nil
+	}
+	return true, h.patch(ctx, host, before)
+}
+
+// staysOn decides whether a host without a machine is left powered on.
+func (h *Hosts) staysOn(host *bmov1alpha1.BareMetalHost) bool {
+	if host.Spec.DisablePowerOff {
+		return true
+	}
+	return h.FastTrack && host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled
+}
+
+// Vacant reports whether nothing of a machine runs on a host that has been deprovisioned.
+func Vacant(host *bmov1alpha1.BareMetalHost) bool {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateMatchProfile,
+		bmov1alpha1.StateInspecting, bmov1alpha1.StateReady, bmov1alpha1.StateAvailable:
+		return true
+	case bmov1alpha1.StateExternallyProvisioned:
+		// There is nothing to deprovision; all that can be done is to power it off.
+		return !host.Status.PoweredOn || host.Spec.Online
+	default:
+		return false
+	}
+}
+
+// Release gives the host up. With reuse, which is the value of the node-reuse label, it is kept for other machines of the
+// same owner.
+func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine metav1.Object, reuse string) error {
+	before := host.DeepCopy()
+	host.Spec.ConsumerRef = nil
+	host.OwnerReferences = withoutOwner(host.OwnerReferences, machine.GetName())
+	delete(host.Labels, clusterv1.ClusterNameLabel)
+	delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
+	if pausedByUs(host) {
+		delete(host.Annotations, bmov1alpha1.PausedAnnotation)
+		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
+	}
+	if reuse != "" {
+		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NodeReuseLabel, reuse)
+	}
+	return h.patch(ctx, host, before)
+}
+
+func pausedByUs(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Annotations[bmov1alpha1.PausedAnnotation] == infrav1.HostPausedByProvider
+}
