@@ -1,0 +1,85 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// entry is a link, a network, a route or a service under the keys that OpenStack gives it.
+type entry map[string]any
+
+// NetworkData renders network data as OpenStack has it, in YAML. cloud-init reads it off the machine's config drive.
+func NetworkData(spec *infrav1.NetworkData, in *Input) ([]byte, error) {
+	links, err := renderLinks(&spec.Links, in)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := renderNetworks(networks(spec), in)
+	if err != nil {
+		return nil, err
+	}
+	services, err := services(spec).render(in)
+	if err != nil {
+		return nil, err
+	}
+	data, err := yaml.Marshal(map[string][]entry{"links": links, "networks": networks, "services": services})
+	if err != nil {
+		return nil, fmt.Errorf("marshalling networkData: %w", err)
+	}
+	return data, nil
+}
+
+func networkDataPath(name string) *field.Path {
+	return field.NewPath("spec", "networkData", name)
+}
+
+// nameServers are DNS servers: those given, then those of a pool.
+type nameServers struct {
+	addresses []string
+	pool      source
+}
+
+func newNameServers[T ~string](parent *field.Path, addresses []T, pool *string) nameServers {
+	return nameServers{
+		addresses: texts(addresses),
+		pool:      source{path: parent.Child("dnsFromIPPool"), name: ptr.Deref(pool, "")},
+	}
+}
+
+// services are those of the host, not of one route.
+func services(spec *infrav1.NetworkData) nameServers {
+	return newNameServers(networkDataPath("services"), spec.Services.DNS, spec.Services.DNSFromIPPool)
+}
+
+func (n nameServers) render(in *Input) ([]entry, error) {
+	addresses := n.addresses
+	if !n.pool.empty() {
+		pool, err := n.pool.address(in)
+		if err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, pool.DNSServers...)
+	}
+	list := make([]entry, len(addresses))
+	for i, address := range addresses {
+		list[i] = entry{"type": "dns", "address": address}
+	}
+	return list, nil
+}
+
+// texts drops what the API says of the form of addresses.
+func texts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, item := range list {
+		out[i] = string(item)
+	}
+	return out
+}
