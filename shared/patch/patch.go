@@ -41,6 +41,7 @@ func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Objec
 	}
 	obj.SetResourceVersion(sent.GetResourceVersion())
 	obj.SetGeneration(sent.GetGeneration())
+	sent.SetManagedFields(obj.GetManagedFields()) // which the answer has, and a cache need not
 	p.before = sent
 	return nil
 }

@@ -25,6 +25,7 @@ type index struct {
 	names    multimap // kind and name -> entities and virtual machines
 	uuids    multimap // lower-case instance or BIOS UUID, by prefix -> virtual machines
 	waiting  map[ref]chan Task
+	expected map[ref]struct{} // tasks whose end is not known yet
 
 	revisions map[ref]int // how often each object was reported
 }
@@ -32,7 +33,7 @@ type index struct {
 func newIndex() *index {
 	return &index{
 		entities: map[ref]*entity{}, vms: map[ref]*machine{}, tasks: map[ref]Task{},
-		names: multimap{}, uuids: multimap{}, waiting: map[ref]chan Task{}, revisions: map[ref]int{},
+		names: multimap{}, uuids: multimap{}, waiting: map[ref]chan Task{}, expected: map[ref]struct{}{}, revisions: map[ref]int{},
 	}
 }
 

@@ -123,6 +123,7 @@ func (ix *index) applyTask(update types.ObjectUpdate, gone bool, c *changes) {
 
 func (ix *index) finish(r ref, task Task, c *changes) {
 	c.tasks = append(c.tasks, task)
+	delete(ix.expected, r)
 	if waiter, ok := ix.waiting[r]; ok {
 		waiter <- task
 		delete(ix.waiting, r)
@@ -193,10 +194,14 @@ func (s *Session) taskEvent(task Task) Event {
 // watch asks for a task that the stream has not shown done after a while, at growing intervals: vCenter's list of recent
 // tasks is short, and in a storm of them one may come and go unseen, or its last change be missed.
 func (s *Session) watch(taskRef string, after time.Duration) {
+	r := parseRef("Task", taskRef)
+	if !s.index.expect(r) {
+		return
+	}
 	s.background(func(ctx context.Context) {
 		for ; ; after = min(2*after, maxLookAgain) {
 			pause(ctx, after)
-			if task, _ := s.Task(taskRef); task.Done() || ctx.Err() != nil {
+			if ctx.Err() != nil || !s.index.expects(r) {
 				return
 			}
 			task, err := s.LookupTask(ctx, taskRef)
@@ -207,9 +212,7 @@ func (s *Session) watch(taskRef string, after time.Duration) {
 			if err == nil && !task.Done() {
 				continue
 			}
-			if err == nil {
-				s.index.put(parseRef("Task", taskRef), task)
-			}
+			s.index.put(r, task)
 			task.Ref = taskRef
 			s.emit(s.taskEvent(task))
 			return
@@ -217,11 +220,30 @@ func (s *Session) watch(taskRef string, after time.Duration) {
 	})
 }
 
-// put records a task that was asked for instead of followed, if the stream shows it as under way.
+// expect notes that a task's end is to come, unless the stream has shown it.
+func (ix *index) expect(r ref) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if task := ix.tasks[r]; task.Done() {
+		return false
+	}
+	ix.expected[r] = struct{}{}
+	return true
+}
+
+func (ix *index) expects(r ref) bool {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	_, ok := ix.expected[r]
+	return ok
+}
+
+// put records the end of a task that was asked for instead of followed; one that the stream does not show would stay.
 func (ix *index) put(r ref, task Task) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if _, followed := ix.tasks[r]; followed {
+	delete(ix.expected, r)
+	if _, followed := ix.tasks[r]; followed && task.Done() {
 		ix.tasks[r] = task
 	}
 }

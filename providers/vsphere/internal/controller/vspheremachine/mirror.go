@@ -72,8 +72,9 @@ func shownCondition(vm *infrav1.VSphereVM) *metav1.Condition {
 // inProgress lists the reasons that pass by themselves.
 func inProgress(reason string) bool {
 	switch reason {
-	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
-		infrav1.VCenterConnectingReason:
+	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason,
+		infrav1.VSphereVMVirtualMachineConfiguringReason, infrav1.VSphereVMVirtualMachinePoweringOnReason,
+		infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason, infrav1.VCenterConnectingReason:
 		return true
 	default:
 		return false

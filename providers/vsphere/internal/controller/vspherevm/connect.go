@@ -82,7 +82,7 @@ func (r *Reconciler) visible(s *scope, task vcenter.Task) bool {
 	if task.Result != "" {
 		return s.found
 	}
-	switch r.tasks.operation(task.Ref) {
+	switch r.tasks.operation(inFlight(s.vm)) {
 	case powerOn:
 		return !s.found || s.observed.Power == vcenter.PoweredOn
 	case powerOff:

@@ -94,16 +94,15 @@ func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconc
 
 // vmsOfEvent finds the objects that an event of vCenter moves on.
 func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
-	all := func(*infrav1.VSphereVM) bool { return true }
 	switch e.Kind {
 	case vcenter.VMChanged:
 		return r.vmsByUUID(ctx, e)
 	case vcenter.TaskDone:
 		requests := r.vmsByUUID(ctx, e)
-		if key, ok := r.tasks.owner(e.Task); ok {
+		if key, ok := r.tasks.owner(taskKey{server: e.Server, task: e.Task}); ok {
 			requests = append(requests, reconcile.Request{NamespacedName: key})
 		} else {
-			requests = append(requests, r.vms(ctx, all, client.MatchingFields{taskIndex: e.Task})...)
+			requests = append(requests, r.vms(ctx, onServer(e.Server), client.MatchingFields{taskIndex: e.Task})...)
 		}
 		if len(requests) > 0 {
 			return requests
@@ -129,6 +128,10 @@ func lacksSomething(vm *infrav1.VSphereVM) bool {
 	default:
 		return true
 	}
+}
+
+func onServer(server string) func(*infrav1.VSphereVM) bool {
+	return func(vm *infrav1.VSphereVM) bool { return vm.Spec.Server == server }
 }
 
 func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile.Request {

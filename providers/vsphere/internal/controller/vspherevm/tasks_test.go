@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Two vCenters give the same names to their tasks: whoever started one must be woken by its own only.
+func TestTasksOfTwoVCentersAreKeptApart(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var flying tasks
+	first, second := taskKey{"vcenter-1", "task-7"}, taskKey{"vcenter-2", "task-7"}
+	flying.add(first, client.ObjectKey{Name: "a"}, configure)
+	flying.add(second, client.ObjectKey{Name: "b"}, powerOn)
+
+	owner, ok := flying.owner(first)
+	g.Expect(ok).To(BeTrue())
+	g.Expect(owner.Name).To(Equal("a"))
+	g.Expect(flying.operation(second)).To(Equal(powerOn))
+
+	flying.remove(second)
+	_, ok = flying.owner(first)
+	g.Expect(ok).To(BeTrue(), "the other vCenter's task is still in flight")
+	_, ok = flying.owner(second)
+	g.Expect(ok).To(BeFalse())
+}
