@@ -1,0 +1,165 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// Delays are how long a host stays in its states. Zero is no time at all, and yet every state is written.
+type Delays struct {
+	Registering, Inspecting, Preparing, Provisioning, Deprovisioning time.Duration
+	// Cleaning comes on top of Preparing and Deprovisioning, unless the host's automated cleaning is disabled.
+	Cleaning time.Duration
+	// Power is how long it takes to switch a machine on or off.
+	Power time.Duration
+	// Retry is the time until a failed operation is tried again; it doubles with each failure, up to 64 times.
+	// Zero is ten seconds.
+	Retry time.Duration
+	// Jitter is the share by which a delay may be shorter or longer: 0.2 makes 10 s anything from 8 to 12.
+	Jitter float64
+}
+
+const (
+	defaultRetry = 10 * time.Second
+	// doublings bound the time between two tries.
+	doublings = 6
+)
+
+// phase is what a host is busy with. Its delay starts anew whenever it becomes another.
+type phase struct {
+	state     bmov1alpha1.ProvisioningState
+	switching bool
+	cleaning  bool
+	failures  int
+}
+
+func phaseOf(host *bmov1alpha1.BareMetalHost, m machine) phase {
+	p := phase{state: host.Status.Provisioning.State}
+	switch p.state {
+	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned:
+		p.switching = (m != off) != wantsPower(host, m)
+	case bmov1alpha1.StatePoweringOffBeforeDelete:
+		p.switching = m != off
+	case bmov1alpha1.StatePreparing, bmov1alpha1.StateDeprovisioning:
+		p.cleaning = host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled
+	}
+	if host.Status.ErrorMessage != "" {
+		p.failures = host.Status.ErrorCount
+	}
+	return p
+}
+
+// of answers the time that a phase takes, before jitter.
+func (d Delays) of(p phase) time.Duration {
+	switch {
+	case p.failures > 0:
+		return d.retry(p.failures)
+	case p.switching:
+		return d.Power
+	}
+	delay := map[bmov1alpha1.ProvisioningState]time.Duration{
+		bmov1alpha1.StateRegistering:    d.Registering,
+		bmov1alpha1.StateInspecting:     d.Inspecting,
+		bmov1alpha1.StatePreparing:      d.Preparing,
+		bmov1alpha1.StateProvisioning:   d.Provisioning,
+		bmov1alpha1.StateDeprovisioning: d.Deprovisioning,
+	}[p.state]
+	if p.cleaning {
+		delay += d.Cleaning
+	}
+	return delay
+}
+
+func (d Delays) retry(failures int) time.Duration {
+	base := d.Retry
+	if base <= 0 {
+		base = defaultRetry
+	}
+	return base << min(failures-1, doublings)
+}
+
+// jittered takes a random number in [0, 1).
+func (d Delays) jittered(delay time.Duration, random float64) time.Duration {
+	return max(0, time.Duration(float64(delay)*(1+d.Jitter*(2*random-1))))
+}
+
+// bench is what is known of a machine that the API does not say.
+type bench struct {
+	machine machine
+	phase   phase
+	// until is when the phase's work is over.
+	until   time.Time
+	started string
+	random  *rand.Rand
+}
+
+// benches hold one bench for each host. The reconciler works on one host at a time; the lock is for the faults.
+type benches struct {
+	delays Delays
+	seed   uint64
+
+	mu     sync.Mutex
+	byHost map[types.NamespacedName]*bench
+}
+
+func newBenches(delays Delays, seed uint64) *benches {
+	return &benches{delays: delays, seed: seed, byHost: map[types.NamespacedName]*bench{}}
+}
+
+// look answers the bench of a host as it is now. A host that it has never seen runs what its status says.
+func (b *benches) look(host *bmov1alpha1.BareMetalHost, now time.Time) bench {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
+	found, ok := b.byHost[key]
+	if !ok {
+		found = &bench{machine: machineOf(host), random: rand.New(rand.NewPCG(b.seed, hashOf(key)))}
+		b.byHost[key] = found
+	}
+	if p := phaseOf(host, found.machine); !ok || p != found.phase {
+		if p.state == bmov1alpha1.StateProvisioning && found.phase.state != p.state {
+			found.started = imageURL(host)
+		}
+		found.phase = p
+		found.until = now.Add(b.delays.jittered(b.delays.of(p), found.random.Float64()))
+	}
+	return *found
+}
+
+func (b *benches) setMachine(key types.NamespacedName, m machine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if found, ok := b.byHost[key]; ok {
+		found.machine = m
+	}
+}
+
+// hurry ends the current phase's delay.
+func (b *benches) hurry(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if found, ok := b.byHost[key]; ok {
+		found.until = time.Time{}
+	}
+}
+
+func (b *benches) forget(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.byHost, key)
+}
+
+func hashOf(key types.NamespacedName) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key.String()))
+	return h.Sum64()
+}

@@ -1,0 +1,80 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// creators is how many hosts are created at the same time.
+const creators = 16
+
+// Create makes the hosts of a layout with the Secrets of their BMCs.
+func Create(ctx context.Context, c client.Client, namespace string, layout Layout) error {
+	hosts := layout.Hosts(namespace)
+	failed := make([]error, len(hosts))
+	workqueue.ParallelizeUntil(ctx, creators, len(hosts), func(i int) {
+		if err := create(ctx, c, &hosts[i], layout.Ready); err != nil {
+			failed[i] = fmt.Errorf("creating host %s: %w", hosts[i].Name, err)
+		}
+	})
+	return errors.Join(append(failed, ctx.Err())...)
+}
+
+func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost, ready bool) error {
+	version := ""
+	if host.Spec.BMC.CredentialsName != "" {
+		secret := credentials(host)
+		if err := c.Create(ctx, secret); err != nil {
+			return err
+		}
+		version = secret.ResourceVersion
+	}
+	if ready {
+		host.Finalizers = append(host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
+	}
+	if err := c.Create(ctx, host); err != nil || !ready {
+		return err
+	}
+	return makeReady(ctx, c, host, version)
+}
+
+// makeReady writes the status that the host would have in the end. A simulator that is faster wins and is continued.
+func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost, secret string) error {
+	return retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+		host.Status = settled(host, secret)
+		err := c.Status().Update(ctx, host)
+		if apierrors.IsConflict(err) {
+			return errors.Join(err, c.Get(ctx, client.ObjectKeyFromObject(host), host))
+		}
+		return err
+	})
+}
+
+// settled answers the status of a host that has gone from where it is to where nothing is left to do.
+func settled(host *bmov1alpha1.BareMetalHost, secret string) bmov1alpha1.BareMetalHostStatus {
+	host = host.DeepCopy()
+	for m := machineOf(host); ; {
+		s := next(view{
+			host: host, secret: secret, inventory: StandardInventory(host), machine: m, due: true, now: metav1.Now(),
+		})
+		if s.status == nil {
+			return host.Status
+		}
+		host.Status = *s.status
+		if s.machine != "" {
+			m = s.machine
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// hardwareFinalizer keeps the HardwareData for as long as its host.
+const hardwareFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/hardwareData"
+
+// recorded answers what the host's HardwareData says, nil without one.
+func (s *Simulator) recorded(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
+	data := &bmov1alpha1.HardwareData{}
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return data.Spec.HardwareDetails, nil
+}
+
+// publish writes the host's HardwareData, over one that is there.
+func (s *Simulator) publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, details *bmov1alpha1.HardwareDetails) error {
+	data := &bmov1alpha1.HardwareData{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: host.Namespace, Name: host.Name, Finalizers: []string{hardwareFinalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(host, bmov1alpha1.GroupVersion.WithKind("BareMetalHost")),
+			},
+		},
+		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: details},
+	}
+	err := s.client.Create(ctx, data)
+	if !apierrors.IsAlreadyExists(err) {
+		return wrap(err, "creating", host)
+	}
+	existing := &bmov1alpha1.HardwareData{}
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), existing); err != nil {
+		return wrap(err, "reading", host)
+	}
+	before := existing.DeepCopy()
+	existing.Finalizers, existing.OwnerReferences, existing.Spec = data.Finalizers, data.OwnerReferences, data.Spec
+	return wrap(s.client.Patch(ctx, existing, client.MergeFrom(before)), "writing", host)
+}
+
+// retract removes the host's HardwareData without relying on garbage collection.
+func (s *Simulator) retract(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	data := &bmov1alpha1.HardwareData{}
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
+		return wrap(client.IgnoreNotFound(err), "reading", host)
+	}
+	before := data.DeepCopy()
+	data.Finalizers = nil
+	if err := s.client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
+		return wrap(client.IgnoreNotFound(err), "releasing", host)
+	}
+	return wrap(client.IgnoreNotFound(s.client.Delete(ctx, data)), "deleting", host)
+}
+
+func wrap(err error, doing string, host *bmov1alpha1.BareMetalHost) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s HardwareData %s: %w", doing, host.Name, err)
+}

@@ -1,0 +1,96 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// Layout is a set of hosts spread over failure domains.
+type Layout struct {
+	Domains []Domain
+	// First numbers the first host, from which its MAC and IP addresses follow; 0 means 1. Layouts that are to be used
+	// side by side need numbers that do not overlap.
+	First int
+	// Offline leaves the hosts switched off until somebody wants them on.
+	Offline bool
+	// Ready makes the hosts available at once, as if they had been through registration and inspection already. They have
+	// no HardwareData.
+	Ready bool
+	// Change adjusts each host before it is created; it may be nil.
+	Change func(*bmov1alpha1.BareMetalHost)
+}
+
+// Domain is one failure domain, typically a rack.
+type Domain struct {
+	// Name becomes the hosts' label and the beginning of their names. Hosts of a domain without a name have no label.
+	Name  string
+	Hosts int
+	// Labels are for every host of the domain.
+	Labels map[string]string
+}
+
+// Racks is a layout of equal domains: rack-1, rack-2 and so on.
+func Racks(racks, hostsPerRack int) Layout {
+	layout := Layout{}
+	for i := range racks {
+		layout.Domains = append(layout.Domains, Domain{Name: fmt.Sprintf("rack-%d", i+1), Hosts: hostsPerRack})
+	}
+	return layout
+}
+
+// Hosts answers the layout's hosts as they are created.
+func (l Layout) Hosts(namespace string) []bmov1alpha1.BareMetalHost {
+	var out []bmov1alpha1.BareMetalHost
+	number := max(l.First, 1)
+	for _, domain := range l.Domains {
+		for i := range domain.Hosts {
+			host := l.host(namespace, domain, i)
+			host.Spec.BootMACAddress = numbered(number)
+			number++
+			if l.Change != nil {
+				l.Change(&host)
+			}
+			out = append(out, host)
+		}
+	}
+	return out
+}
+
+func (l Layout) host(namespace string, domain Domain, i int) bmov1alpha1.BareMetalHost {
+	name := fmt.Sprintf("host-%03d", i+1)
+	labels := maps.Clone(domain.Labels)
+	if domain.Name != "" {
+		name = strings.ToLower(domain.Name) + "-" + name
+		labels = map[string]string{DomainLabel: domain.Name}
+		maps.Copy(labels, domain.Labels)
+	}
+	return bmov1alpha1.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: bmov1alpha1.BareMetalHostSpec{
+			Online: !l.Offline,
+			BMC: bmov1alpha1.BMCDetails{
+				Address: "redfish-virtualmedia+https://" + name + ".bmc.example.com/redfish/v1/Systems/1", CredentialsName: name + "-bmc",
+			},
+		},
+	}
+}
+
+// credentials answers the Secret of a host's BMC.
+func credentials(host *bmov1alpha1.BareMetalHost) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: host.Namespace, Name: host.Spec.BMC.CredentialsName,
+			Labels: map[string]string{"environment.metal3.io": "baremetal"},
+		},
+		StringData: map[string]string{"username": "admin", "password": "simulated"},
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// Placement says who is on a host.
+type Placement struct {
+	Host, Domain string
+	// Consumer is the name of who claims the host, "" for nobody; Kind is its kind.
+	Consumer, Kind string
+	State          bmov1alpha1.ProvisioningState
+	PoweredOn      bool
+	// Error is the host's, "" when it has none.
+	Error string
+}
+
+// Placements answers the hosts of a namespace, all namespaces when it is "", in the order of their names.
+func Placements(ctx context.Context, c client.Reader, namespace string) ([]Placement, error) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := c.List(ctx, hosts, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing hosts: %w", err)
+	}
+	out := make([]Placement, 0, len(hosts.Items))
+	for i := range hosts.Items {
+		out = append(out, placementOf(&hosts.Items[i]))
+	}
+	slices.SortFunc(out, func(a, b Placement) int { return strings.Compare(a.Host, b.Host) })
+	return out, nil
+}
+
+func placementOf(host *bmov1alpha1.BareMetalHost) Placement {
+	p := Placement{
+		Host: host.Name, Domain: host.Labels[DomainLabel],
+		State: host.Status.Provisioning.State, PoweredOn: host.Status.PoweredOn, Error: host.Status.ErrorMessage,
+	}
+	if ref := host.Spec.ConsumerRef; ref != nil {
+		p.Consumer, p.Kind = ref.Name, ref.Kind
+	}
+	return p
+}
+
+// ByDomain counts the hosts that somebody claims.
+func ByDomain(placements []Placement) map[string]int {
+	out := map[string]int{}
+	for _, p := range placements {
+		if p.Consumer != "" {
+			out[p.Domain]++
+		}
+	}
+	return out
+}

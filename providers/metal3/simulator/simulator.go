@@ -1,0 +1,179 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+const (
+	defaultWorkers = 20
+	// credentialsField indexes hosts by the name of their BMC's Secret.
+	credentialsField = "spec.bmc.credentialsName"
+	// stopTimeout is how long a test waits for its simulator to end.
+	stopTimeout = 30 * time.Second
+)
+
+// Simulator is one simulated bare-metal operator with all its hardware. Its methods may be called from any goroutine.
+type Simulator struct {
+	namespace string
+	workers   int
+	now       func() time.Time
+	hooks     Hooks
+	inventory Inventory
+
+	benches *benches
+	faults  *faults
+	queue   queue
+	written patch.Written
+
+	client client.Client
+	// live reads past the cache.
+	live     client.Reader
+	recorder events.EventRecorder
+}
+
+// New makes a Simulator that does nothing yet: add it to a manager with SetupWithManager, or give it one with Run.
+func New(opts ...Option) *Simulator {
+	s := &Simulator{
+		workers:   defaultWorkers,
+		now:       time.Now,
+		inventory: StandardInventory,
+		benches:   newBenches(Delays{}, 1),
+		faults:    newFaults(),
+	}
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// SetupWithManager adds the simulator to a manager whose scheme has AddToScheme.
+func (s *Simulator) SetupWithManager(mgr ctrl.Manager) error {
+	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &bmov1alpha1.BareMetalHost{}, credentialsField,
+		func(obj client.Object) []string { return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName} })
+	if err != nil {
+		return fmt.Errorf("indexing hosts: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("baremetalhost-simulator").For(&bmov1alpha1.BareMetalHost{}).
+		Watches(&bmov1alpha1.HardwareData{}, &handler.EnqueueRequestForObject{}).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(s.hostsOfSecret)).
+		WatchesRawSource(source.Func(s.connect)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: s.workers, SkipNameValidation: ptr.To(true)}).
+		Complete(s)
+}
+
+func (s *Simulator) connect(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.queue.connect(q.Add)
+	return nil
+}
+
+func (s *Simulator) hostsOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	err := s.client.List(ctx, hosts, client.InNamespace(secret.GetNamespace()), client.MatchingFields{credentialsField: secret.GetName()})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing hosts of a Secret", "secret", secret.GetName())
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(hosts.Items))
+	for i := range hosts.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&hosts.Items[i])})
+	}
+	return requests
+}
+
+// AddToScheme adds the kinds that the simulator reads and writes.
+func AddToScheme(scheme *runtime.Scheme) error {
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	return bmov1alpha1.AddToScheme(scheme)
+}
+
+// Run simulates until ctx ends. What it asks of the API server is not limited.
+func (s *Simulator) Run(ctx context.Context, config *rest.Config) error {
+	mgr, err := s.manager(config)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (s *Simulator) manager(config *rest.Config) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building scheme: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter, config.UserAgent = -1, nil, "baremetalhost-simulator"
+	options := ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	}
+	if s.namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("creating manager: %w", err)
+	}
+	if err := s.SetupWithManager(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// Start runs a Simulator until the test ends.
+func Start(tb testing.TB, config *rest.Config, opts ...Option) *Simulator {
+	tb.Helper()
+	s := New(opts...)
+	mgr, err := s.manager(config)
+	if err != nil {
+		tb.Fatalf("starting BareMetalHost simulator: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				tb.Errorf("running BareMetalHost simulator: %v", err)
+			}
+		case <-time.After(stopTimeout):
+			tb.Error("BareMetalHost simulator does not stop")
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		tb.Fatal("BareMetalHost simulator does not start")
+	}
+	return s
+}
+
+func (s *Simulator) time() metav1.Time { return metav1.NewTime(s.now()) }
