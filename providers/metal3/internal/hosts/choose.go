@@ -24,6 +24,8 @@ type Wants struct {
 	Domain string
 	// Preferred makes Domain a wish: hosts elsewhere are taken when there is none in it.
 	Preferred bool
+	// Closed are failure domains that receive no machines.
+	Closed map[string]bool
 	// Reuse is the node-reuse label of hosts that machines of the same owner had; "" when the owner has no name.
 	Reuse string
 	// Random takes the candidates in an order that is different for each machine instead of by name.
@@ -66,6 +68,8 @@ func (w Wants) obstacle(host *Host) Obstacle {
 	switch {
 	case host.Obstacle != "":
 		return host.Obstacle
+	case w.Closed[host.Domain]:
+		return InClosedDomain
 	case !w.selects(host):
 		return NotSelected
 	case host.Reuse != "" && !w.reuses(host):
@@ -86,7 +90,7 @@ func (w Wants) reuses(host *Host) bool {
 // awaits reports whether the host is one of the owner's that will be available again by itself. With a preferred domain only
 // hosts in it are worth waiting for.
 func (w Wants) awaits(host *Host, obstacle Obstacle) bool {
-	return obstacle == NotReady && w.reuses(host) && w.selects(host) && (w.Domain == "" || host.Domain == w.Domain)
+	return obstacle == NotReady && w.reuses(host) && w.selects(host) && !w.Closed[host.Domain] && (w.Domain == "" || host.Domain == w.Domain)
 }
 
 func (w Wants) compare(a, b Host) int {

@@ -47,9 +47,10 @@ const (
 	External  Obstacle = "externally provisioned or unmanaged"
 	NotReady  Obstacle = "not available yet"
 	// The rest depends on who asks.
-	NotSelected  Obstacle = "not matching spec.hostSelector"
-	KeptForReuse Obstacle = "kept for reuse by other machines"
-	Promised     Obstacle = "about to be taken by another machine"
+	InClosedDomain Obstacle = "in a failure domain that receives no machines"
+	NotSelected    Obstacle = "not matching spec.hostSelector"
+	KeptForReuse   Obstacle = "kept for reuse by other machines"
+	Promised       Obstacle = "about to be taken by another machine"
 )
 
 // Broken reports whether a host with the obstacle can run no machine until somebody mends it.

@@ -50,7 +50,9 @@ func (r Reasons) AllBroken() bool {
 
 // obstacles lists all in the order in which messages name them.
 func obstacles() []Obstacle {
-	return []Obstacle{InUse, Promised, InError, Unhealthy, Detached, Paused, Deleting, External, NotReady, KeptForReuse, NotSelected}
+	return []Obstacle{
+		InUse, Promised, InError, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected,
+	}
 }
 
 // String is such as "failure domain rack-2: 5 hosts, 3 in use, 1 in error, 1 not matching spec.hostSelector".

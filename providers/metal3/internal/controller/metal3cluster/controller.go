@@ -1,0 +1,178 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metal3cluster publishes a cluster's failure domains and the state that their hosts put them in.
+package metal3cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler drives Metal3Clusters.
+type Reconciler struct {
+	Client  client.Client
+	Domains *publish.Publisher
+
+	filter  watchfilter.Filter
+	written patch.Written
+}
+
+type scope struct {
+	owner   *clusterv1.Cluster
+	cluster *infrav1.Metal3Cluster
+	// domainsReady says that nothing about the failure domains keeps machines from being created.
+	domainsReady bool
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clustertemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Reconcile publishes the cluster's failure domains and reports it as provisioned.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	cluster := &infrav1.Metal3Cluster{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.written.Forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(cluster) || annotations.IsExternallyManaged(cluster) {
+		return ctrl.Result{}, nil // another's
+	}
+	if r.written.Behind(cluster) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	owner, err := util.GetOwnerCluster(ctx, r.Client, cluster.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	if owner == nil {
+		if cluster.DeletionTimestamp.IsZero() {
+			return ctrl.Result{}, nil // the Cluster controller sets the owner
+		}
+		owner = &clusterv1.Cluster{}
+	}
+	p := patch.From(cluster)
+	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
+		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
+	}
+	s := &scope{owner: owner, cluster: cluster}
+	defer func() {
+		if err := r.save(ctx, &p, s); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if !cluster.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, s)
+	}
+	controllerutil.AddFinalizer(cluster, infrav1.ClusterFinalizer)
+	return r.reconcileNormal(ctx, s)
+}
+
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	endpoint := s.cluster.Spec.ControlPlaneEndpoint
+	reachable := endpoint.Host != "" && endpoint.Port > 0
+	if reachable {
+		status.True(s.cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)
+	} else {
+		status.False(s.cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason,
+			"spec.controlPlaneEndpoint lacks host or port: set both, nobody else does")
+	}
+	next, err := r.publishDomains(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if reachable && s.domainsReady && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
+		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
+	}
+	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+// reconcileDelete waits for the machines, whose hosts are released as hosts of the cluster. The last of them to go is an
+// event.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	names, err := r.remaining(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		status.False(s.cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason,
+			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
+		return nil
+	}
+	r.Domains.Withdraw(s.target(nil))
+	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
+	return nil
+}
+
+// remaining names the machines that still belong to the cluster.
+func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) {
+	name := s.owner.Name
+	if name == "" {
+		name = s.cluster.Labels[clusterv1.ClusterNameLabel]
+	}
+	if name == "" {
+		return nil, nil // it never had a Cluster, so no machine
+	}
+	ours := []client.ListOption{client.InNamespace(s.cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+	var names []string
+	infra := &infrav1.Metal3MachineList{}
+	if err := r.Client.List(ctx, infra, ours...); err != nil {
+		return nil, fmt.Errorf("listing Metal3Machines: %w", err)
+	}
+	for i := range infra.Items {
+		names = append(names, "Metal3Machine "+infra.Items[i].Name)
+	}
+	machines := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, machines, ours...); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	for i := range machines.Items {
+		names = append(names, "Machine "+machines.Items[i].Name)
+	}
+	return names, nil
+}
+
+// save sums the conditions up and writes them. A failure domain that is down does not make the cluster not ready as long as
+// machines can be created.
+func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
+	cluster := s.cluster
+	types := []string{infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition}
+	if !s.domainsReady && conditions.Has(cluster, infrav1.Metal3ClusterFailureDomainsReadyCondition) {
+		types = append(types, infrav1.Metal3ClusterFailureDomainsReadyCondition)
+	}
+	if err := status.Summarize(cluster, types...); err != nil {
+		return err
+	}
+	err := p.Apply(ctx, r.Client, cluster)
+	if err == nil {
+		r.written.Note(cluster)
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3cluster
+
+import (
+	"context"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// settle is how long changes of hosts and machines are collected before a cluster is told: a thousand machines that find
+// their hosts within seconds are a few new counts to publish, not a thousand.
+const settle = time.Second
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
+			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("Metal3Cluster"), mgr.GetClient(), &infrav1.Metal3Cluster{})),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&bmov1alpha1.BareMetalHost{}, collect(r.clustersOfHost), builder.WithPredicates(counted())).
+		Watches(&infrav1.Metal3Machine{}, collect(r.clusterOf), builder.WithPredicates(waits())).
+		Watches(&clusterv1.Machine{}, collect(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
+		Complete(r)
+}
+
+// collect enqueues what an object maps to after settle, so that what happens until then is one request.
+func collect(clusters handler.MapFunc) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(ctx context.Context, o client.Object, q queue) {
+		for _, request := range clusters(ctx, o) {
+			q.AddAfter(request, settle)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			add(ctx, e.ObjectOld, q)
+			add(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, e.Object, q) },
+	}
+}
+
+// counted passes hosts that change what is published of a domain.
+func counted() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := hosts.Observe(e.ObjectOld.(*bmov1alpha1.BareMetalHost)), hosts.Observe(e.ObjectNew.(*bmov1alpha1.BareMetalHost))
+		return before.Domain != after.Domain || before.Obstacle != after.Obstacle
+	}}
+}
+
+// waits passes machines that begin or cease to wait for a host, or that have gone.
+func waits() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return placement.WaitsFor(e.ObjectOld.(*infrav1.Metal3Machine)) != placement.WaitsFor(e.ObjectNew.(*infrav1.Metal3Machine))
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// clustersOfHost names the clusters with failure domains: a host that is in none of them may be mislabelled.
+func (r *Reconciler) clustersOfHost(ctx context.Context, host client.Object) []reconcile.Request {
+	if host.GetLabels()[infrav1.FailureDomainLabel] == "" {
+		return nil
+	}
+	return r.clustersWhere(ctx, host.GetNamespace(), func(cluster *infrav1.Metal3Cluster) bool { return len(cluster.Spec.FailureDomains) > 0 })
+}
+
+// clusterOf finds the cluster by the label that everything of a cluster carries.
+func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	return r.clustersWhere(ctx, o.GetNamespace(), func(cluster *infrav1.Metal3Cluster) bool {
+		return cluster.Labels[clusterv1.ClusterNameLabel] == name || ownedBy(cluster, name)
+	})
+}
+
+func ownedBy(cluster *infrav1.Metal3Cluster, name string) bool {
+	for _, ref := range cluster.OwnerReferences {
+		if ref.Kind == "Cluster" && ref.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reconciler) clustersWhere(ctx context.Context, namespace string, keep func(*infrav1.Metal3Cluster) bool) []reconcile.Request {
+	clusters := &infrav1.Metal3ClusterList{}
+	if err := r.Client.List(ctx, clusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Clusters")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range clusters.Items {
+		if keep(&clusters.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+		}
+	}
+	return requests
+}

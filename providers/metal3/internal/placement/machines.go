@@ -1,0 +1,94 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// FailureDomainNotReadyReason of the condition AssociateBareMetalHost: the domain is Cordoned or Evicting.
+const FailureDomainNotReadyReason = "FailureDomainNotReady"
+
+// MayReceive decides whether a machine of the cluster may be put into the domain now. The condition's reason is "" when it
+// may.
+func MayReceive(cluster *infrav1.Metal3Cluster, domain string) metav1.Condition {
+	if !slices.ContainsFunc(cluster.Spec.FailureDomains, func(d clusterv1.FailureDomain) bool { return d.Name == domain }) {
+		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+			"failure domain %s, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster %s: "+
+				"add it, or delete the Machine", domain, cluster.Name)}
+	}
+	state := stateOf(cluster, domain)
+	if state.State == faultlinev1.DomainActive {
+		return metav1.Condition{}
+	}
+	reason := FailureDomainNotReadyReason
+	if state.Reason == infrav1.FailureDomainWithoutHostsReason || state.Reason == infrav1.FailureDomainHostsUnhealthyReason {
+		reason = state.Reason
+	}
+	return metav1.Condition{Reason: reason, Message: fmt.Sprintf(
+		"failure domain %s is %s and receives no machines: %s", domain, state.State, state.Message)}
+}
+
+// Closed lists the domains of the cluster that receive no machines.
+func Closed(cluster *infrav1.Metal3Cluster) map[string]bool {
+	closed := map[string]bool{}
+	for _, domain := range cluster.Spec.FailureDomains {
+		if stateOf(cluster, domain.Name).State != faultlinev1.DomainActive {
+			closed[domain.Name] = true
+		}
+	}
+	return closed
+}
+
+// stateOf takes a wish of the user's for granted before the status says so. A domain that has never been seen healthy is
+// open: its hosts decide whether a machine can be there.
+func stateOf(cluster *infrav1.Metal3Cluster, domain string) faultlinev1.DomainStatus {
+	for _, known := range cluster.Status.Distribution.FailureDomains {
+		if known.Name == domain && known.State != faultlinev1.DomainActive && known.Health != faultlinev1.DomainPending {
+			return known
+		}
+	}
+	intent := cluster.Spec.Distribution.Intent(domain)
+	return faultlinev1.DomainStatus{State: intent, Message: "spec.distribution asks for it"}
+}
+
+// Waiting tells a machine that was given no host why, and what to do.
+func Waiting(why hosts.Reasons) metav1.Condition {
+	switch {
+	case len(why.Returning) > 0:
+		return metav1.Condition{Reason: infrav1.NoCapacityReason, Message: fmt.Sprintf(
+			"waiting for BareMetalHost %s, kept for reuse, to be available again; remove its label %s to take another",
+			why.Returning[0], infrav1.NodeReuseLabel)}
+	case why.Total == 0 && why.Domain != "":
+		return metav1.Condition{Reason: infrav1.FailureDomainWithoutHostsReason, Message: withoutHosts(why.Domain)}
+	case why.AllBroken() && why.Domain != "":
+		return metav1.Condition{Reason: infrav1.FailureDomainHostsUnhealthyReason, Message: unhealthy(why)}
+	default:
+		return metav1.Condition{Reason: infrav1.NoCapacityReason, Message: fmt.Sprintf(
+			"%s: waiting for a host to be free; add or free hosts, or delete the Machine", why)}
+	}
+}
+
+// WaitsFor is the reason for which the machine waits for a host; "" when it does not.
+func WaitsFor(machine *infrav1.Metal3Machine) string {
+	if !conditions.IsFalse(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
+		return ""
+	}
+	switch reason := conditions.GetReason(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition); reason {
+	case infrav1.FailureDomainNotFoundReason, FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
+		infrav1.FailureDomainHostsUnhealthyReason, infrav1.NoCapacityReason:
+		return reason
+	default:
+		return ""
+	}
+}
