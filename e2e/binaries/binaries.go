@@ -175,17 +175,34 @@ func (b *Builder) buildStale(ctx context.Context, recipes []recipe) error {
 // ClusterAPI is the source folder of the Cluster API version that the managers
 // are built from: its CRDs, RBAC rules and webhook manifests are there.
 func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err error) {
-	out, err := b.goCommand(ctx, clusterAPIBuildFolder, "mod", "download", clusterAPIModule)
+	return b.source(ctx, clusterAPIBuildFolder, clusterAPIModule)
+}
+
+// CertManager is the source folder of the cert-manager that is built, where its
+// chart and its CRDs are.
+func (b *Builder) CertManager(ctx context.Context) (dir, version string, err error) {
+	return b.source(ctx, certManagerBuildFolder, certManagerModule)
+}
+
+// Kind is the source folder of kind, where the files of a node are.
+func (b *Builder) Kind(ctx context.Context) (dir, version string, err error) {
+	return b.source(ctx, "e2e", "sigs.k8s.io/kind")
+}
+
+// source is the folder and the version of a module that the module in a folder of
+// the repository requires.
+func (b *Builder) source(ctx context.Context, folder, module string) (dir, version string, err error) {
+	out, err := b.goCommand(ctx, folder, "mod", "download", module)
 	if err != nil {
-		return "", "", fmt.Errorf("downloading %s: %w\n%s", clusterAPIModule, err, out)
+		return "", "", fmt.Errorf("downloading %s: %w\n%s", module, err, out)
 	}
-	out, err = b.goCommand(ctx, clusterAPIBuildFolder, "list", "-m", "-f", "{{.Dir}}\t{{.Version}}", clusterAPIModule)
+	out, err = b.goCommand(ctx, folder, "list", "-m", "-f", "{{.Dir}}\t{{.Version}}", module)
 	if err != nil {
-		return "", "", fmt.Errorf("locating %s: %w\n%s", clusterAPIModule, err, out)
+		return "", "", fmt.Errorf("locating %s: %w\n%s", module, err, out)
 	}
 	dir, version, ok := strings.Cut(strings.TrimSpace(out), "\t")
 	if !ok || dir == "" {
-		return "", "", fmt.Errorf("locating %s: unexpected answer %q", clusterAPIModule, out)
+		return "", "", fmt.Errorf("locating %s: unexpected answer %q", module, out)
 	}
 	return dir, version, nil
 }

@@ -31,10 +31,8 @@ func (b *Builder) build(ctx context.Context, r recipe, toolchain string) error {
 	path := filepath.Join(b.Dir(), r.name)
 	fresh := path + ".new"
 	defer b.announce(r, path)()
-	out, err := b.goCommand(ctx, r.folder, "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", strings.TrimSpace("-s -w "+r.ldflags(version)), "-o", fresh, r.pkg)
-	if err != nil {
-		return errors.Join(fmt.Errorf("building %s in %s: %w\n%s", r.name, r.folder, err, lastLines(out, 30)), os.RemoveAll(fresh))
+	if out, err := b.compile(ctx, r, version, fresh); err != nil {
+		return errors.Join(fmt.Errorf("building %s: %w\n%s", r.source(), err, lastLines(out, 30)), os.RemoveAll(fresh))
 	}
 	if err := os.Rename(fresh, path); err != nil {
 		return fmt.Errorf("installing %s: %w", r.name, err)
@@ -43,6 +41,22 @@ func (b *Builder) build(ctx context.Context, r recipe, toolchain string) error {
 		return nil
 	}
 	return os.WriteFile(b.stampPath(r), []byte(sum), 0o600)
+}
+
+// compile builds one program into the file fresh. A published module is installed
+// as it is, which go does only into a folder of its own.
+func (b *Builder) compile(ctx context.Context, r recipe, version, fresh string) (out string, err error) {
+	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w " + r.ldflags(version))}
+	if r.version == "" {
+		return b.goCommand(ctx, r.folder, append([]string{"build", "-o", fresh}, append(flags, r.pkg)...)...)
+	}
+	folder := fresh + ".d"
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	args := append([]string{"install"}, append(flags, r.pkg+"@"+r.version)...)
+	if out, err = b.goWith(ctx, "", []string{"GOBIN=" + folder}, args...); err != nil {
+		return out, err
+	}
+	return "", os.Rename(filepath.Join(folder, filepath.Base(r.pkg)), fresh)
 }
 
 // announce tells that a build began and, until the returned function is called,
@@ -92,8 +106,8 @@ func (b *Builder) progressf(format string, args ...any) {
 
 // moduleVersion is the version that the program is to report.
 func (b *Builder) moduleVersion(ctx context.Context, r recipe) (string, error) {
-	if r.module == "" {
-		return "", nil
+	if r.module == "" || r.version != "" {
+		return r.version, nil
 	}
 	out, err := b.goCommand(ctx, r.folder, "list", "-m", "-f", "{{.Version}}", r.module)
 	if err != nil {
@@ -106,9 +120,13 @@ func (b *Builder) moduleVersion(ctx context.Context, r recipe) (string, error) {
 // the result does not depend on the machine's C library. It answers what was
 // written to standard output, and on an error what was written to either.
 func (b *Builder) goCommand(ctx context.Context, folder string, args ...string) (string, error) {
+	return b.goWith(ctx, folder, nil, args...)
+}
+
+func (b *Builder) goWith(ctx context.Context, folder string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.Root, filepath.FromSlash(folder))
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), env...)
 	// A build asked to stop gets a moment to clean up what it was writing.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second

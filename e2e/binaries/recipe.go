@@ -18,6 +18,7 @@ type recipe struct {
 	folder   string // the module to build in, below the repository's root
 	pkg      string // the package to build
 	module   string // the module whose version the program reports; "" when none
+	version  string // of a module that builds alone as it was published; "" where folder says it
 	ldflags  func(version string) string
 	estimate time.Duration // of a build with an empty Go build cache, on two cores
 	// always is set where the sources are ours: Go's build cache knows better
@@ -44,6 +45,14 @@ func clusterAPIVersion(version string) string {
 func majorMinor(version string) (major, minor string) {
 	parts := append(strings.Split(strings.TrimPrefix(version, "v"), "."), "", "")
 	return parts[0], parts[1]
+}
+
+// source is what errors call the program and where it comes from.
+func (r recipe) source() string {
+	if r.version != "" {
+		return r.name + " from " + r.pkg + "@" + r.version
+	}
+	return r.name + " in " + r.folder
 }
 
 // setStrings renders linker flags that set variables of a package; pairs
@@ -95,7 +104,7 @@ func thirdParty() []recipe {
 			module: clusterAPIModule, ldflags: clusterAPIVersion, estimate: estimate,
 		}
 	}
-	return []recipe{
+	return append([]recipe{
 		{name: Etcd, folder: "e2e/build/etcd", pkg: ".", ldflags: plain, estimate: time.Minute},
 		kubernetes(APIServer, 4*time.Minute),
 		kubernetes(Kubectl, 30*time.Second),
@@ -103,5 +112,10 @@ func thirdParty() []recipe {
 		clusterAPI(CAPICore, "core", 2*time.Minute),
 		clusterAPI(CAPIKubeadmBootstrap, "bootstrap/kubeadm", 10*time.Second),
 		clusterAPI(CAPIKubeadmControlPlane, "controlplane/kubeadm", 10*time.Second),
-	}
+		kubernetes(Kubeadm, 20*time.Second),
+		kubernetes(Kubelet, time.Minute),
+		kubernetes(Scheduler, 20*time.Second),
+		kubernetes(Proxy, 20*time.Second),
+		clusterAPI(Clusterctl, "cmd/clusterctl", 30*time.Second),
+	}, nodePrograms()...)
 }

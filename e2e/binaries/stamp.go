@@ -61,13 +61,17 @@ func (b *Builder) stampPath(r recipe) string {
 // sourceSum identifies everything a program is made of: go.mod and go.sum pin its
 // modules, the module's own files are few, and the flags come from the recipe.
 func (b *Builder) sourceSum(r recipe, toolchain string) (string, error) {
+	hash := sha256.New()
+	_, _ = fmt.Fprintln(hash, toolchain, r.pkg, r.ldflags("<version>"))
+	if r.version != "" { // The version pins its go.mod and go.sum.
+		_, _ = fmt.Fprintln(hash, r.version)
+		return hex.EncodeToString(hash.Sum(nil)), nil
+	}
 	folder := filepath.Join(b.Root, filepath.FromSlash(r.folder))
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		return "", err
 	}
-	hash := sha256.New()
-	_, _ = fmt.Fprintln(hash, toolchain, r.pkg, r.ldflags("<version>"))
 	for _, file := range append(files, filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")) {
 		if err := addFile(hash, file); err != nil {
 			return "", fmt.Errorf("identifying the sources of %s: %w", r.name, err)

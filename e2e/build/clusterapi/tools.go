@@ -3,11 +3,13 @@
 
 //go:build tools
 
-// Package tools pins the Cluster API managers that the playground runs.
+// Package tools pins the Cluster API managers that the playground and the kind
+// cluster run, and clusterctl.
 package tools
 
 import (
 	_ "sigs.k8s.io/cluster-api/bootstrap/kubeadm"
+	_ "sigs.k8s.io/cluster-api/cmd/clusterctl"
 	_ "sigs.k8s.io/cluster-api/controlplane/kubeadm"
 	_ "sigs.k8s.io/cluster-api/core"
 )

@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bounded-runc is runc for a host that may not give away every
+// capability. A privileged container asks for all that the kernel knows, and runc
+// fails when the host lacks one. This program takes what the host lacks out of the
+// container's description and becomes runc.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bounded-runc:", err)
+		os.Exit(1)
+	}
+}
+
+// run answers only when runc could not be started.
+func run(args []string) error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	missing, err := missingCapabilities(string(status))
+	if err != nil {
+		return err
+	}
+	for _, path := range descriptions(args) {
+		if err := bound(path, missing); err != nil {
+			return fmt.Errorf("bounding %s: %w", path, err)
+		}
+	}
+	runc, err := exec.LookPath("runc")
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ()) //nolint:gosec // It is runc's place that this takes.
+}

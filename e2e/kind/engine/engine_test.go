@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestCoversAll(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		bounding, last string
+		want           bool
+	}{
+		{"000001ffffffffff", "40", true},
+		{"000001fffeffffff", "40", false},
+		{"0000003fffffffff", "37", true},
+		{"0000003fffffffff", "40", false},
+	} {
+		g := NewWithT(t)
+		got, err := coversAll("Name:\tx\nCapBnd:\t"+tc.bounding+"\n", tc.last)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(Equal(tc.want), "%s of %s", tc.bounding, tc.last)
+	}
+	_, err := coversAll("Name:\tx\n", "40")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no CapBnd")))
+}
+
+func TestStartable(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		host host
+		want string // part of the advice; "" when an engine can be started
+	}{
+		"Debian in a container":  {host{root: true, apt: true}, ""},
+		"installed, no systemd":  {host{root: true, engine: true}, ""},
+		"installed, systemd":     {host{root: true, engine: true, systemd: true}, ""},
+		"not root, systemd":      {host{engine: true, systemd: true}, "systemctl start docker"},
+		"not root":               {host{apt: true}, "as root"},
+		"another distribution":   {host{root: true}, "docs.docker.com"},
+		"installed but not root": {host{engine: true}, "as root"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			err := startable(tc.host)
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+// A file that names some other process must not make Stop end that process.
+func TestStopSparesOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := Engine{Dir: t.TempDir()}
+	g.Expect(e.Stop(t.Context())).To(Succeed())
+	own := strconv.Itoa(os.Getpid())
+	g.Expect(os.WriteFile(filepath.Join(e.Dir, "dockerd.pid"), []byte(own), 0o600)).To(Succeed())
+	g.Expect(e.Stop(t.Context())).To(Succeed())
+	g.Expect(os.WriteFile(e.pidFile(), []byte("x"), 0o600)).To(Succeed())
+	g.Expect(e.Stop(t.Context())).NotTo(Succeed())
+}

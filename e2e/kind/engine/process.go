@@ -1,0 +1,97 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// start starts dockerd in a session of its own, so that it outlives this program.
+// The channel answers when it ends before this program does.
+func (e Engine) start(args []string) (ended <-chan error, err error) {
+	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(e.LogFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command("dockerd", args...) //nolint:noctx // It is to outlive whatever ends a context here.
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		if err == nil {
+			err = errors.New("exit status 0")
+		}
+		done <- err
+	}()
+	return done, nil
+}
+
+// Stop ends the engine if it was started here, and waits until it is gone.
+func (e Engine) Stop(ctx context.Context) error {
+	pid, err := e.pid()
+	if err != nil || pid == 0 {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stopping the Docker engine (process %d): %w", pid, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for isEngine(pid) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the Docker engine (process %d) does not stop: %w", pid, ctx.Err())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// pid is the process id of the engine that was started here; 0 when none runs.
+func (e Engine) pid() (int, error) {
+	content, err := os.ReadFile(e.pidFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", e.pidFile(), err)
+	}
+	if !isEngine(pid) {
+		return 0, nil
+	}
+	return pid, nil
+}
+
+// isEngine guards against a process that has been given the id of an engine that
+// ended without removing its file.
+func isEngine(pid int) bool {
+	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	return err == nil && strings.TrimSpace(string(name)) == "dockerd"
+}

@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// step is one thing that is done, with a log of its own. What is already as it
+// should be is left as it is, so a run that was cut short is continued by the next.
+type step struct {
+	name string
+	run  func(ctx context.Context, log io.Writer) error
+}
+
+// stepper runs steps one after the other and says how long each took.
+type stepper struct {
+	logs  string // the folder of the logs
+	out   io.Writer
+	clock func() time.Time
+}
+
+func (s stepper) run(ctx context.Context, steps []step) error {
+	if err := os.MkdirAll(s.logs, 0o755); err != nil {
+		return err
+	}
+	began := s.clock()
+	for _, next := range steps {
+		if err := s.one(ctx, next); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintf(s.out, "%-36s %8s\n", "in all", seconds(s.clock().Sub(began)))
+	return nil
+}
+
+func (s stepper) one(ctx context.Context, next step) error {
+	path := filepath.Join(s.logs, strings.ReplaceAll(next.name, " ", "-")+".log")
+	log, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	began := s.clock()
+	if err := next.run(ctx, log); err != nil {
+		_, _ = fmt.Fprintln(log, "Error:", err)
+		return fmt.Errorf("step %q: %w\nThe log of this step is %s", next.name, err, path)
+	}
+	_, _ = fmt.Fprintf(s.out, "%-36s %8s\n", next.name, seconds(s.clock().Sub(began)))
+	return nil
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
