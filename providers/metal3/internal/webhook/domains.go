@@ -1,0 +1,27 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// validateDomainName wants a name that hosts can carry in their label.
+func validateDomainName(name string, path *field.Path) field.ErrorList {
+	if name == "" || len(validation.IsValidLabelValue(name)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "hosts carry the name in their label "+infrav1.FailureDomainLabel+
+		", so it must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last; rename the domain")}
+}
+
+// hasGroup tells whether an API version is of the group.
+func hasGroup(apiVersion, group string) bool {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	return err == nil && gv.Group == group
+}

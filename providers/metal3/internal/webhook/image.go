@@ -1,0 +1,75 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// validateDeploy wants something to be deployed: an image, a custom procedure,
+// or a procedure with an image.
+func validateDeploy(spec infrav1.Metal3MachineSpec, path *field.Path) field.ErrorList {
+	if spec.CustomDeploy.Method != "" {
+		return nil
+	}
+	if !spec.Image.IsDefined() {
+		return field.ErrorList{field.Required(path.Child("image"), "name the image that hosts boot, or a procedure in customDeploy.method")}
+	}
+	return validateImage(spec.Image, path.Child("image"))
+}
+
+// validateImage has the rules of an image.
+func validateImage(image infrav1.Image, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case image.URL == "":
+		errs = append(errs, field.Required(path.Child("url"), "tell where the image is"))
+	case !isURL(image.URL):
+		errs = append(errs, field.Invalid(path.Child("url"), image.URL,
+			"must be a URL, such as https://images.example.com/node.qcow2 or oci://registry.example.com/node:v1"))
+	}
+	if ptr.Deref(image.DiskFormat, "") == infrav1.DiskFormatLiveISO {
+		return errs
+	}
+	return append(errs, validateChecksum(image, path.Child("checksum"))...)
+}
+
+// validateChecksum wants images to be verified. Those in an OCI registry are by
+// their digest.
+func validateChecksum(image infrav1.Image, path *field.Path) field.ErrorList {
+	switch {
+	case image.Checksum == "" && !hasScheme(image.URL, infrav1.OCIScheme):
+		return field.ErrorList{field.Required(path,
+			"give the checksum of the image, or the URL of a file with it; only live ISOs and images in an OCI registry need none")}
+	case isHTTP(image.Checksum) && !isURL(image.Checksum):
+		return field.ErrorList{field.Invalid(path, image.Checksum, "must be a checksum or a URL; correct the URL")}
+	}
+	return nil
+}
+
+// isPlainHTTP tells whether the checksum of an image can be forged on its way.
+func isPlainHTTP(image infrav1.Image) bool {
+	return hasScheme(image.Checksum, "http")
+}
+
+func isHTTP(s string) bool {
+	return hasScheme(s, "http") || hasScheme(s, "https")
+}
+
+func hasScheme(s, scheme string) bool {
+	prefix := scheme + "://"
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// isURL tells whether s is an absolute URL.
+func isURL(s string) bool {
+	parsed, err := url.Parse(s)
+	return err == nil && parsed.Scheme != "" && (parsed.Host != "" || parsed.Path != "")
+}

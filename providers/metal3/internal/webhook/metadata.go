@@ -1,0 +1,47 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// validateMetaData has the rules of metadata.
+func validateMetaData(data infrav1.MetaData, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, item := range data.FromHostInterfaces {
+		errs = append(errs, validateHostInterface(item, path.Child("fromHostInterfaces").Index(i).Child("interface"))...)
+	}
+	for i, item := range data.FromLabels {
+		errs = append(errs, validateKey(item.Label, path.Child("fromLabels").Index(i).Child("label"))...)
+	}
+	for i, item := range data.FromAnnotations {
+		errs = append(errs, validateKey(item.Annotation, path.Child("fromAnnotations").Index(i).Child("annotation"))...)
+	}
+	return errs
+}
+
+func validateHostInterface(item infrav1.MetaDataHostInterface, path *field.Path) field.ErrorList {
+	switch {
+	case !item.FromBootMAC && item.Interface == "":
+		return field.ErrorList{field.Required(path, "name the interface whose MAC address is wanted, or set fromBootMAC")}
+	case item.FromBootMAC && item.Interface != "":
+		return field.ErrorList{field.Forbidden(path, "fromBootMAC takes the MAC address that the host boots from: remove one of the two")}
+	}
+	return nil
+}
+
+// validateKey wants the key of a label or annotation that an object can have.
+func validateKey(key string, path *field.Path) field.ErrorList {
+	if len(validation.IsQualifiedName(strings.ToLower(key))) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, key,
+		"no object can have it: a key is at most 63 letters, digits, '-', '_' and '.', after a domain and '/' if it has one, such as example.com/rack")}
+}

@@ -1,0 +1,161 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// defaultAPIServerPort is where API servers are reached unless told otherwise.
+const defaultAPIServerPort = 6443
+
+// Metal3Cluster defaults and validates Metal3Clusters. Its Reader should be
+// uncached: a machine that was made a moment ago counts.
+type Metal3Cluster struct {
+	deletable[*infrav1.Metal3Cluster]
+
+	Reader client.Reader
+}
+
+var (
+	_ admission.Validator[*infrav1.Metal3Cluster] = &Metal3Cluster{}
+	_ admission.Defaulter[*infrav1.Metal3Cluster] = &Metal3Cluster{}
+)
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3cluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=create;update,versions=v1beta2,name=validation.metal3cluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-metal3cluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=create;update,versions=v1beta2,name=default.metal3cluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhooks.
+func (w *Metal3Cluster) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(w).WithValidator(w).Complete()
+}
+
+// Default takes the API server's usual port, and Nodes to have no cloud
+// provider.
+func (w *Metal3Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluster) error {
+	if endpoint := &cluster.Spec.ControlPlaneEndpoint; endpoint.Host != "" && endpoint.Port == 0 {
+		endpoint.Port = defaultAPIServerPort
+	}
+	if cluster.Spec.CloudProviderEnabled == nil {
+		cluster.Spec.CloudProviderEnabled = ptr.To(false)
+	}
+	return nil
+}
+
+// ValidateCreate refuses clusters that could not be reconciled.
+func (w *Metal3Cluster) ValidateCreate(_ context.Context, cluster *infrav1.Metal3Cluster) (admission.Warnings, error) {
+	return warnCluster(cluster.Spec, field.NewPath("spec")), refuse("Metal3Cluster", cluster.Name, validateClusterObject(cluster))
+}
+
+// ValidateUpdate refuses changes that ValidateCreate would, and to remove a
+// failure domain that has machines: they would be in no domain at all.
+func (w *Metal3Cluster) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3Cluster) (admission.Warnings, error) {
+	errs := added(validateClusterObject(before), validateClusterObject(after))
+	inUse, err := w.removedInUse(ctx, before, after)
+	if err != nil {
+		return nil, err
+	}
+	path := field.NewPath("spec")
+	return addedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
+		refuse("Metal3Cluster", after.Name, append(errs, inUse...))
+}
+
+// removedInUse returns an error for each failure domain that is removed and has
+// machines.
+func (w *Metal3Cluster) removedInUse(ctx context.Context, before, after *infrav1.Metal3Cluster) (field.ErrorList, error) {
+	removed := removedDomains(before.Spec.FailureDomains, after.Spec.FailureDomains)
+	name := clusterName(after)
+	if len(removed) == 0 || name == "" || !after.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	machines, err := machinesByDomain(ctx, w.Reader, after.Namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	var errs field.ErrorList
+	for _, domain := range removed {
+		if names := machines[domain]; len(names) > 0 {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "failureDomains"), fmt.Sprintf(
+				"%s cannot be removed: %s in it; set it to Cordoned in spec.distribution, replace the machines, and remove it then",
+				domain, inUseBy(names))))
+		}
+	}
+	return errs, nil
+}
+
+// removedDomains returns the names of the domains that are in before and not in
+// after, sorted.
+func removedDomains(before, after []clusterv1.FailureDomain) []string {
+	var removed []string
+	for _, domain := range before {
+		if !hasDomain(after, domain.Name) {
+			removed = append(removed, domain.Name)
+		}
+	}
+	slices.Sort(removed)
+	return removed
+}
+
+// clusterName returns the name of the Cluster that owns a Metal3Cluster, or
+// nothing when none does yet.
+func clusterName(cluster *infrav1.Metal3Cluster) string {
+	for _, owner := range cluster.OwnerReferences {
+		if owner.Kind == "Cluster" && hasGroup(owner.APIVersion, clusterv1.GroupVersion.Group) {
+			return owner.Name
+		}
+	}
+	return cluster.Labels[clusterv1.ClusterNameLabel]
+}
+
+// validateClusterObject has the rules of a cluster, and wants to know where it
+// is reached, unless somebody else is to find out.
+func validateClusterObject(cluster *infrav1.Metal3Cluster) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := validateCluster(cluster.Spec, path)
+	if cluster.Spec.ControlPlaneEndpoint.Host == "" && !annotations.IsExternallyManaged(cluster) {
+		errs = append(errs, field.Required(path.Child("controlPlaneEndpoint", "host"),
+			"name the address of the API server: a virtual address or load balancer in front of the control plane's hosts"))
+	}
+	return errs
+}
+
+// validateCluster has the rules of a cluster, on its own or in a template.
+func validateCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, domain := range spec.FailureDomains {
+		errs = append(errs, validateDomainName(domain.Name, path.Child("failureDomains").Index(i).Child("name"))...)
+	}
+	for i, intent := range spec.Distribution.FailureDomains {
+		errs = append(errs, validateDomainName(intent.Name, path.Child("distribution", "failureDomains").Index(i).Child("name"))...)
+	}
+	return errs
+}
+
+// warnCluster has what is accepted of a cluster, and may surprise.
+func warnCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	for i, intent := range spec.Distribution.FailureDomains {
+		if !hasDomain(spec.FailureDomains, intent.Name) {
+			warnings = append(warnings, warning(path.Child("distribution", "failureDomains").Index(i).Child("name"),
+				"%s is not among spec.failureDomains, so its state is of no effect; correct the name or remove it", intent.Name))
+		}
+	}
+	return warnings
+}
+
+func hasDomain(domains []clusterv1.FailureDomain, name string) bool {
+	return slices.ContainsFunc(domains, func(domain clusterv1.FailureDomain) bool { return domain.Name == name })
+}

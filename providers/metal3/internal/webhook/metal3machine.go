@@ -1,0 +1,77 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// Metal3Machine validates Metal3Machines.
+type Metal3Machine struct {
+	deletable[*infrav1.Metal3Machine]
+}
+
+var _ admission.Validator[*infrav1.Metal3Machine] = &Metal3Machine{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3machine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=create;update,versions=v1beta2,name=validation.metal3machine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *Metal3Machine) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Machine{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses machines that no host could be provisioned for.
+func (w *Metal3Machine) ValidateCreate(_ context.Context, machine *infrav1.Metal3Machine) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	return warnMachine(machine.Spec, path),
+		refuse("Metal3Machine", machine.Name, validateMachine(machine.Spec, machine.Namespace, path))
+}
+
+// ValidateUpdate refuses changes that ValidateCreate would.
+func (w *Metal3Machine) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3Machine) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	errs := added(validateMachine(before.Spec, before.Namespace, path), validateMachine(after.Spec, after.Namespace, path))
+	return addedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
+		refuse("Metal3Machine", after.Name, errs)
+}
+
+// validateMachine has the rules of a machine, on its own or in a template.
+func validateMachine(spec infrav1.Metal3MachineSpec, namespace string, path *field.Path) field.ErrorList {
+	errs := validateDeploy(spec, path)
+	errs = append(errs, validateHostSelector(spec.HostSelector, path.Child("hostSelector"))...)
+	errs = append(errs, validateSecret(spec.UserData, namespace, path.Child("userData"))...)
+	errs = append(errs, validateSecret(spec.MetaData, namespace, path.Child("metaData"))...)
+	errs = append(errs, validateSecret(spec.NetworkData, namespace, path.Child("networkData"))...)
+	if ref := spec.DataTemplate; ref != nil {
+		errs = append(errs, validateNamespace(ref.Namespace, namespace, path.Child("dataTemplate", "namespace"))...)
+	}
+	errs = append(errs, validateDomainName(spec.FailureDomain, path.Child("failureDomain"))...)
+	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, infrav1.ProviderIDPrefix) {
+		errs = append(errs, field.Invalid(path.Child("providerID"), id,
+			"must be "+infrav1.ProviderIDPrefix+"namespace/host/machine; leave it out and the controller sets it"))
+	}
+	return errs
+}
+
+// warnMachine has what is accepted of a machine, and may surprise.
+func warnMachine(spec infrav1.Metal3MachineSpec, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	if _, ok := spec.HostSelector.MatchLabels[infrav1.FailureDomainLabel]; ok {
+		warnings = append(warnings, warning(path.Child("hostSelector", "matchLabels"),
+			"%s keeps the machine in one failure domain whatever domain the Machine names; name the domain in the Machine instead",
+			infrav1.FailureDomainLabel))
+	}
+	if spec.Image.IsDefined() && spec.CustomDeploy.Method == "" && isPlainHTTP(spec.Image) {
+		warnings = append(warnings, warning(path.Child("image", "checksum"),
+			"is fetched by http, so whoever can change the image on its way can change its checksum; give the checksum itself, or use https"))
+	}
+	return warnings
+}

@@ -1,0 +1,89 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/topology"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// Metal3MachineTemplate validates Metal3MachineTemplates.
+type Metal3MachineTemplate struct {
+	deletable[*infrav1.Metal3MachineTemplate]
+}
+
+var _ admission.Validator[*infrav1.Metal3MachineTemplate] = &Metal3MachineTemplate{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3machinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=create;update,versions=v1beta2,name=validation.metal3machinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *Metal3MachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3MachineTemplate{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses templates of machines that would be refused.
+func (w *Metal3MachineTemplate) ValidateCreate(_ context.Context, template *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
+	return warnMachineTemplate(template), refuse("Metal3MachineTemplate", template.Name, validateMachineTemplate(template))
+}
+
+// ValidateUpdate refuses every change of the machine's spec, except to dry runs
+// of the topology controller, which ask what would change. What controllers read
+// from the template after the machine was made may change: how disks are
+// cleaned, whether hosts are reused, and the data templates of failure domains.
+func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
+	dryRun, err := isTopologyDryRun(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	errs := added(validateMachineTemplate(before), validateMachineTemplate(after))
+	if !dryRun {
+		errs = append(errs, changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
+			"create another Metal3MachineTemplate and name it in the control plane or MachineDeployment", "automatedCleaningMode")...)
+	}
+	return addedWarnings(warnMachineTemplate(before), warnMachineTemplate(after)),
+		refuse("Metal3MachineTemplate", after.Name, errs)
+}
+
+func isTopologyDryRun(ctx context.Context, template *infrav1.Metal3MachineTemplate) (bool, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the admission request: %w", err)
+	}
+	return topology.IsDryRunRequest(request, template), nil
+}
+
+// validateMachineTemplate has the rules of a machine, and forbids what only a
+// single machine can have.
+func validateMachineTemplate(template *infrav1.Metal3MachineTemplate) field.ErrorList {
+	path := field.NewPath("spec", "template", "spec")
+	errs := validateMachine(template.Spec.Template.Spec, template.Namespace, path)
+	if template.Spec.Template.Spec.ProviderID != "" {
+		errs = append(errs, field.Forbidden(path.Child("providerID"),
+			"cannot be set in a template, because all its machines would share it: remove it"))
+	}
+	for i, domain := range template.Spec.FailureDomainDataTemplates {
+		path := field.NewPath("spec", "failureDomainDataTemplates").Index(i)
+		errs = append(errs, validateDomainName(domain.FailureDomain, path.Child("failureDomain"))...)
+		errs = append(errs, validateNamespace(domain.DataTemplate.Namespace, template.Namespace, path.Child("dataTemplate", "namespace"))...)
+	}
+	return errs
+}
+
+// warnMachineTemplate has what is accepted of a template, and may surprise.
+func warnMachineTemplate(template *infrav1.Metal3MachineTemplate) admission.Warnings {
+	path := field.NewPath("spec", "template", "spec")
+	warnings := warnMachine(template.Spec.Template.Spec, path)
+	if template.Spec.Template.Spec.FailureDomain != "" {
+		warnings = append(warnings, warning(path.Child("failureDomain"),
+			"is of no effect, because machines take the failure domain of their Machine; remove it, and name the domain in the MachineDeployment"))
+	}
+	return warnings
+}

@@ -1,0 +1,42 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateNamespace wants a reference to stay in the namespace of the object
+// that holds it: who may write there may not read elsewhere.
+func validateNamespace(namespace, own string, path *field.Path) field.ErrorList {
+	if namespace == "" || namespace == own {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, namespace,
+		"must be the namespace of this object, which is "+own+"; leave it out, and put the other object there")}
+}
+
+// validateSecret wants a reference to name a Secret in the namespace of the
+// object that holds it.
+func validateSecret(ref *corev1.SecretReference, own string, path *field.Path) field.ErrorList {
+	if ref == nil {
+		return nil
+	}
+	errs := validateNamespace(ref.Namespace, own, path.Child("namespace"))
+	if ref.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "name the Secret, or remove the reference"))
+	}
+	return errs
+}
+
+// validateObject wants a reference to name an object in the namespace of the
+// object that holds it.
+func validateObject(ref corev1.ObjectReference, kind, own string, path *field.Path) field.ErrorList {
+	errs := validateNamespace(ref.Namespace, own, path.Child("namespace"))
+	if ref.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "name the "+kind))
+	}
+	return errs
+}

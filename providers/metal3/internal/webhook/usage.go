@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
+
+const (
+	// pageSize bounds the memory that reading all machines takes.
+	pageSize = 500
+
+	// namesShown is how many names a message has at most.
+	namesShown = 3
+)
+
+// machinesByDomain returns the names of a cluster's machines, sorted, by the
+// failure domains that they are in or are to be in. Machines that are being
+// deleted count: until they are gone, they have their hosts.
+func machinesByDomain(ctx context.Context, reader client.Reader, namespace, cluster string) (map[string][]string, error) {
+	names := map[string][]string{}
+	for next, more := "", true; more; more = next != "" {
+		var page infrav1.Metal3MachineList
+		if err := reader.List(ctx, &page, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster},
+			client.Limit(pageSize), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing Metal3Machines: %w", err)
+		}
+		next = page.Continue
+		for i := range page.Items {
+			for _, domain := range domainsOf(&page.Items[i]) {
+				names[domain] = append(names[domain], page.Items[i].Name)
+			}
+		}
+	}
+	for _, machines := range names {
+		slices.Sort(machines)
+	}
+	return names, nil
+}
+
+// domainsOf returns where a machine is and where it is to be.
+func domainsOf(machine *infrav1.Metal3Machine) []string {
+	domains := []string{machine.Status.FailureDomain, machine.Spec.FailureDomain}
+	slices.Sort(domains)
+	return slices.DeleteFunc(slices.Compact(domains), func(domain string) bool { return domain == "" })
+}
+
+// inUseBy says which machines are in the way, as the beginning of a sentence.
+func inUseBy(machines []string) string {
+	if len(machines) == 1 {
+		return "Metal3Machine " + machines[0] + " is"
+	}
+	return fmt.Sprintf("%d Metal3Machines (%s) are", len(machines), abbreviated(machines))
+}
+
+// abbreviated joins names, and leaves out what is too much to read.
+func abbreviated(names []string) string {
+	if len(names) <= namesShown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+}
