@@ -102,3 +102,13 @@ func (in *Input) interfaceMAC(name string) (string, error) {
 func at(path *field.Path, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
+
+// MetaDataSecret is the name of the Secret with the metaData of a Metal3Machine.
+func MetaDataSecret(metal3Machine string) string {
+	return metal3Machine + "-metadata"
+}
+
+// NetworkDataSecret is the name of the Secret with the networkData of a Metal3Machine.
+func NetworkDataSecret(metal3Machine string) string {
+	return metal3Machine + "-networkdata"
+}

@@ -1,0 +1,135 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3datatemplate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// assignment is a claim and what it has: the data once there is some, and before that the index it was promised.
+type assignment struct {
+	claim    *infrav1.Metal3DataClaim
+	data     *infrav1.Metal3Data
+	index    int32
+	promised bool
+}
+
+// match finds what each claim has, oldest claims first, and the data that no claim has any more. A claim's data is the
+// one that names the claim, whatever the claim says: the claim's status is lost when a cluster is moved. It sorts claims.
+func match(template string, claims []infrav1.Metal3DataClaim, datas []infrav1.Metal3Data) ([]*assignment, []*infrav1.Metal3Data, *indexes) {
+	taken := &indexes{taken: make(map[int32]string, len(datas))}
+	byClaim := make(map[string]*infrav1.Metal3Data, len(datas))
+	for i := range datas {
+		data := &datas[i]
+		taken.taken[data.Spec.Index] = data.Spec.Claim.Name
+		if other, ok := byClaim[data.Spec.Claim.Name]; !ok || data.Spec.Index < other.Spec.Index {
+			byClaim[data.Spec.Claim.Name] = data
+		}
+	}
+	slices.SortFunc(claims, func(a, b infrav1.Metal3DataClaim) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	assignments := make([]*assignment, 0, len(claims))
+	for i := range claims {
+		a := &assignment{claim: &claims[i], data: byClaim[claims[i].Name]}
+		delete(byClaim, claims[i].Name)
+		if a.data != nil {
+			a.index, a.promised = a.data.Spec.Index, true
+		} else {
+			a.index, a.promised = taken.promise(template, a.claim)
+		}
+		assignments = append(assignments, a)
+	}
+	orphans := make([]*infrav1.Metal3Data, 0, len(byClaim))
+	for _, data := range byClaim {
+		orphans = append(orphans, data)
+	}
+	return assignments, orphans, taken
+}
+
+// indexes are those of a template and the claims that have them. It hands out the smallest that is free.
+type indexes struct {
+	mu    sync.Mutex
+	taken map[int32]string
+	next  int32
+}
+
+// promise keeps the index whose name is in the claim's status, unless data of another claim has it already.
+func (x *indexes) promise(template string, claim *infrav1.Metal3DataClaim) (int32, bool) {
+	if claim.Status.RenderedData == nil {
+		return 0, false
+	}
+	index, ok := indexOf(template, claim.Status.RenderedData.Name)
+	if !ok {
+		return 0, false
+	}
+	if owner, taken := x.taken[index]; taken && owner != claim.Name {
+		return 0, false
+	}
+	x.taken[index] = claim.Name
+	return index, true
+}
+
+// take gives the claim the smallest index that is free.
+func (x *indexes) take(claim string) int32 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for {
+		if _, taken := x.taken[x.next]; !taken {
+			x.taken[x.next] = claim
+			return x.next
+		}
+		x.next++
+	}
+}
+
+// lose notes that an index turned out to be somebody else's.
+func (x *indexes) lose(index int32, owner string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.taken[index] = owner
+}
+
+// dataName is the name of the Metal3Data with the index. As names are unique it is also the lock on the index.
+func dataName(template string, index int32) string {
+	return template + "-" + strconv.Itoa(int(index))
+}
+
+// indexOf is the index in the name of a Metal3Data.
+func indexOf(template, name string) (int32, bool) {
+	suffix, ok := strings.CutPrefix(name, template+"-")
+	if !ok {
+		return 0, false
+	}
+	index, err := strconv.ParseInt(suffix, 10, 32)
+	if err != nil || index < 0 || strconv.Itoa(int(index)) != suffix {
+		return 0, false
+	}
+	return int32(index), true
+}
+
+// entries is what the template's status shows: the indexes of data that exists.
+func entries(datas []infrav1.Metal3Data, assignments []*assignment) []infrav1.IndexEntry {
+	byIndex := make(map[int32]string, len(datas))
+	for i := range datas {
+		byIndex[datas[i].Spec.Index] = datas[i].Spec.Claim.Name
+	}
+	for _, a := range assignments {
+		if a.data != nil {
+			byIndex[a.index] = a.claim.Name
+		}
+	}
+	var list []infrav1.IndexEntry
+	for index, name := range byIndex {
+		list = append(list, infrav1.IndexEntry{Name: name, Index: index})
+	}
+	slices.SortFunc(list, func(a, b infrav1.IndexEntry) int { return cmp.Compare(a.Index, b.Index) })
+	return list
+}

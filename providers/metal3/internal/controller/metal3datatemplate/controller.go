@@ -1,0 +1,205 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metal3datatemplate gives every Metal3DataClaim its Metal3Data: an index of the template, and a name made of it.
+package metal3datatemplate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// parallel is how many claims of one template are served at a time. They wait for the API server, not for each other.
+const parallel = 10
+
+// Reconciler drives Metal3DataTemplates and their Metal3DataClaims.
+type Reconciler struct {
+	Client client.Client
+	// Live reads past the cache, where a name turns out to be taken by something that the cache has not seen.
+	Live client.Reader
+
+	filter    watchfilter.Filter
+	templates patch.Written
+	claims    patch.Written
+	created   patch.Written
+}
+
+// scope is a template with all that belongs to it.
+type scope struct {
+	key client.ObjectKey
+	// template is nil when it does not exist, or no more.
+	template    *infrav1.Metal3DataTemplate
+	claims      []infrav1.Metal3DataClaim
+	datas       []infrav1.Metal3Data
+	assignments []*assignment
+	orphans     []*infrav1.Metal3Data
+	indexes     *indexes
+	// behind says that the cache lacks some of what was written: there is more to do when it has caught up.
+	behind bool
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+
+// Reconcile serves all claims of a template. Claims of a template that does not exist are told so, and can be deleted.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	template := &infrav1.Metal3DataTemplate{}
+	if err := r.Client.Get(ctx, req.NamespacedName, template); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, err
+		}
+		r.templates.Forget(req.NamespacedName)
+		template = nil
+	}
+	if template != nil && (!r.filter.Passes(template) || annotations.HasPaused(template)) {
+		return ctrl.Result{}, nil
+	}
+	if template != nil && r.templates.Behind(template) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	s, err := r.gather(ctx, req.NamespacedName, template)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if template == nil {
+		return s.result(), r.serve(ctx, s)
+	}
+	p := patch.From(template)
+	if err := r.hold(ctx, s, &p); err != nil {
+		return ctrl.Result{}, err
+	}
+	err = r.serve(ctx, s)
+	template.Status.Indexes = entries(s.datas, s.assignments)
+	return s.result(), kerrors.NewAggregate([]error{err, r.save(ctx, template, &p)})
+}
+
+func (s *scope) result() ctrl.Result {
+	if s.behind {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}
+	}
+	return ctrl.Result{}
+}
+
+// gather reads the claims and the data of the template, out of the cache's indexes.
+func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate) (*scope, error) {
+	s := &scope{key: key, template: template}
+	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
+	if err := r.Client.List(ctx, claims, client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}); err != nil {
+		return nil, fmt.Errorf("listing Metal3DataClaims of %s: %w", key.Name, err)
+	}
+	if err := r.Client.List(ctx, datas, client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}); err != nil {
+		return nil, fmt.Errorf("listing Metal3Datas of %s: %w", key.Name, err)
+	}
+	s.claims, s.datas = claims.Items, datas.Items
+	for i := range s.datas {
+		r.created.Forget(client.ObjectKeyFromObject(&s.datas[i]))
+	}
+	s.assignments, s.orphans, s.indexes = match(key.Name, s.claims, s.datas)
+	return s, nil
+}
+
+// hold keeps the template as long as it has claims or data. The finalizer is stored before the first data exists.
+func (r *Reconciler) hold(ctx context.Context, s *scope, p *patch.Patch) error {
+	switch {
+	case s.template.DeletionTimestamp.IsZero():
+		controllerutil.AddFinalizer(s.template, infrav1.DataTemplateFinalizer)
+	case len(s.claims) == 0 && len(s.datas) == 0:
+		controllerutil.RemoveFinalizer(s.template, infrav1.DataTemplateFinalizer)
+	}
+	return client.IgnoreNotFound(p.ApplySpec(ctx, r.Client, s.template))
+}
+
+// serve does for every claim what is to be done, and goes on when it fails for one.
+func (r *Reconciler) serve(ctx context.Context, s *scope) error {
+	paused, err := r.pausedClusters(ctx, s)
+	if err != nil {
+		return err
+	}
+	var todo []func() error
+	for _, a := range s.assignments {
+		switch {
+		case paused[a.claim.Labels[clusterv1.ClusterNameLabel]] || annotations.HasPaused(a.claim) || !r.filter.Passes(a.claim):
+		case r.claims.Behind(a.claim) || a.data == nil && a.promised && r.isCreated(s.key, a.index):
+			s.behind = true
+		case !a.claim.DeletionTimestamp.IsZero():
+			todo = append(todo, func() error { return r.release(ctx, a) })
+		case a.data == nil || !recorded(a):
+			todo = append(todo, func() error { return r.give(ctx, s, a) })
+		}
+	}
+	for _, data := range s.orphans {
+		if !paused[data.Labels[clusterv1.ClusterNameLabel]] && r.filter.Passes(data) && data.DeletionTimestamp.IsZero() {
+			todo = append(todo, func() error { return r.releaseOrphan(ctx, data) })
+		}
+	}
+	errs := make([]error, len(todo))
+	workqueue.ParallelizeUntil(ctx, parallel, len(todo), func(i int) { errs[i] = todo[i]() })
+	return kerrors.NewAggregate(errs)
+}
+
+// isCreated reports whether the data was created and the cache has not seen it yet. What the cache lacks counts as its
+// first version.
+func (r *Reconciler) isCreated(template client.ObjectKey, index int32) bool {
+	data := &infrav1.Metal3Data{}
+	data.Namespace, data.Name, data.ResourceVersion = template.Namespace, dataName(template.Name, index), "1"
+	return r.created.Behind(data)
+}
+
+// pausedClusters reports which of the clusters are paused. A paused cluster may be on its way to another management
+// cluster: its claims and data come one by one there, and must stay as they are here.
+func (r *Reconciler) pausedClusters(ctx context.Context, s *scope) (map[string]bool, error) {
+	paused := map[string]bool{}
+	look := func(labels map[string]string) error {
+		name := labels[clusterv1.ClusterNameLabel]
+		if _, known := paused[name]; known || name == "" {
+			return nil
+		}
+		cluster := &clusterv1.Cluster{}
+		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: name}, cluster); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading Cluster %s: %w", name, err)
+		}
+		paused[name] = ptr.Deref(cluster.Spec.Paused, false)
+		return nil
+	}
+	for i := range s.claims {
+		if err := look(s.claims[i].Labels); err != nil {
+			return nil, err
+		}
+	}
+	for _, data := range s.orphans {
+		if err := look(data.Labels); err != nil {
+			return nil, err
+		}
+	}
+	return paused, nil
+}
+
+func (r *Reconciler) save(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) error {
+	err := p.Apply(ctx, r.Client, template)
+	if err == nil {
+		r.templates.Note(template)
+	}
+	if !template.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3datatemplate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/render"
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// give writes the name of the data into the claim and then creates it. In this order a claim can never have two: the
+// claim is written only as it was read, so that a manager which does not know of the first name cannot write a second;
+// and whoever stopped in between finds the name again. Data of the name that is another claim's costs another index.
+func (r *Reconciler) give(ctx context.Context, s *scope, a *assignment) error {
+	machine := machineOf(a.claim)
+	if problem := cannotGive(s, machine); problem != "" && a.data == nil {
+		return r.refuse(ctx, a.claim, problem)
+	}
+	for {
+		if !a.promised {
+			a.index, a.promised = s.indexes.take(a.claim.Name), true
+		}
+		if err := r.record(ctx, a); err != nil || a.data != nil {
+			return err
+		}
+		owner, err := r.create(ctx, s, a, machine)
+		if err != nil || owner == a.claim.Name {
+			return err
+		}
+		s.indexes.lose(a.index, owner)
+		a.promised = false
+	}
+}
+
+// cannotGive tells why the claim cannot have new data.
+func cannotGive(s *scope, machine *metav1.OwnerReference) string {
+	switch {
+	case s.template == nil:
+		return fmt.Sprintf("Metal3DataTemplate %s does not exist: create it", s.key.Name)
+	case !s.template.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("Metal3DataTemplate %s is being deleted: use another", s.key.Name)
+	case machine == nil:
+		return "no Metal3Machine owns the claim: data is made for machines only"
+	}
+	return ""
+}
+
+// recorded reports whether the claim says what it has.
+func recorded(a *assignment) bool {
+	template := a.claim.Spec.Template.Name
+	return a.claim.Status.RenderedData != nil && a.claim.Status.RenderedData.Name == dataName(template, a.index) &&
+		a.claim.Status.ErrorMessage == nil && controllerutil.ContainsFinalizer(a.claim, infrav1.DataClaimFinalizer)
+}
+
+// record writes into the claim which data it has, or will have.
+func (r *Reconciler) record(ctx context.Context, a *assignment) error {
+	if recorded(a) {
+		return nil
+	}
+	claim := a.claim
+	p := patch.From(claim)
+	controllerutil.AddFinalizer(claim, infrav1.DataClaimFinalizer)
+	if err := p.ApplySpec(ctx, r.Client, claim); err != nil {
+		return err
+	}
+	before := claim.DeepCopy()
+	claim.Status.RenderedData = &corev1.ObjectReference{Namespace: claim.Namespace, Name: dataName(claim.Spec.Template.Name, a.index)}
+	claim.Status.ErrorMessage = nil
+	if err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("giving Metal3DataClaim %s its index: %w", claim.Name, err)
+	}
+	r.claims.Note(claim)
+	return nil
+}
+
+// create makes the data and returns the claim that it belongs to, which is another one when the name was taken.
+func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machine *metav1.OwnerReference) (string, error) {
+	data := newData(s.template, a.claim, a.index, machine)
+	err := r.Client.Create(ctx, data)
+	switch {
+	case err == nil:
+		r.created.Note(data)
+		a.data = data
+		return a.claim.Name, nil
+	case apierrors.IsAlreadyExists(err):
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(data), data); err != nil {
+			return "", fmt.Errorf("reading Metal3Data %s: %w", data.Name, err)
+		}
+		if data.Spec.Template.Name != s.key.Name {
+			return "", nil // another template's, by whatever accident
+		}
+		return data.Spec.Claim.Name, nil
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
+		return a.claim.Name, r.refuse(ctx, a.claim, err.Error())
+	default:
+		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
+	}
+}
+
+// refuse tells the user why the claim has no data.
+func (r *Reconciler) refuse(ctx context.Context, claim *infrav1.Metal3DataClaim, message string) error {
+	p := patch.From(claim)
+	claim.Status.ErrorMessage = ptr.To(message)
+	if err := p.Apply(ctx, r.Client, claim); err != nil {
+		return err
+	}
+	r.claims.Note(claim)
+	return nil
+}
+
+// newData is the Metal3Data of a claim. It has all its finalizers and the names of its Secrets from the beginning, which
+// saves the requests to add them.
+func newData(template *infrav1.Metal3DataTemplate, claim *infrav1.Metal3DataClaim, index int32, machine *metav1.OwnerReference) *infrav1.Metal3Data {
+	data := &infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: claim.Namespace, Name: dataName(template.Name, index),
+			Labels:     maps.Clone(claim.Labels),
+			Finalizers: []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true)},
+				{APIVersion: infrav1.GroupVersion.String(), Kind: machineKind, Name: machine.Name, UID: machine.UID},
+			},
+		},
+		Spec: infrav1.Metal3DataSpec{
+			Index:    index,
+			Template: corev1.ObjectReference{Namespace: claim.Namespace, Name: template.Name},
+			Claim:    corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name},
+		},
+	}
+	if filter, ok := template.Labels[clusterv1.WatchLabel]; ok {
+		if data.Labels == nil {
+			data.Labels = map[string]string{}
+		}
+		data.Labels[clusterv1.WatchLabel] = filter
+	}
+	if template.Spec.MetaData != nil {
+		data.Spec.MetaData = &corev1.SecretReference{Namespace: claim.Namespace, Name: render.MetaDataSecret(machine.Name)}
+	}
+	if template.Spec.NetworkData != nil {
+		data.Spec.NetworkData = &corev1.SecretReference{Namespace: claim.Namespace, Name: render.NetworkDataSecret(machine.Name)}
+	}
+	return data
+}
+
+const machineKind = "Metal3Machine"
+
+// machineOf finds the owner that is a machine, of whatever version.
+func machineOf(claim *infrav1.Metal3DataClaim) *metav1.OwnerReference {
+	for i, owner := range claim.OwnerReferences {
+		gv, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil && gv.Group == infrav1.GroupVersion.Group && owner.Kind == machineKind {
+			return &claim.OwnerReferences[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3datatemplate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// release deletes the data of a claim that is being deleted, and lets the claim go when the data is gone: until then its
+// index and its addresses are not free.
+func (r *Reconciler) release(ctx context.Context, a *assignment) error {
+	claim := a.claim
+	if controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer) {
+		needed, err := r.machineExists(ctx, claim)
+		if err != nil || needed {
+			return err
+		}
+	}
+	if a.data != nil {
+		return r.deleteData(ctx, a.data)
+	}
+	p := patch.From(claim)
+	controllerutil.RemoveFinalizer(claim, infrav1.DataClaimFinalizer)
+	// The machine lets go of the claim itself, unless it went without.
+	controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer)
+	if err := p.Apply(ctx, r.Client, claim); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	r.claims.Forget(client.ObjectKeyFromObject(claim))
+	return nil
+}
+
+// machineExists reports whether the machine that the claim is for is still there.
+func (r *Reconciler) machineExists(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
+	owner := machineOf(claim)
+	if owner == nil {
+		return false, nil
+	}
+	machine := &infrav1.Metal3Machine{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: owner.Name}, machine); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading Metal3Machine %s: %w", owner.Name, err)
+	}
+	return true, nil
+}
+
+// releaseOrphan deletes data whose claim went without it. The API server is asked whether it did: data is newer than its
+// claim, but their ways into the cache are two.
+func (r *Reconciler) releaseOrphan(ctx context.Context, data *infrav1.Metal3Data) error {
+	claim := client.ObjectKey{Namespace: data.Namespace, Name: data.Spec.Claim.Name}
+	err := r.Live.Get(ctx, claim, &infrav1.Metal3DataClaim{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.deleteData(ctx, data)
+	case err != nil:
+		return fmt.Errorf("reading Metal3DataClaim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteData(ctx context.Context, data *infrav1.Metal3Data) error {
+	if !data.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	err := r.Client.Delete(ctx, data, client.Preconditions{UID: ptr.To(data.UID)})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Metal3Data %s: %w", data.Name, err)
+	}
+	return nil
+}

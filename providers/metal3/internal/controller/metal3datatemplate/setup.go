@@ -1,0 +1,131 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3datatemplate
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// templateIndex finds claims and data by the name of their template.
+const templateIndex = "spec.template.name"
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.Metal3DataTemplate{}, builder.WithPredicates(worthServing(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(worthServing())).
+		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.comesOrGoes())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(goes())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Complete(r)
+}
+
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range []client.Object{&infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}} {
+		if err := indexer.IndexField(ctx, kind, templateIndex, func(o client.Object) []string { return []string{templateName(o)} }); err != nil {
+			return fmt.Errorf("indexing %T by its template: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func templateName(o client.Object) string {
+	switch o := o.(type) {
+	case *infrav1.Metal3DataClaim:
+		return o.Spec.Template.Name
+	case *infrav1.Metal3Data:
+		return o.Spec.Template.Name
+	default:
+		return ""
+	}
+}
+
+// worthServing drops updates of the status alone, which are the controller's own.
+func worthServing() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+			len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers()) ||
+			// A resync, by which a lost event is made good.
+			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	}}
+}
+
+// comesOrGoes drops updates: what matters of data never changes. Data that goes has been seen.
+func (r *Reconciler) comesOrGoes() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.created.Forget(client.ObjectKeyFromObject(e.Object))
+			return true
+		},
+	}
+}
+
+func goes() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+}
+
+func templateOf(_ context.Context, o client.Object) []reconcile.Request {
+	name := templateName(o)
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// templateOfMachine names the template of the claim that a machine has, which has the machine's name.
+func (r *Reconciler) templateOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
+	claim := &infrav1.Metal3DataClaim{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
+		return nil // it went before the machine, as it should
+	}
+	return templateOf(ctx, claim)
+}
+
+func (r *Reconciler) templatesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	claims := &infrav1.Metal3DataClaimList{}
+	if err := r.Client.List(ctx, claims, client.InNamespace(cluster.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3DataClaims")
+		return nil
+	}
+	seen := map[string]bool{}
+	var requests []reconcile.Request
+	for i := range claims.Items {
+		if name := claims.Items[i].Spec.Template.Name; !seen[name] {
+			seen[name] = true
+			requests = append(requests, templateOf(ctx, &claims.Items[i])...)
+		}
+	}
+	return requests
+}
