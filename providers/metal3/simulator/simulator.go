@@ -76,7 +76,9 @@ func New(opts ...Option) *Simulator {
 func (s *Simulator) SetupWithManager(mgr ctrl.Manager) error {
 	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &bmov1alpha1.BareMetalHost{}, credentialsField,
-		func(obj client.Object) []string { return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName} })
+		func(obj client.Object) []string {
+			return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName}
+		})
 	if err != nil {
 		return fmt.Errorf("indexing hosts: %w", err)
 	}

@@ -1,0 +1,164 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	corev1 "k8s.io/api/core/v1"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// annotate is annotated for a host with other annotations.
+func annotate(key string) change {
+	return func(v *view) { v.host.Annotations[key] = "" }
+}
+
+func external(wanted bool) change {
+	return with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.ExternallyProvisioned = wanted })
+}
+
+// disturbances are what users, consumers and the hardware do to a host.
+var disturbances = map[string]change{
+	"claim": with(func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "machine"}
+	}),
+	"image":       wanting(image),
+	"other image": wanting(other),
+	"no image": with(func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.Image, host.Spec.CustomDeploy = nil, nil
+	}),
+	"custom deployment": with(func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "install"}
+	}),
+	"on":             with(online),
+	"off":            with(offline),
+	"reboot":         annotate(bmov1alpha1.RebootAnnotationPrefix),
+	"stay off":       annotate(bmov1alpha1.RebootAnnotationPrefix + "/me"),
+	"inspect":        annotate(bmov1alpha1.InspectAnnotationPrefix),
+	"pause":          annotate(bmov1alpha1.PausedAnnotation),
+	"detach":         annotate(bmov1alpha1.DetachedAnnotation),
+	"no annotations": with(func(host *bmov1alpha1.BareMetalHost) { clear(host.Annotations) }),
+	"other settings": with(func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.RootDeviceHints = &bmov1alpha1.RootDeviceHints{Model: "m"}
+	}),
+	"somebody else's":      external(true),
+	"not somebody else's":  external(false),
+	"the BMC breaks":       broken,
+	"the host hangs":       stuck,
+	"the domain is lost":   unlit,
+	"all is well":          func(v *view) { v.fault = fault{} },
+	"the Secret goes":      func(v *view) { v.secret = "" },
+	"the Secret comes":     func(v *view) { v.secret = "9" },
+	"somebody looks early": early,
+	"time passes":          func(v *view) { v.due = true },
+	"deletion":             deleted,
+}
+
+// apply carries out a step as the reconciler does, on a copy of the host.
+func apply(v view, s step) view {
+	v.host = v.host.DeepCopy()
+	if s.machine != "" {
+		v.machine = s.machine
+	}
+	if s.status != nil {
+		v.host.Status = *s.status
+	}
+	if s.finalize {
+		v.host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
+	}
+	if s.release {
+		v.host.Finalizers = nil
+	}
+	maps.DeleteFunc(v.host.Annotations, func(key, _ string) bool { return slices.Contains(s.drop, key) })
+	return v
+}
+
+// settle applies steps until nothing is left to do, and fails when there is no end to it.
+func settle(rt *rapid.T, v view, check func(before, after view)) view {
+	const enough = 60
+	for range enough {
+		s := next(v)
+		if s.idle() {
+			return v
+		}
+		after := apply(v, s)
+		check(v, after)
+		if v.fault.message != "" {
+			after.due = false // The next try is later.
+		}
+		v = after
+	}
+	rt.Fatalf("still busy after %d steps, in state %q with %+v", enough, v.state(), v.fault)
+	return v
+}
+
+func newView() view {
+	v := in("")
+	v.host.Finalizers, v.host.Annotations = nil, map[string]string{}
+	return v
+}
+
+// What the consumers of hosts rely on, whatever happens to a host.
+func TestConsumersCanRelyOnTheOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		names := slices.Sorted(maps.Keys(disturbances))
+		v := newView()
+		for range rapid.IntRange(1, 25).Draw(rt, "length") {
+			disturbances[rapid.SampledFrom(names).Draw(rt, "what")](&v)
+			v = settle(rt, v, func(before, after view) { checkOrder(rt, before, after) })
+		}
+	})
+}
+
+func checkOrder(rt *rapid.T, before, after view) {
+	from, to := before.state(), after.state()
+	status := after.host.Status
+	switch {
+	case from == bmov1alpha1.StateAvailable && to == bmov1alpha1.StateProvisioning && before.unwanted():
+		rt.Fatalf("a host without an image does not stay available")
+	case from == bmov1alpha1.StateProvisioned && to != from && !before.unwanted() && !before.replaced() && !before.deleting():
+		rt.Fatalf("a host leaves provisioned although its image is wanted")
+	case from == bmov1alpha1.StateProvisioned && to != from && to != bmov1alpha1.StateDeprovisioning && to != bmov1alpha1.StateDeleting:
+		rt.Fatalf("a host goes from provisioned to %s", to)
+	case to == bmov1alpha1.StateAvailable && after.host.WasProvisioned() && !after.host.Spec.ExternallyProvisioned:
+		rt.Fatalf("a host is available with an image on its disks")
+	case (status.ErrorType == "") != (status.ErrorMessage == ""):
+		rt.Fatalf("error %q with message %q", status.ErrorType, status.ErrorMessage)
+	case from != "" && to == "":
+		rt.Fatalf("a host forgets its state")
+	case before.deleting() && to == bmov1alpha1.StateAvailable && from != to:
+		rt.Fatalf("a host that is being deleted is available")
+	}
+}
+
+// However it came to where it is, a host that is no longer paused, stuck or waiting for somebody can be deleted, broken or
+// not.
+func TestEveryHostCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		names := slices.Sorted(maps.Keys(disturbances))
+		v := newView()
+		for range rapid.IntRange(1, 15).Draw(rt, "length") {
+			disturbances[rapid.SampledFrom(names).Draw(rt, "what")](&v)
+			v = settle(rt, v, func(view, view) {})
+		}
+		deleted(&v)
+		clear(v.host.Annotations)
+		v.fault.stuck = false
+		for range attempts * 3 {
+			v.due = true
+			v = settle(rt, v, func(view, view) {})
+		}
+		if len(v.host.Finalizers) > 0 {
+			rt.Fatalf("not deleted, in state %q with %q", v.state(), v.host.Status.ErrorMessage)
+		}
+	})
+}
