@@ -1,0 +1,322 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const first = "rack-1-host-001"
+
+func want(host *bmov1alpha1.BareMetalHost) {
+	host.Spec.Online = true
+	host.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: host.Namespace, Name: "machine"}
+	host.Spec.Image = &bmov1alpha1.Image{URL: "http://images/node.qcow2", Checksum: "abc", ChecksumType: bmov1alpha1.SHA256}
+}
+
+func release(host *bmov1alpha1.BareMetalHost) {
+	host.Spec.Online, host.Spec.Image, host.Spec.ConsumerRef = false, nil, nil
+}
+
+func TestLifeCycle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate()
+	seen := s.watch(first)
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+
+	host := s.host(first)
+	s.Expect(host.Finalizers).To(ConsistOf(bmov1alpha1.BareMetalHostFinalizer))
+	s.Expect(host.Status.HardwareDetails.NIC[0].IP).To(Equal("10.0.0.2"))
+	s.Expect(host.Status.HardwareDetails.NIC[0].MAC).To(Equal(host.Spec.BootMACAddress))
+	s.Expect(host.Status.OperationHistory.Inspect.End).NotTo(BeZero())
+	data := &bmov1alpha1.HardwareData{}
+	s.Expect(s.client.Get(t.Context(), s.key(first), data)).To(Succeed())
+	s.Expect(data.Spec.HardwareDetails).To(Equal(host.Status.HardwareDetails))
+	s.Expect(data.OwnerReferences).To(HaveLen(1))
+
+	s.change(first, want)
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+	s.Expect(s.host(first).Status.Provisioning.Image.URL).To(Equal("http://images/node.qcow2"))
+	s.change(first, release)
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(s.client.Delete(t.Context(), s.host(first))).To(Succeed())
+	s.gone(host, first)
+	s.gone(data, first)
+	s.Eventually(seen.seen).Should(Equal([]bmov1alpha1.ProvisioningState{
+		bmov1alpha1.StateRegistering, bmov1alpha1.StateInspecting, bmov1alpha1.StatePreparing, bmov1alpha1.StateAvailable,
+		bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned,
+		bmov1alpha1.StateDeprovisioning, bmov1alpha1.StateAvailable,
+		bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting,
+	}))
+}
+
+func TestDelaysAreKept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate(simulator.WithDelays(simulator.Delays{Inspecting: time.Second, Jitter: 0.1}), simulator.WithSeed(7))
+	start := time.Now()
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(time.Since(start)).To(BeNumerically(">=", 900*time.Millisecond))
+}
+
+func TestAThousandHostsInOneProcess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate()
+	s.create(simulator.Racks(5, 200))
+	s.Eventually(s.all(bmov1alpha1.StateAvailable), 10*time.Minute, 500*time.Millisecond).Should(Equal(1000))
+
+	hosts, data := &bmov1alpha1.BareMetalHostList{}, &bmov1alpha1.HardwareDataList{}
+	s.Expect(s.client.List(t.Context(), hosts, client.InNamespace(s.namespace))).To(Succeed())
+	s.Expect(s.client.List(t.Context(), data, client.InNamespace(s.namespace))).To(Succeed())
+	s.Expect(data.Items).To(HaveLen(1000))
+	domains, addresses := map[string]int{}, map[string]bool{}
+	for i := range hosts.Items {
+		domains[hosts.Items[i].Labels[simulator.DomainLabel]]++
+		for _, nic := range hosts.Items[i].Status.HardwareDetails.NIC {
+			addresses[nic.MAC] = true
+		}
+		addresses[hosts.Items[i].Status.HardwareDetails.NIC[0].IP] = true
+	}
+	s.Expect(domains).To(Equal(map[string]int{"rack-1": 200, "rack-2": 200, "rack-3": 200, "rack-4": 200, "rack-5": 200}))
+	s.Expect(addresses).To(HaveLen(3000), "no two network cards have the same address")
+}
+
+func TestReadyHosts(t *testing.T) {
+	t.Parallel()
+	for name, simulate := range map[string]func(*site){
+		"before the simulator": func(*site) {}, "beside the simulator": func(s *site) { s.simulate() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			simulate(s)
+			layout := simulator.Racks(2, 10)
+			layout.Ready = true
+			s.create(layout)
+			s.Expect(s.all(bmov1alpha1.StateAvailable)()).To(Equal(20))
+			s.Expect(s.host(first).Status.HardwareDetails.NIC).NotTo(BeEmpty())
+			s.Expect(s.host(first).Status.PoweredOn).To(BeTrue())
+
+			version := s.host(first).ResourceVersion
+			s.simulate()
+			s.change("rack-2-host-010", want)
+			s.reaches("rack-2-host-010", bmov1alpha1.StateProvisioned)
+			s.Expect(s.host(first).ResourceVersion).To(Equal(version), "a host that is ready needs nothing more")
+		})
+	}
+}
+
+func TestFaultsOfOneHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	bmc := s.simulate()
+	bmc.Fail(bmov1alpha1.StateInspecting, s.key(first), "no answer")
+	bmc.Stick(bmov1alpha1.StateInspecting, s.key("rack-1-host-002"))
+	s.create(simulator.Racks(1, 3))
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.ErrorType == bmov1alpha1.InspectionError && host.Status.ErrorMessage == "no answer" &&
+			host.Status.Provisioning.State == bmov1alpha1.StateInspecting && host.Status.ErrorCount == 1
+	}, "the error")
+	s.reaches("rack-1-host-003", bmov1alpha1.StateAvailable)
+	s.Expect(s.host("rack-1-host-002").Status.Provisioning.State).To(Equal(bmov1alpha1.StateInspecting))
+
+	bmc.Heal(s.key(first))
+	bmc.Heal(s.key("rack-1-host-002"))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.reaches("rack-1-host-002", bmov1alpha1.StateAvailable)
+}
+
+func TestAFailureRepeats(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	bmc := s.simulate(simulator.WithDelays(simulator.Delays{Retry: 10 * time.Millisecond}))
+	bmc.Fail(bmov1alpha1.StateAvailable, s.key(first), "no answer")
+	s.create(simulator.Racks(1, 1))
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool { return host.Status.ErrorCount >= 3 }, "counted")
+	s.Expect(s.client.Delete(t.Context(), s.host(first))).To(Succeed())
+	s.gone(&bmov1alpha1.BareMetalHost{}, first)
+}
+
+func TestADomainIsLostAndComesBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var on, off atomic.Int32
+	bmc := s.simulate(simulator.WithHooks(simulator.Hooks{
+		PowerOn:  func(context.Context, simulator.Boot) error { on.Add(1); return nil },
+		PowerOff: func(context.Context, *bmov1alpha1.BareMetalHost) error { off.Add(1); return nil },
+	}))
+	layout := simulator.Racks(2, 3)
+	layout.Ready = true
+	s.create(layout)
+	s.change(first, want)
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+
+	s.Expect(bmc.LoseDomain(t.Context(), "rack-1")).To(Succeed())
+	for _, name := range []string{first, "rack-1-host-002", "rack-1-host-003"} {
+		s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
+			return host.Status.ErrorType == bmov1alpha1.PowerManagementError && !host.Status.PoweredOn
+		}, "dark")
+	}
+	s.Expect(s.host(first).Status.Provisioning.State).To(Equal(bmov1alpha1.StateProvisioned))
+	s.Expect(s.host("rack-2-host-001").Status.ErrorMessage).To(BeEmpty())
+	s.Expect(off.Load()).To(BeEquivalentTo(1))
+
+	s.Expect(bmc.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+	s.reaches("rack-1-host-002", bmov1alpha1.StateAvailable)
+	s.Expect(on.Load()).To(BeEquivalentTo(2), "booted, and booted again when the power was back")
+}
+
+func TestABootSeesWhatWasRendered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	boots, stops := make(chan simulator.Boot, 10), make(chan string, 10)
+	s.simulate(simulator.WithHooks(simulator.Hooks{
+		PowerOn:  func(_ context.Context, boot simulator.Boot) error { boots <- boot; return nil },
+		PowerOff: func(_ context.Context, host *bmov1alpha1.BareMetalHost) error { stops <- host.Name; return nil },
+	}))
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	for name, data := range map[string]map[string]string{
+		"bootstrap": {"value": "#cloud-config"}, "meta": {"metaData": "local-hostname: machine\nzone: a\n"}, "net": {"networkData": "links: []"},
+	} {
+		s.Expect(s.client.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, StringData: data,
+		})).To(Succeed())
+	}
+	s.change(first, func(host *bmov1alpha1.BareMetalHost) {
+		want(host)
+		host.Spec.UserData = &corev1.SecretReference{Name: "bootstrap"}
+		host.Spec.MetaData = &corev1.SecretReference{Name: "meta", Namespace: s.namespace}
+		host.Spec.NetworkData = &corev1.SecretReference{Name: "net"}
+	})
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+	var boot simulator.Boot
+	s.Expect(boots).To(Receive(&boot))
+	s.Expect(string(boot.UserData)).To(Equal("#cloud-config"))
+	s.Expect(string(boot.NetworkData)).To(Equal("links: []"))
+	s.Expect(boot.MetaData).To(HaveKeyWithValue("uuid", string(boot.Host.UID)))
+	s.Expect(boot.MetaData).To(HaveKeyWithValue("local-hostname", "machine"))
+	s.Expect(boot.MetaData).To(HaveKeyWithValue("zone", "a"))
+	s.Expect(boot.Host.Spec.Image.URL).To(Equal("http://images/node.qcow2"))
+
+	s.change(first, func(host *bmov1alpha1.BareMetalHost) {
+		host.Annotations = map[string]string{bmov1alpha1.RebootAnnotationPrefix: ""}
+	})
+	s.Eventually(boots).Should(Receive(), "a reboot boots again")
+	s.Expect(stops).To(Receive())
+	s.change(first, release)
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(stops).To(Receive())
+	s.Expect(boots).NotTo(Receive())
+}
+
+func TestAMachineThatDoesNotBootIsAnError(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var broken atomic.Bool
+	broken.Store(true)
+	s.simulate(simulator.WithHooks(simulator.Hooks{PowerOn: func(context.Context, simulator.Boot) error {
+		if broken.Load() {
+			return errors.New("no container")
+		}
+		return nil
+	}}))
+	s.create(simulator.Racks(1, 1))
+	s.change(first, want)
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.ErrorMessage == "powering on: no container" && host.Status.Provisioning.State == bmov1alpha1.StateProvisioning
+	}, "the error of the hook")
+	broken.Store(false)
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+}
+
+func TestTheSecretOfABMC(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate()
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: first + "-bmc"}}
+	s.Expect(s.client.Delete(t.Context(), secret)).To(Succeed())
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.ErrorType == bmov1alpha1.RegistrationError && host.Status.Provisioning.State == bmov1alpha1.StateAvailable
+	}, "a registration error")
+	secret.ResourceVersion = ""
+	s.Expect(s.client.Create(t.Context(), secret)).To(Succeed())
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(s.host(first).Status.GoodCredentials.Version).To(Equal(secret.ResourceVersion))
+}
+
+// What clusterctl move does: pause, save the status, delete, create elsewhere with the annotation, unpause.
+func TestAHostIsMoved(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.simulate()
+	s.create(simulator.Racks(1, 1))
+	s.change(first, want)
+	s.reaches(first, bmov1alpha1.StateProvisioned)
+	s.change(first, func(host *bmov1alpha1.BareMetalHost) {
+		host.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: "metal3.io/capm3"}
+		host.Finalizers = nil
+	})
+	source := s.host(first)
+	saved := source.Status.DeepCopy()
+	saved.HardwareDetails = nil
+	backup, err := json.Marshal(saved)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.client.Delete(t.Context(), source)).To(Succeed())
+	s.gone(&bmov1alpha1.BareMetalHost{}, first)
+
+	seen := s.watch(first)
+	target := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: first, Labels: source.Labels,
+		Annotations: map[string]string{bmov1alpha1.PausedAnnotation: "metal3.io/capm3", bmov1alpha1.StatusAnnotation: string(backup)},
+	}, Spec: source.Spec}
+	s.Expect(s.client.Create(t.Context(), target)).To(Succeed())
+	s.Consistently(func() bmov1alpha1.ProvisioningState { return s.host(first).Status.Provisioning.State }, time.Second).Should(BeEmpty())
+	s.change(first, func(host *bmov1alpha1.BareMetalHost) { delete(host.Annotations, bmov1alpha1.PausedAnnotation) })
+	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
+		return host.Status.HardwareDetails != nil && len(host.Annotations) == 0
+	}, "status and hardware are back")
+	s.Expect(s.host(first).Status.Provisioning).To(Equal(saved.Provisioning))
+	s.Expect(seen.seen()).To(Equal([]bmov1alpha1.ProvisioningState{bmov1alpha1.StateProvisioned}))
+}
+
+func TestPlacements(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	layout := simulator.Layout{Ready: true, Domains: []simulator.Domain{
+		{Name: "a", Hosts: 2, Labels: map[string]string{"size": "large"}}, {Hosts: 1},
+	}}
+	s.create(layout)
+	s.change("a-host-002", want)
+	placements, err := simulator.Placements(t.Context(), s.client, s.namespace)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(placements).To(Equal([]simulator.Placement{
+		{Host: "a-host-001", Domain: "a", State: bmov1alpha1.StateAvailable, PoweredOn: true},
+		{Host: "a-host-002", Domain: "a", State: bmov1alpha1.StateAvailable, PoweredOn: true, Consumer: "machine", Kind: "Metal3Machine"},
+		{Host: "host-001", State: bmov1alpha1.StateAvailable, PoweredOn: true},
+	}))
+	s.Expect(simulator.ByDomain(placements)).To(Equal(map[string]int{"a": 1}))
+	s.Expect(s.host("a-host-001").Labels).To(HaveKeyWithValue("size", "large"))
+}
