@@ -1,0 +1,184 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+const (
+	// refresh is how often the counts in the message of a machine that waits for a host are renewed. The wait itself ends by
+	// an event.
+	refresh = time.Minute
+	// attempts is how many hosts are tried in one reconcile when others take them first.
+	attempts = 3
+)
+
+// prepare waits for what must be there before a host is taken. Before that the machine holds nothing that its deletion would
+// have to release.
+func (r *Reconciler) prepare(_ context.Context, s *scope) (progress, error) {
+	switch {
+	case s.host != nil:
+	case s.infraCluster == nil:
+		unassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
+		return wait, nil
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		unassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
+		return wait, nil
+	case s.machine.Spec.Bootstrap.DataSecretName == nil:
+		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
+		return wait, nil
+	}
+	s.metal3.Spec.FailureDomain = s.machine.Spec.FailureDomain
+	controllerutil.AddFinalizer(s.metal3, infrav1.MachineFinalizer)
+	return proceed, nil
+}
+
+// associate makes sure that the machine has a host, and shows where it is.
+func (r *Reconciler) associate(ctx context.Context, s *scope) (progress, error) {
+	reason := infrav1.Metal3MachineAssociateBareMetalHostSuccessReason
+	if s.host == nil {
+		reused, p, err := r.findOrTakeHost(ctx, s)
+		if err != nil || !p.proceed {
+			return p, err
+		}
+		if reused {
+			reason = infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason
+		}
+	}
+	setHostAnnotation(s, s.host.Name)
+	s.metal3.Status.FailureDomain = s.host.Labels[infrav1.FailureDomainLabel]
+	if !conditions.IsTrue(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
+		status.True(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
+	}
+	return proceed, nil
+}
+
+// findOrTakeHost gives a machine that is not known to have a host the one it had tried to claim, or a new one.
+func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ progress, err error) {
+	if name := annotatedHost(s.metal3); name != "" {
+		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
+			return false, progress{proceed: s.host != nil}, err
+		}
+		if s.metal3.Spec.ProviderID != "" || s.metal3.Status.RenderedData != nil {
+			// It ran there, or its data was made for that host. A new host means a new Machine.
+			unassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
+				"BareMetalHost %s is gone, or has another consumer: delete the Machine", name))
+			return false, wait, nil
+		}
+	}
+	wants, unplaced := s.wants()
+	if unplaced.Reason != "" {
+		r.Hosts.Book.Forget(s.key()) // what it asked for before may have been something else
+		r.waitForHost(s, unplaced)
+		return false, wait, nil
+	}
+	return r.takeHost(ctx, s, wants)
+}
+
+// wants is what the machine asks of a host. A condition with a reason says why it may ask for none now.
+func (s *scope) wants() (hosts.Wants, metav1.Condition) {
+	spec := &s.metal3.Spec
+	selector, err := hosts.Selector(spec.HostSelector)
+	if err != nil {
+		return hosts.Wants{}, metav1.Condition{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
+	}
+	wants := hosts.Wants{
+		Machine: s.key(), Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: s.machine.Spec.FailureDomain,
+		Preferred: spec.FailureDomainPolicy == infrav1.FailureDomainPreferred,
+		Reuse:     s.reuse(), Random: spec.HostSelectionOrder == infrav1.HostSelectionRandom,
+		Closed: placement.Closed(s.infraCluster),
+	}
+	if wants.Domain != "" && !wants.Preferred {
+		return wants, placement.MayReceive(s.infraCluster, wants.Domain)
+	}
+	return wants, metav1.Condition{}
+}
+
+// takeHost claims a host. Its name is written on the machine before, together with the finalizer: whatever happens between
+// the two requests, the machine knows which host it may have, and looks there before it takes another.
+func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ progress, _ error) {
+	for range attempts {
+		chosen, why, found := r.Hosts.Book.Ask(wants)
+		if !found {
+			r.waitForHost(s, placement.Waiting(why))
+			return false, progress{after: refresh}, nil
+		}
+		setHostAnnotation(s, chosen.Name)
+		if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
+			return false, wait, err
+		}
+		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))
+		if errors.Is(err, hosts.ErrTaken) {
+			continue
+		}
+		if err != nil {
+			unassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, err.Error())
+			return false, wait, err
+		}
+		s.host = host
+		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, where(chosen.Domain, wants.Domain))
+		return chosen.Reuse != "", proceed, nil
+	}
+	return false, progress{after: patch.CatchUp}, nil
+}
+
+// claim leaves out what the host is to run as long as its data has to be rendered first.
+func (s *scope) claim(domain string) hosts.Claim {
+	claim := hosts.Claim{Machine: s.metal3, Cluster: s.cluster.Name}
+	if s.dataTemplate(domain) == nil {
+		s.useGivenSecrets()
+		claim.Config = s.config()
+	}
+	return claim
+}
+
+func where(domain, asked string) string {
+	switch {
+	case domain == "" && asked == "":
+		return ""
+	case domain == asked || asked == "":
+		return " in failure domain " + domain
+	case domain == "":
+		return fmt.Sprintf(" outside of failure domain %s, which is only preferred", asked)
+	default:
+		return fmt.Sprintf(" in failure domain %s instead of %s, which is only preferred", domain, asked)
+	}
+}
+
+// waitForHost shows what the machine waits for: in its condition, and in an event when the reason is new.
+func (r *Reconciler) waitForHost(s *scope, why metav1.Condition) {
+	if conditions.GetReason(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) != why.Reason {
+		r.warn(s, why.Reason, "Associate", "%s", why.Message)
+	}
+	delete(s.metal3.Annotations, infrav1.HostAnnotation) // of one that another took first
+	unassociated(s, why.Reason, why.Message)
+}
+
+func setHostAnnotation(s *scope, name string) {
+	metav1.SetMetaDataAnnotation(&s.metal3.ObjectMeta, infrav1.HostAnnotation, client.ObjectKey{Namespace: s.metal3.Namespace, Name: name}.String())
+}
+
+// annotatedHost is the host that the machine has or has tried to claim. It is in the machine's own namespace, whatever the
+// annotation says.
+func annotatedHost(metal3 *infrav1.Metal3Machine) string {
+	value := metal3.Annotations[infrav1.HostAnnotation]
+	return value[strings.LastIndex(value, "/")+1:]
+}

@@ -1,0 +1,181 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metal3machine brings one bare-metal host from being free to being the Node of a Machine, and back.
+package metal3machine
+
+import (
+	"context"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler drives Metal3Machines.
+type Reconciler struct {
+	Client client.Client
+	Hosts  *hosts.Hosts
+	// Workloads reaches the Nodes of workload clusters.
+	Workloads clustercache.ClusterCache
+	Recorder  events.EventRecorder
+
+	filter     watchfilter.Filter
+	written    patch.Written
+	controller controller.Controller
+}
+
+// scope is what one reconcile knows. It holds data only.
+type scope struct {
+	// cluster and infraCluster are nil when they do not exist; machine is nil when nothing owns the Metal3Machine.
+	cluster      *clusterv1.Cluster
+	infraCluster *infrav1.Metal3Cluster
+	machine      *clusterv1.Machine
+	// template is what the Metal3Machine was made from, nil when that is unknown or gone.
+	template *infrav1.Metal3MachineTemplate
+	metal3   *infrav1.Metal3Machine
+	patch    *patch.Patch
+	// host is the one that the machine has; nil while it has none.
+	host *bmov1alpha1.BareMetalHost
+}
+
+func (s *scope) key() client.ObjectKey {
+	return client.ObjectKeyFromObject(s.metal3)
+}
+
+// step is one phase of a life cycle. It stops the phases behind it unless it says proceed.
+type step func(context.Context, *scope) (progress, error)
+
+type progress struct {
+	proceed bool
+	// after is set where no event ends the wait, or where what is shown of it grows old.
+	after time.Duration
+}
+
+var (
+	proceed = progress{proceed: true} //nolint:gochecknoglobals // a constant
+	// wait ends by an event of a watched object.
+	wait = progress{} //nolint:gochecknoglobals // a constant
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines/finalizers,verbs=update
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machines/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Reconcile runs the steps that the machine still needs, up to the first that has to wait.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	metal3 := &infrav1.Metal3Machine{}
+	if err := r.Client.Get(ctx, req.NamespacedName, metal3); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.written.Forget(req.NamespacedName)
+			r.Hosts.Book.Forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(metal3) {
+		return ctrl.Result{}, nil // another manager's
+	}
+	if r.written.Behind(metal3) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	s, err := r.gather(ctx, metal3)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if s.machine == nil && metal3.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // the Machine controller sets the owner
+	}
+	defer func() {
+		if err := r.save(ctx, s); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if s.paused() {
+		return r.run(ctx, s, []step{r.pauseHost})
+	}
+	status.Paused(metal3, false)
+	if !metal3.DeletionTimestamp.IsZero() {
+		return r.run(ctx, s, r.deletion())
+	}
+	return r.run(ctx, s, r.provisioning())
+}
+
+// provisioning lists the steps to a Node. Each is a look when it has nothing to do.
+func (r *Reconciler) provisioning() []step {
+	return []step{r.prepare, r.associate, r.resumeHost, r.claimData, r.awaitData, r.configure, r.observe, r.linkNode}
+}
+
+// deletion lists the steps that leave nothing behind. None of them looks at a failure domain, a cluster or a Secret, which
+// may be gone.
+func (r *Reconciler) deletion() []step {
+	return []step{r.findHost, r.resumeHost, r.deprovision, r.releaseData, r.releaseHost}
+}
+
+func (r *Reconciler) run(ctx context.Context, s *scope, steps []step) (ctrl.Result, error) {
+	for _, next := range steps {
+		p, err := next(ctx, s)
+		if apierrors.IsConflict(err) {
+			// The host, or the machine, is about to be seen as it is.
+			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+		}
+		if err != nil || !p.proceed {
+			return ctrl.Result{RequeueAfter: p.after}, err
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+func (s *scope) paused() bool {
+	cluster := s.cluster
+	if cluster == nil {
+		cluster = &clusterv1.Cluster{}
+	}
+	return annotations.IsPaused(cluster, s.metal3)
+}
+
+func (r *Reconciler) save(ctx context.Context, s *scope) error {
+	if err := summarize(s.metal3); err != nil {
+		return err
+	}
+	err := s.patch.Apply(ctx, r.Client, s.metal3)
+	if err == nil {
+		r.written.Note(s.metal3)
+	}
+	if !s.metal3.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(s.metal3, infrav1.MachineFinalizer) {
+		return client.IgnoreNotFound(err)
+	}
+	return err
+}
+
+func (r *Reconciler) event(s *scope, reason, action, format string, args ...any) {
+	r.Recorder.Eventf(s.metal3, nil, corev1.EventTypeNormal, reason, action, format, args...)
+}
+
+func (r *Reconciler) warn(s *scope, reason, action, format string, args ...any) {
+	r.Recorder.Eventf(s.metal3, nil, corev1.EventTypeWarning, reason, action, format, args...)
+}

@@ -1,0 +1,153 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// useGivenSecrets takes over what needs no rendering: the Machine's bootstrap data, and Secrets of the user's.
+func (s *scope) useGivenSecrets() {
+	spec, state := &s.metal3.Spec, &s.metal3.Status
+	if state.UserData == nil {
+		state.UserData = spec.UserData
+		if name := s.machine.Spec.Bootstrap.DataSecretName; name != nil {
+			state.UserData = &corev1.SecretReference{Name: *name, Namespace: s.metal3.Namespace}
+		}
+	}
+	if spec.MetaData != nil {
+		state.MetaData = spec.MetaData
+	}
+	if spec.NetworkData != nil {
+		state.NetworkData = spec.NetworkData
+	}
+}
+
+// claimData asks for the Metal3Data of the machine. Which template it is made from depends on where the host is.
+func (r *Reconciler) claimData(ctx context.Context, s *scope) (progress, error) {
+	s.useGivenSecrets()
+	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
+		return proceed, nil
+	}
+	template := s.dataTemplate(s.metal3.Status.FailureDomain)
+	if template == nil {
+		status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
+		status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineSecretsSetExternallyReason)
+		return proceed, nil
+	}
+	claim, err := r.dataClaim(ctx, s)
+	if err != nil {
+		return wait, err
+	}
+	if claim == nil {
+		if err := r.createDataClaim(ctx, s, template.Name); err != nil {
+			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
+			return wait, err
+		}
+	} else if !metav1.IsControlledBy(claim, s.metal3) {
+		status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, fmt.Sprintf(
+			"Metal3DataClaim %s belongs to another Metal3Machine: waiting for it to go", claim.Name))
+		return wait, nil
+	}
+	status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
+	return proceed, nil
+}
+
+// dataClaim returns the claim of the machine's name, nil when there is none.
+func (r *Reconciler) dataClaim(ctx context.Context, s *scope) (*infrav1.Metal3DataClaim, error) {
+	claim := &infrav1.Metal3DataClaim{}
+	if err := r.Client.Get(ctx, s.key(), claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading Metal3DataClaim %s: %w", s.metal3.Name, err)
+	}
+	return claim, nil
+}
+
+func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template string) error {
+	claim := &infrav1.Metal3DataClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.metal3.Namespace, Name: s.metal3.Name,
+			Labels:     map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
+			Finalizers: []string{infrav1.MachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: s.metal3.Name, UID: s.metal3.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: infrav1.Metal3DataClaimSpec{Template: corev1.ObjectReference{Name: template, Namespace: s.metal3.Namespace}},
+	}
+	if value, ok := s.metal3.Labels[clusterv1.WatchLabel]; ok {
+		claim.Labels[clusterv1.WatchLabel] = value
+	}
+	// An older claim of the name that the cache does not show yet is looked at when it does.
+	if err := r.Client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating Metal3DataClaim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// awaitData waits for the Secrets with metadata and network data.
+func (r *Reconciler) awaitData(ctx context.Context, s *scope) (progress, error) {
+	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
+		return proceed, nil
+	}
+	claim, err := r.dataClaim(ctx, s)
+	if err != nil {
+		return wait, err
+	}
+	if claim == nil || claim.Status.RenderedData == nil {
+		waitForData(s, claim, nil)
+		return wait, nil
+	}
+	s.metal3.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: claim.Status.RenderedData.Name, Namespace: s.metal3.Namespace}
+	data := &infrav1.Metal3Data{}
+	key := client.ObjectKey{Namespace: s.metal3.Namespace, Name: claim.Status.RenderedData.Name}
+	if err := r.Client.Get(ctx, key, data); client.IgnoreNotFound(err) != nil {
+		return wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
+	}
+	if !data.Status.Ready {
+		waitForData(s, claim, data)
+		return wait, nil
+	}
+	if s.metal3.Status.MetaData == nil {
+		s.metal3.Status.MetaData = data.Spec.MetaData
+	}
+	if s.metal3.Status.NetworkData == nil {
+		s.metal3.Status.NetworkData = data.Spec.NetworkData
+	}
+	status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataSecretsReadyReason)
+	return proceed, nil
+}
+
+// waitForData shows the trouble of whoever is at it; both may be nil.
+func waitForData(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
+	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.metal3.Name+" to get its Metal3Data"
+	if data != nil {
+		message = "Waiting for Metal3Data " + s.metal3.Status.RenderedData.Name + " to be rendered"
+	}
+	var trouble *string
+	if claim != nil {
+		trouble = claim.Status.ErrorMessage
+	}
+	if data != nil && data.Status.ErrorMessage != nil {
+		trouble = data.Status.ErrorMessage
+	}
+	if text := ptr.Deref(trouble, ""); text != "" {
+		reason, message = infrav1.Metal3MachineDataFailedReason, text
+	}
+	status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, reason, message)
+}

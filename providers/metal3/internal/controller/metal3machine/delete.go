@@ -1,0 +1,90 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+// findHost makes sure that no claim is overlooked: one of just before the deletion, or of before a restart, may not be in
+// the cache.
+func (r *Reconciler) findHost(ctx context.Context, s *scope) (progress, error) {
+	r.Hosts.Book.Forget(s.key())
+	if name := annotatedHost(s.metal3); s.host == nil && name != "" {
+		var err error
+		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil {
+			return wait, err
+		}
+	}
+	return proceed, nil
+}
+
+// deprovision waits until nothing of the machine runs on the host any more.
+func (r *Reconciler) deprovision(ctx context.Context, s *scope) (progress, error) {
+	if s.host == nil {
+		return proceed, nil
+	}
+	unassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
+	changed, err := r.Hosts.Deprovision(ctx, s.host)
+	if client.IgnoreNotFound(err) != nil {
+		return wait, err
+	}
+	if trouble := s.host.Status.ErrorMessage; trouble != "" {
+		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf(
+			"BareMetalHost %s is not deprovisioned: %s: mend the host, or delete the BareMetalHost to let the Machine go", s.host.Name, trouble))
+	}
+	if changed || !hosts.Vacant(s.host) {
+		return wait, nil
+	}
+	return proceed, nil
+}
+
+// releaseData gives addresses back only now that the host is off: another machine may get them at once.
+func (r *Reconciler) releaseData(ctx context.Context, s *scope) (progress, error) {
+	claim, err := r.dataClaim(ctx, s)
+	if err != nil {
+		return wait, err
+	}
+	if claim == nil || !metav1.IsControlledBy(claim, s.metal3) {
+		return proceed, nil
+	}
+	if claim.DeletionTimestamp.IsZero() {
+		if err := r.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+			return wait, fmt.Errorf("deleting Metal3DataClaim %s: %w", claim.Name, err)
+		}
+	}
+	before := claim.DeepCopy()
+	if controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
+		// Deletion has changed the version, and others' finalizers may come and go: say which ones are meant to be left.
+		if err := r.Client.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return wait, fmt.Errorf("releasing Metal3DataClaim %s: %w", claim.Name, err)
+		}
+	}
+	return proceed, nil
+}
+
+// releaseHost gives the host up, for the next machine of the same owner where the template says so, and lets the machine go.
+func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (progress, error) {
+	if s.host != nil {
+		reuse := ""
+		if s.template != nil && ptr.Deref(s.template.Spec.NodeReuse, false) && s.cluster != nil && s.cluster.DeletionTimestamp.IsZero() {
+			reuse = s.reuse()
+		}
+		if err := r.Hosts.Release(ctx, s.host, s.metal3, reuse); client.IgnoreNotFound(err) != nil {
+			return wait, err
+		}
+		r.event(s, "Released", "Delete", "Released BareMetalHost %s", s.host.Name)
+	}
+	controllerutil.RemoveFinalizer(s.metal3, infrav1.MachineFinalizer)
+	return proceed, nil
+}

@@ -1,0 +1,133 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// NodeUUIDIndex is the index of the Nodes of a workload cluster by the UID of their host. The ClusterCache that the
+// reconciler is given must have it and that of provider IDs.
+const NodeUUIDIndex = "metadata.labels[" + infrav1.NodeUUIDLabel + "]"
+
+// NodeIndexes are the indexes that the ClusterCache must have.
+func NodeIndexes() []clustercache.CacheOptionsIndex {
+	return []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex, {
+		Object: &corev1.Node{}, Field: NodeUUIDIndex,
+		ExtractValue: func(node client.Object) []string {
+			if uid := node.GetLabels()[infrav1.NodeUUIDLabel]; uid != "" {
+				return []string{uid}
+			}
+			return nil
+		},
+	}}
+}
+
+// linkNode makes the Node of the host that of the machine. A machine that has had its Node is not held up by it again.
+func (r *Reconciler) linkNode(ctx context.Context, s *scope) (progress, error) {
+	linked := ptr.Deref(s.metal3.Status.Initialization.Provisioned, false)
+	id, waiting, err := r.nodeProviderID(ctx, s)
+	switch {
+	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
+		return wait, err
+	case err != nil && !linked:
+		unprovisioned(s, WaitingForNodeReason, "Waiting for a connection to the workload cluster")
+		return wait, nil
+	case waiting.reason != "" && !linked:
+		unprovisioned(s, waiting.reason, waiting.message)
+		return wait, nil
+	case err == nil && waiting.reason == "":
+		s.metal3.Spec.ProviderID = id
+	}
+	s.metal3.Status.Initialization.Provisioned = ptr.To(true)
+	status.True(s.metal3, HostProvisionedCondition, HostProvisionedReason)
+	return proceed, nil
+}
+
+// holdup is why a machine has no Node yet; its reason is "" when it has.
+type holdup struct{ reason, message string }
+
+// nodeProviderID is the provider ID of the machine's Node, which is written where no cloud provider does.
+func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, holdup, error) {
+	ours := fmt.Sprintf("%s%s/%s/%s", infrav1.ProviderIDPrefix, s.metal3.Namespace, s.host.Name, s.metal3.Name)
+	byCloud := s.infraCluster != nil && ptr.Deref(s.infraCluster.Spec.CloudProviderEnabled, false)
+	if !byCloud && !s.machine.Spec.Bootstrap.ConfigRef.IsDefined() {
+		// Nothing of ours puts the host's UID on the Node, so it cannot be recognised: whoever boots it sets the provider ID.
+		return ours, holdup{}, nil
+	}
+	if err := r.watchNodes(ctx, s); err != nil {
+		return "", holdup{}, err
+	}
+	node, err := r.findNode(ctx, s, ours)
+	if err != nil {
+		return "", holdup{}, err
+	}
+	switch {
+	case node == nil && byCloud:
+		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give a Node the provider ID %s", ours)}, nil
+	case node == nil:
+		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s", infrav1.NodeUUIDLabel, s.host.UID)}, nil
+	case node.Spec.ProviderID == "" && byCloud:
+		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s a provider ID", node.Name)}, nil
+	case node.Spec.ProviderID == "":
+		return ours, holdup{}, r.setProviderID(ctx, s, node, ours)
+	case node.Spec.ProviderID == ours || node.Spec.ProviderID == s.legacyProviderID():
+		return node.Spec.ProviderID, holdup{}, nil
+	default:
+		return "", holdup{UnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
+			node.Name, node.Spec.ProviderID, ours)}, nil
+	}
+}
+
+// legacyProviderID is what Nodes of long ago were given.
+func (s *scope) legacyProviderID() string {
+	return infrav1.ProviderIDPrefix + string(s.host.UID)
+}
+
+// findNode finds the machine's Node by its provider ID, else by the UID of its host; nil when there is none.
+func (r *Reconciler) findNode(ctx context.Context, s *scope, providerID string) (*corev1.Node, error) {
+	reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
+	if err != nil {
+		return nil, err
+	}
+	for _, by := range []client.MatchingFields{
+		{clustercache.NodeProviderIDIndex.Field: providerID}, {clustercache.NodeProviderIDIndex.Field: s.legacyProviderID()},
+		{NodeUUIDIndex: string(s.host.UID)},
+	} {
+		nodes := &corev1.NodeList{}
+		if err := reader.List(ctx, nodes, by); err != nil {
+			return nil, fmt.Errorf("looking for the Node of BareMetalHost %s: %w", s.host.Name, err)
+		}
+		if len(nodes.Items) > 1 {
+			return nil, fmt.Errorf("looking for the Node of BareMetalHost %s: both %s and %s are it", s.host.Name, nodes.Items[0].Name, nodes.Items[1].Name)
+		}
+		if len(nodes.Items) == 1 {
+			return &nodes.Items[0], nil
+		}
+	}
+	return nil, nil
+}
+
+func (r *Reconciler) setProviderID(ctx context.Context, s *scope, node *corev1.Node, id string) error {
+	workload, err := r.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))
+	if err != nil {
+		return err
+	}
+	before := node.DeepCopy()
+	node.Spec.ProviderID = id
+	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before)); err != nil {
+		return fmt.Errorf("giving Node %s its provider ID: %w", node.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"maps"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// notStatusOnly drops updates of the status alone, which are the controller's own.
+func notStatusOnly() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+			// A resync, by which a lost event is made good.
+			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	}}
+}
+
+// hostProgressed passes what a machine shows of its host, or waits for. A host that is given its owner is not news to the
+// machine that has just taken it.
+func hostProgressed() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
+			return before.Spec.ConsumerRef != nil && !equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef) ||
+				before.Status.Provisioning.State != after.Status.Provisioning.State ||
+				before.Status.ErrorMessage != after.Status.ErrorMessage ||
+				before.Status.PoweredOn != after.Status.PoweredOn ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				before.Labels[infrav1.FailureDomainLabel] != after.Labels[infrav1.FailureDomainLabel] ||
+				before.Annotations[bmov1alpha1.PausedAnnotation] != after.Annotations[bmov1alpha1.PausedAnnotation] ||
+				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)
+		},
+	}
+}
+
+// domainsChanged passes clusters whose domains receive machines now that did not, or the other way round. Their free
+// capacity is no news: the book knows.
+func domainsChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*infrav1.Metal3Cluster), e.ObjectNew.(*infrav1.Metal3Cluster)
+		same := func(a, b faultlinev1.DomainStatus) bool {
+			return a.Name == b.Name && a.State == b.State && a.Reason == b.Reason
+		}
+		return before.Generation != after.Generation ||
+			!slices.EqualFunc(before.Status.Distribution.FailureDomains, after.Status.Distribution.FailureDomains, same)
+	}}
+}
+
+// claimAnswered passes claims that have got their data, or an error, or are gone.
+func claimAnswered() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !equality.Semantic.DeepEqual(e.ObjectOld.(*infrav1.Metal3DataClaim).Status, e.ObjectNew.(*infrav1.Metal3DataClaim).Status)
+		},
+	}
+}
+
+// dataAnswered passes data that is ready, or in trouble.
+func dataAnswered() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !equality.Semantic.DeepEqual(e.ObjectOld.(*infrav1.Metal3Data).Status, e.ObjectNew.(*infrav1.Metal3Data).Status)
+		},
+	}
+}
+
+// nodeIdentityChanged drops the heartbeats of Nodes.
+func nodeIdentityChanged() predicate.Predicate {
+	identity := func(o client.Object) string {
+		return o.(*corev1.Node).Spec.ProviderID + " " + o.GetLabels()[infrav1.NodeUUIDLabel]
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return identity(e.ObjectOld) != identity(e.ObjectNew) }}
+}

@@ -1,0 +1,65 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+// configure gives the host what it is to run.
+func (r *Reconciler) configure(ctx context.Context, s *scope) (progress, error) {
+	return proceed, r.Hosts.Configure(ctx, s.host, s.config())
+}
+
+// config is what the machine's host is to run.
+func (s *scope) config() *hosts.Config {
+	spec, state := &s.metal3.Spec, &s.metal3.Status
+	config := &hosts.Config{
+		UserData: state.UserData, MetaData: state.MetaData, NetworkData: state.NetworkData,
+		CleaningMode: bmov1alpha1.AutomatedCleaningMode(spec.AutomatedCleaningMode),
+	}
+	if spec.Image.URL != "" {
+		config.Image = image(spec.Image)
+	}
+	if spec.CustomDeploy.Method != "" {
+		config.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: spec.CustomDeploy.Method}
+	}
+	return config
+}
+
+func image(from infrav1.Image) *bmov1alpha1.Image {
+	to := &bmov1alpha1.Image{URL: from.URL, Checksum: from.Checksum, ChecksumType: bmov1alpha1.ChecksumType(ptr.Deref(from.ChecksumType, ""))}
+	if from.DiskFormat != nil {
+		to.DiskFormat = ptr.To(string(*from.DiskFormat))
+	}
+	return to
+}
+
+// observe shows how far the host is, and waits until it runs what it was given.
+func (r *Reconciler) observe(_ context.Context, s *scope) (progress, error) {
+	if found := addresses(s.host); len(found) > 0 {
+		s.metal3.Status.Addresses = found
+	}
+	state := s.host.Status
+	switch {
+	case !s.host.DeletionTimestamp.IsZero():
+		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf("BareMetalHost %s is being deleted: delete the Machine", s.host.Name))
+		return wait, nil
+	case state.ErrorMessage != "":
+		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
+			"BareMetalHost %s, %s: %s: mend the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
+		return wait, nil
+	case state.Provisioning.State != bmov1alpha1.StateProvisioned && state.Provisioning.State != bmov1alpha1.StateExternallyProvisioned:
+		unprovisioned(s, HostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
+		return wait, nil
+	}
+	return proceed, nil
+}

@@ -1,0 +1,70 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// hostUIDIndex is the cache index of BareMetalHosts by what their Nodes know of them.
+const hostUIDIndex = "metadata.uid"
+
+// SetupWithManager adds the controller. It starts when the book that the source writes knows all hosts.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, source *hosts.Source, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostUIDIndex, func(o client.Object) []string {
+		return []string{string(o.GetUID())}
+	}); err != nil {
+		return fmt.Errorf("indexing BareMetalHosts: %w", err)
+	}
+	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.Metal3MachineList{}, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	ours := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.Metal3Machine{}, handler.OnlyControllerOwner())
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.Metal3Machine{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("Metal3Machine"))),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterMachines),
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
+		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfInfraCluster), builder.WithPredicates(domainsChanged())).
+		Watches(&infrav1.Metal3DataClaim{}, ours, builder.WithPredicates(claimAnswered())).
+		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(machineOfData), builder.WithPredicates(dataAnswered())).
+		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(machineOfHost), builder.WithPredicates(hostProgressed())).
+		WatchesRawSource(source).
+		WatchesRawSource(r.Workloads.GetClusterSource("metal3machine", r.machinesWithoutNode)).
+		Build(r)
+	return err
+}
+
+// watchNodes makes Nodes of the machine's workload cluster wake their machines. It does nothing when they do already.
+func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
+	cluster := client.ObjectKeyFromObject(s.cluster)
+	return r.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name: "metal3machine-nodes", Watcher: r.controller, Kind: &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(r.machineOfNode),
+		Predicates:   []predicate.TypedPredicate[client.Object]{nodeIdentityChanged()},
+	}))
+}

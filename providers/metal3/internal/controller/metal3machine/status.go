@@ -1,0 +1,72 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// Condition BareMetalHostProvisioned of a Metal3Machine tells whether its host runs and its Node is known.
+const (
+	// HostProvisionedCondition is the type.
+	HostProvisionedCondition = "BareMetalHostProvisioned"
+
+	// HostProvisionedReason: it runs and its Node is known.
+	HostProvisionedReason = "Provisioned"
+
+	// HostProvisioningReason: the host is being provisioned.
+	HostProvisioningReason = "Provisioning"
+
+	// WaitingForNodeReason: the host runs, and its Node has not joined yet.
+	WaitingForNodeReason = "WaitingForNode"
+
+	// UnexpectedProviderIDReason: the Node of the host has a provider ID that is not the machine's.
+	UnexpectedProviderIDReason = "UnexpectedProviderID"
+)
+
+func unassociated(s *scope, reason, message string) {
+	status.False(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason, message)
+}
+
+func unprovisioned(s *scope, reason, message string) {
+	status.False(s.metal3, HostProvisionedCondition, reason, message)
+}
+
+// summarize sets Ready. A condition that has not been reached yet does not count: the one that holds it up does.
+func summarize(metal3 *infrav1.Metal3Machine) error {
+	types := []string{infrav1.Metal3MachineAssociateBareMetalHostCondition}
+	for _, condition := range []string{
+		infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineDataReadyCondition, HostProvisionedCondition,
+	} {
+		if conditions.Has(metal3, condition) {
+			types = append(types, condition)
+		}
+	}
+	return status.Summarize(metal3, types...)
+}
+
+// addresses are those that inspection has found on the host.
+func addresses(host *bmov1alpha1.BareMetalHost) []clusterv1.MachineAddress {
+	hardware := host.Status.HardwareDetails
+	if hardware == nil {
+		return nil
+	}
+	var list []clusterv1.MachineAddress
+	for _, nic := range hardware.NIC {
+		if nic.IP != "" {
+			list = append(list, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.IP})
+		}
+	}
+	if hardware.Hostname != "" {
+		list = append(list,
+			clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: hardware.Hostname},
+			clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: hardware.Hostname})
+	}
+	return list
+}

@@ -1,0 +1,108 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup puts the provider's controllers together. The manager's main and the integration tests both use it,
+// so that what is tested is what runs.
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3cluster"
+	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/publish"
+)
+
+// Options are what the command line decides.
+type Options struct {
+	WatchFilter string
+	Metrics     prometheus.Registerer
+	// FastTrack leaves hosts powered on when a machine releases them, unless their disks are not cleaned.
+	FastTrack bool
+	// Clusters, Machines and Workloads are how many are reconciled at the same time; workload clusters are reconciled to keep
+	// a connection to each.
+	Clusters, Machines, Workloads int
+	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
+	WorkloadQPS   float32
+	WorkloadBurst int
+}
+
+// CacheOptions keeps what is not read out of the manager's memory. The manager must be made with them.
+func CacheOptions(options *cache.Options) {
+	hosts.CacheOptions(options)
+}
+
+// Add adds every controller to the manager, and the connections to workload clusters that they share.
+func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	domainMetrics, err := distribution.NewMetrics(o.Metrics)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	workloads, err := addWorkloads(ctx, mgr, o)
+	if err != nil {
+		return err
+	}
+	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
+	if err := (&metal3cluster.Reconciler{
+		Client: c, Domains: &publish.Publisher{
+			Client: c, Recorder: mgr.GetEventRecorder("metal3cluster"), Clock: clock.RealClock{}, Metrics: domainMetrics,
+		},
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Clusters)); err != nil {
+		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
+	}
+	if err := (&metal3machine.Reconciler{
+		Client: c, Workloads: workloads, Recorder: mgr.GetEventRecorder("metal3machine"),
+		Hosts: &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack},
+	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, workers(o.Machines)); err != nil {
+		return fmt.Errorf("adding Metal3Machine controller: %w", err)
+	}
+	return nil
+}
+
+// addWorkloads keeps a connection to the workload cluster of every Cluster on bare metal. Of Nodes it remembers what tells
+// them apart and what they are marked with.
+func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
+	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+		// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
+		SecretClient:     mgr.GetAPIReader(),
+		WatchFilterValue: o.WatchFilter,
+		ClusterFilter: func(cluster *clusterv1.Cluster) bool {
+			return cluster.Spec.InfrastructureRef.Kind == "Metal3Cluster"
+		},
+		Cache: clustercache.CacheOptions{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}},
+			Indexes:          metal3machine.NodeIndexes(),
+		},
+		Client: clustercache.ClientOptions{UserAgent: "faultline-metal3-manager", QPS: o.WorkloadQPS, Burst: o.WorkloadBurst},
+	}, workers(o.Workloads))
+	if err != nil {
+		return nil, fmt.Errorf("adding connections to workload clusters: %w", err)
+	}
+	return workloads, nil
+}
+
+func stripNode(o any) (any, error) {
+	if node, ok := o.(*corev1.Node); ok {
+		node.ManagedFields = nil
+		node.Status.Images = nil
+	}
+	return o, nil
+}
+
+func workers(n int) controller.Options {
+	return controller.Options{MaxConcurrentReconciles: max(n, 1)}
+}
