@@ -12,7 +12,7 @@ import (
 type Metal3DataSpec struct {
 	// index of the data among those of the template. Renderers count with it.
 	// +optional
-	Index int32 `json:"index,omitempty"`
+	Index int32 `json:"index"`
 
 	// metaData names the Secret with the rendered metadata. It is set by the
 	// controller.

@@ -129,7 +129,7 @@ type NetworkDataLinkParameter struct {
 
 	// value of the parameter, of any type.
 	// +optional
-	Value apiextensionsv1.JSON `json:"value,omitempty"`
+	Value apiextensionsv1.JSON `json:"value,omitempty,omitzero"`
 }
 
 // NetworkDataLinkVlan is one VLAN of another link.
