@@ -1,0 +1,94 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3data
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// What claims of both APIs have in common. A claim is the data's own and keeps the finalizer as long as the data has the
+// address.
+
+const dataKind = "Metal3Data"
+
+// ownerIndex finds claims by the name of the data that owns them.
+const ownerIndex = "metadata.ownerReferences.metal3data"
+
+func indexOwner(o client.Object) []string {
+	if name := ownerName(o.GetOwnerReferences(), dataKind); name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+func claimMeta(data *infrav1.Metal3Data, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: data.Namespace, Name: name,
+		Labels:          maps.Clone(data.Labels),
+		Finalizers:      []string{infrav1.DataFinalizer},
+		OwnerReferences: ownedBy(data),
+	}
+}
+
+// claimName is how claims are named that belong to the owner, which is the data or its host.
+func claimName(owner, pool string) string {
+	return owner + "-" + pool
+}
+
+// unusable tells why a claim of the right name cannot be used, and clears away what is left of data that is gone.
+func (r *Reconciler) unusable(ctx context.Context, claim client.Object, kind string, data *infrav1.Metal3Data) (string, error) {
+	switch {
+	case foreign(claim, data):
+		owner := metav1.GetControllerOf(claim)
+		if !claim.GetDeletionTimestamp().IsZero() {
+			if err := r.finishOff(ctx, claim, owner); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("%s %s belongs to %s %s: it must go first", kind, claim.GetName(), owner.Kind, owner.Name), nil
+	case !claim.GetDeletionTimestamp().IsZero():
+		return fmt.Sprintf("%s %s is being deleted, though its address is needed: it is claimed again when it is gone", kind, claim.GetName()), nil
+	}
+	return "", nil
+}
+
+// finishOff takes the finalizer off a claim that nobody will release any more, because its data is gone.
+func (r *Reconciler) finishOff(ctx context.Context, claim client.Object, owner *metav1.OwnerReference) error {
+	data := &infrav1.Metal3Data{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: owner.Name}, data)
+	if client.IgnoreNotFound(err) != nil || err == nil && data.UID == owner.UID {
+		return client.IgnoreNotFound(err)
+	}
+	return r.letGo(ctx, claim)
+}
+
+// letGo takes our finalizer off a claim.
+func (r *Reconciler) letGo(ctx context.Context, claim client.Object) error {
+	p := patch.From(claim)
+	controllerutil.RemoveFinalizer(claim, infrav1.DataFinalizer)
+	return client.IgnoreNotFound(p.Apply(ctx, r.Client, claim))
+}
+
+// release gives an address back.
+func (r *Reconciler) release(ctx context.Context, claim client.Object) error {
+	if err := r.letGo(ctx, claim); err != nil {
+		return err
+	}
+	if !claim.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	if err := r.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting claim %s: %w", claim.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metal3data claims addresses for machines and renders their metaData and networkData into Secrets.
+package metal3data
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/render"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler drives Metal3Datas.
+type Reconciler struct {
+	Client client.Client
+	// Cache reads the metadata of Secrets.
+	Cache    client.Reader
+	Recorder events.EventRecorder
+	// NameClaimsByHost names claims for metal3 addresses after the host instead of the data, so that a host has the same
+	// addresses whichever machine it is, and that pools can have them set aside.
+	NameClaimsByHost bool
+
+	filter  watchfilter.Filter
+	written patch.Written
+	pools   []addressBook
+}
+
+// addressBook gets addresses out of pools of one API.
+type addressBook interface {
+	// Serves reports whether the pool is of the API.
+	Serves(pool render.Pool) bool
+	// Address claims the address unless that is done. Without an address it may have a problem for the user to solve; a
+	// change of either brings the data back.
+	Address(ctx context.Context, s *scope, pool render.Pool) (address *render.Address, problem string, err error)
+	// Release gives all addresses of the data back.
+	Release(ctx context.Context, data *infrav1.Metal3Data) error
+}
+
+// scope is data with all that it is rendered from. What is nil does not exist, or is not known yet.
+type scope struct {
+	data     *infrav1.Metal3Data
+	patch    *patch.Patch
+	template *infrav1.Metal3DataTemplate
+	objects
+	retryAfter time.Duration // set where no event can bring the data back
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims;metal3datatemplates;metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses;ippools,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;delete
+
+// Reconcile renders the data once, when everything that the template refers to is there.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	data := &infrav1.Metal3Data{}
+	if err := r.Client.Get(ctx, req.NamespacedName, data); err != nil {
+		r.written.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(data) {
+		return ctrl.Result{}, nil // another manager's
+	}
+	if r.written.Behind(data) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	if paused, err := r.paused(ctx, data); err != nil || paused {
+		return ctrl.Result{}, err
+	}
+	p := patch.From(data)
+	s := &scope{data: data, patch: &p}
+	before := ptr.Deref(data.Status.ErrorMessage, "")
+	defer func() {
+		r.announce(data, before)
+		if err := r.save(ctx, s); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	if !data.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, s)
+	}
+	return r.reconcileNormal(ctx, s)
+}
+
+// reconcileNormal leaves in the status what is in the way. The objects that are waited for bring the data back.
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	done, err := r.secretsExist(ctx, s.data)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !done {
+		var problem string
+		if done, problem, err = r.produce(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+		s.data.Status.ErrorMessage = nil
+		if problem != "" {
+			s.data.Status.ErrorMessage = ptr.To(problem)
+		}
+	}
+	if done {
+		s.data.Status.Ready, s.data.Status.ErrorMessage = true, nil
+	}
+	return ctrl.Result{RequeueAfter: s.retryAfter}, nil
+}
+
+// produce claims, waits, renders and stores. It is done, or waits for an event, or has a problem for the user.
+func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem string, err error) {
+	if problem, err = r.gather(ctx, s); err != nil || problem != "" || s.host == nil {
+		return false, problem, err
+	}
+	nameSecrets(s)
+	controllerutil.AddFinalizer(s.data, infrav1.DataFinalizer)
+	// Finalizer and names are stored before anything exists that only the data's deletion removes.
+	if err := s.patch.ApplySpec(ctx, r.Client, s.data); err != nil {
+		return false, "", err
+	}
+	in := s.input()
+	pools, err := render.Pools(&s.template.Spec, in)
+	if err != nil {
+		return false, err.Error(), nil //nolint:nilerr // the user reads it in the status
+	}
+	if in.Addresses, problem, err = r.addresses(ctx, s, pools); err != nil || in.Addresses == nil {
+		return false, problem, err
+	}
+	secrets, err := renderSecrets(s, in)
+	if err != nil {
+		return false, err.Error(), nil //nolint:nilerr // the user reads it in the status
+	}
+	return r.store(ctx, s, secrets)
+}
+
+// addresses claims all addresses at once, and returns none before it has all.
+func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Pool) (map[string]render.Address, string, error) {
+	all, firstProblem := make(map[string]render.Address, len(pools)), ""
+	for _, pool := range pools {
+		for _, book := range r.pools {
+			if !book.Serves(pool) {
+				continue
+			}
+			address, problem, err := book.Address(ctx, s, pool)
+			if err != nil {
+				return nil, "", err
+			}
+			if firstProblem == "" {
+				firstProblem = problem
+			}
+			if address != nil {
+				all[pool.Name] = *address
+			}
+			break
+		}
+	}
+	if len(all) < len(pools) {
+		return nil, firstProblem, nil
+	}
+	return all, "", nil
+}
+
+func (r *Reconciler) paused(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
+	cluster := &clusterv1.Cluster{}
+	if name := data.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: data.Namespace, Name: name}, cluster); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("reading Cluster %s: %w", name, err)
+		}
+	}
+	return annotations.IsPaused(cluster, data), nil
+}
+
+// announce tells of a problem that is new.
+func (r *Reconciler) announce(data *infrav1.Metal3Data, before string) {
+	if message := ptr.Deref(data.Status.ErrorMessage, ""); message != "" && message != before {
+		r.Recorder.Eventf(data, nil, corev1.EventTypeWarning, "DataNotRendered", "Render", "%s", message)
+	}
+}
+
+func (r *Reconciler) save(ctx context.Context, s *scope) error {
+	err := s.patch.Apply(ctx, r.Client, s.data)
+	if err == nil {
+		r.written.Note(s.data)
+	}
+	if !s.data.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	return err
+}

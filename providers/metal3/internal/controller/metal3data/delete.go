@@ -1,0 +1,36 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3data
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// reconcileDelete gives the addresses back when the claim for the data goes. Before that a machine uses them, whoever
+// deleted the data. It looks at no template, machine or host: any of them may be gone.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	claim := &infrav1.Metal3DataClaim{}
+	found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim)
+	if err != nil {
+		return err
+	}
+	if found && claim.DeletionTimestamp.IsZero() {
+		s.data.Status.ErrorMessage = ptr.To(fmt.Sprintf("Metal3DataClaim %s uses the data: it goes with the Metal3Machine", claim.Name))
+		return nil
+	}
+	for _, book := range r.pools {
+		if err := book.Release(ctx, s.data); err != nil {
+			return err
+		}
+	}
+	controllerutil.RemoveFinalizer(s.data, infrav1.DataFinalizer)
+	controllerutil.RemoveFinalizer(s.data, infrav1.DataClaimFinalizer)
+	return nil
+}

@@ -1,0 +1,130 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3data
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
+)
+
+// lateWatch watches the kinds of metal3's IP address manager from the first time that a template needs one. A manager
+// that watched them from the beginning would not start where they are not installed, and keep them in memory for nothing
+// where they are not used.
+type lateWatch struct {
+	mgr        ctrl.Manager
+	controller controller.Controller
+	reconciler *Reconciler
+
+	mu   sync.Mutex
+	done int // steps that are done, and cannot be done twice
+}
+
+// start reports whether the kinds are installed. Those that are, are watched when it returns.
+func (w *lateWatch) start(ctx context.Context) (installed bool, _ error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	steps := []func(context.Context) error{
+		w.index,
+		w.watch(&ipamv1.IPClaim{}, w.reconciler.dataOfIPClaim, predicate.Funcs{}),
+		w.watch(&ipamv1.IPAddress{}, w.reconciler.dataOfIPAddress, comes()),
+		w.watch(newPoolMetadata(), w.reconciler.dataOfIPPool, comes()),
+	}
+	if w.done == 0 {
+		if installed, err := w.installed(); err != nil || !installed {
+			return false, err
+		}
+	}
+	for ; w.done < len(steps); w.done++ {
+		if err := steps[w.done](ctx); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (w *lateWatch) installed() (bool, error) {
+	_, err := w.mgr.GetRESTMapper().RESTMapping(ipamv1.GroupVersion.WithKind(ipClaimKind).GroupKind(), ipamv1.GroupVersion.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return false, fmt.Errorf("looking for the metal3 IP address manager: %w", err)
+	}
+	return err == nil, nil
+}
+
+func (w *lateWatch) index(ctx context.Context) error {
+	if err := w.mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, ownerIndex, indexOwner); err != nil {
+		return fmt.Errorf("indexing IPClaims by their owner: %w", err)
+	}
+	return nil
+}
+
+func (w *lateWatch) watch(kind client.Object, dataOf handler.MapFunc, filter predicate.Predicate) func(context.Context) error {
+	return func(context.Context) error {
+		if err := w.controller.Watch(source.Kind(w.mgr.GetCache(), kind, handler.EnqueueRequestsFromMapFunc(dataOf), filter)); err != nil {
+			return fmt.Errorf("watching %T: %w", kind, err)
+		}
+		return nil
+	}
+}
+
+func (r *Reconciler) dataOfIPClaim(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.claimants(ctx, o, o.(*ipamv1.IPClaim).Spec.Pool.Name)
+}
+
+func (r *Reconciler) dataOfIPAddress(ctx context.Context, o client.Object) []reconcile.Request {
+	claim := &ipamv1.IPClaim{}
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamv1.IPAddress).Spec.Claim.Name}
+	if err := r.Client.Get(ctx, key, claim); err != nil {
+		return nil // its own event is to come
+	}
+	return r.dataOfIPClaim(ctx, claim)
+}
+
+// dataOfIPPool names the data that waits for an address of a pool that was missing.
+func (r *Reconciler) dataOfIPPool(ctx context.Context, pool client.Object) []reconcile.Request {
+	claims := &ipamv1.IPClaimList{}
+	if err := r.Client.List(ctx, claims, client.InNamespace(pool.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing IPClaims")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range claims.Items {
+		if claim := &claims.Items[i]; claim.Spec.Pool.Name == pool.GetName() && claim.Status.Address == nil {
+			requests = append(requests, r.dataOfIPClaim(ctx, claim)...)
+		}
+	}
+	return requests
+}
+
+// claimants names the data that owns a claim, and the data that would have one of its name: that waits for it to go.
+func (r *Reconciler) claimants(ctx context.Context, claim client.Object, pool string) []reconcile.Request {
+	names := map[string]bool{ownerName(claim.GetOwnerReferences(), dataKind): true}
+	prefix, ok := strings.CutSuffix(claim.GetName(), claimName("", pool))
+	if ok {
+		names[prefix] = true
+	}
+	delete(names, "")
+	var requests []reconcile.Request
+	for name := range names {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: claim.GetNamespace(), Name: name}})
+	}
+	host := &bmov1alpha1.BareMetalHost{}
+	if ok && r.Client.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: prefix}, host) == nil {
+		requests = append(requests, r.dataOfHost(ctx, host)...)
+	}
+	return requests
+}

@@ -1,0 +1,95 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3data
+
+import (
+	"context"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// datas names the data that the options select and keep does not drop.
+func (r *Reconciler) datas(ctx context.Context, keep func(*infrav1.Metal3Data) bool, options ...client.ListOption) []reconcile.Request {
+	datas := &infrav1.Metal3DataList{}
+	if err := r.Client.List(ctx, datas, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Datas")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range datas.Items {
+		if keep(&datas.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&datas.Items[i])})
+		}
+	}
+	return requests
+}
+
+func waiting(data *infrav1.Metal3Data) bool {
+	return !data.Status.Ready
+}
+
+// waitingOf names the data of a machine as long as it is not rendered. Its claim has the machine's name.
+func (r *Reconciler) waitingOf(ctx context.Context, namespace, machine string) []reconcile.Request {
+	return r.datas(ctx, waiting, client.InNamespace(namespace), client.MatchingFields{claimIndex: machine})
+}
+
+// dataOfClaim names data that waits for its claim: to appear in the cache, or to go.
+func (r *Reconciler) dataOfClaim(ctx context.Context, claim client.Object) []reconcile.Request {
+	return r.datas(ctx, func(data *infrav1.Metal3Data) bool { return waiting(data) || !data.DeletionTimestamp.IsZero() },
+		client.InNamespace(claim.GetNamespace()), client.MatchingFields{claimIndex: claim.GetName()})
+}
+
+func (r *Reconciler) dataOfTemplate(ctx context.Context, template client.Object) []reconcile.Request {
+	return r.datas(ctx, func(data *infrav1.Metal3Data) bool {
+		return waiting(data) && data.Spec.Template.Name == template.GetName()
+	},
+		client.InNamespace(template.GetNamespace()))
+}
+
+func (r *Reconciler) dataOfMetal3Machine(ctx context.Context, machine client.Object) []reconcile.Request {
+	return r.waitingOf(ctx, machine.GetNamespace(), machine.GetName())
+}
+
+func (r *Reconciler) dataOfMachine(ctx context.Context, o client.Object) []reconcile.Request {
+	machine := o.(*clusterv1.Machine)
+	return r.waitingOf(ctx, machine.Namespace, machine.Spec.InfrastructureRef.Name)
+}
+
+func (r *Reconciler) dataOfHost(ctx context.Context, o client.Object) []reconcile.Request {
+	consumer := o.(*bmov1alpha1.BareMetalHost).Spec.ConsumerRef
+	if consumer == nil || consumer.Kind != "Metal3Machine" {
+		return nil
+	}
+	if gv, err := schema.ParseGroupVersion(consumer.APIVersion); err != nil || gv.Group != infrav1.GroupVersion.Group {
+		return nil
+	}
+	return r.waitingOf(ctx, o.GetNamespace(), consumer.Name)
+}
+
+// dataOfSecret names the data that a Secret was made for.
+func (r *Reconciler) dataOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	return r.datas(ctx, func(*infrav1.Metal3Data) bool { return true },
+		client.InNamespace(secret.GetNamespace()), client.MatchingFields{secretIndex: secret.GetName()})
+}
+
+func (r *Reconciler) dataOfAddressClaim(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.claimants(ctx, o, o.(*ipamclusterv1.IPAddressClaim).Spec.PoolRef.Name)
+}
+
+func (r *Reconciler) dataOfAddress(ctx context.Context, o client.Object) []reconcile.Request {
+	claim := &ipamclusterv1.IPAddressClaim{}
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamclusterv1.IPAddress).Spec.ClaimRef.Name}
+	if err := r.Client.Get(ctx, key, claim); err != nil {
+		return nil // its own event is to come
+	}
+	return r.dataOfAddressClaim(ctx, claim)
+}

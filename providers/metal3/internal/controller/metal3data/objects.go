@@ -1,0 +1,119 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3data
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/render"
+)
+
+// objects are those behind a machine, found one after the other. A host is only there when all the others are.
+type objects struct {
+	metal3Machine *infrav1.Metal3Machine
+	machine       *clusterv1.Machine
+	host          *bmov1alpha1.BareMetalHost
+}
+
+// gather reads what the data is rendered from. A problem is something that should exist and does not; what is merely not
+// there yet is none.
+func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err error) {
+	template := &infrav1.Metal3DataTemplate{}
+	if found, err := r.find(ctx, s.data, s.data.Spec.Template.Name, template); err != nil {
+		return "", err
+	} else if !found {
+		return fmt.Sprintf("Metal3DataTemplate %s does not exist: create it", s.data.Spec.Template.Name), nil
+	}
+	s.template = template
+	claim, machine := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}
+	if found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim); err != nil || !found {
+		return "", err
+	}
+	if found, err := r.find(ctx, s.data, ownerName(claim.OwnerReferences, "Metal3Machine"), machine); err != nil || !found {
+		return "", err
+	}
+	s.metal3Machine = machine
+	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta); client.IgnoreNotFound(err) != nil || s.machine == nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	name := hostName(machine)
+	host := &bmov1alpha1.BareMetalHost{}
+	if found, err := r.find(ctx, s.data, name, host); err != nil {
+		return "", err
+	} else if !found && name != "" {
+		return fmt.Sprintf("BareMetalHost %s, which Metal3Machine %s has, does not exist", name, machine.Name), nil
+	} else if found {
+		s.host = host
+	}
+	return "", nil
+}
+
+// find reads an object of the data's namespace. There is none without a name.
+func (r *Reconciler) find(ctx context.Context, data *infrav1.Metal3Data, name string, into client.Object) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: data.Namespace, Name: name}, into)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("reading %T %s: %w", into, name, err)
+	}
+}
+
+// hostName is the name of the machine's host, empty as long as it has none. Hosts are in the machine's namespace,
+// whatever the annotation says.
+func hostName(machine *infrav1.Metal3Machine) string {
+	value := machine.Annotations[infrav1.HostAnnotation]
+	if _, name, ok := strings.Cut(value, "/"); ok {
+		return name
+	}
+	return value
+}
+
+// ownerName is the name of the owner of a kind of ours, of whatever version.
+func ownerName(owners []metav1.OwnerReference, kind string) string {
+	for _, owner := range owners {
+		gv, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil && gv.Group == infrav1.GroupVersion.Group && owner.Kind == kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// input is what the template may refer to, without addresses.
+func (s *scope) input() *render.Input {
+	in := &render.Input{
+		Namespace:     s.data.Namespace,
+		Index:         s.data.Spec.Index,
+		Machine:       describe(s.machine),
+		Metal3Machine: describe(s.metal3Machine),
+		Host:          render.Host{Object: describe(s.host), BootMAC: s.host.Spec.BootMACAddress},
+	}
+	if s.host.Status.HardwareDetails != nil {
+		for _, nic := range s.host.Status.HardwareDetails.NIC {
+			in.Host.Interfaces = append(in.Host.Interfaces, render.Interface{Name: nic.Name, MAC: nic.MAC})
+		}
+	}
+	return in
+}
+
+func describe(o client.Object) render.Object {
+	return render.Object{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
+}

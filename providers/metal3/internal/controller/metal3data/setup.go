@@ -1,0 +1,127 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3data
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Indexes of data: by the claim it is for, which has the machine's name, and by the Secrets that it names.
+const (
+	claimIndex  = "spec.claim.name"
+	secretIndex = "spec.secrets"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	clusterDatas, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.Metal3DataList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("mapping Clusters to Metal3Datas: %w", err)
+	}
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.Metal3Data{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterDatas),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfClaim), builder.WithPredicates(notStatusOnly())).
+		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(r.dataOfTemplate), builder.WithPredicates(comes())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMetal3Machine), builder.WithPredicates(notStatusOnly())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMachine), builder.WithPredicates(notStatusOnly())).
+		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.dataOfHost), builder.WithPredicates(worthRendering())).
+		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddressClaim)).
+		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddress), builder.WithPredicates(comes())).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.dataOfSecret), builder.WithPredicates(goes())).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	r.pools = []addressBook{metal3Pools{r, &lateWatch{mgr: mgr, controller: c, reconciler: r}}, clusterAPIPools{r}}
+	return nil
+}
+
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &infrav1.Metal3Data{}, claimIndex, func(o client.Object) []string {
+		return []string{o.(*infrav1.Metal3Data).Spec.Claim.Name}
+	}); err != nil {
+		return fmt.Errorf("indexing Metal3Datas by their claim: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &infrav1.Metal3Data{}, secretIndex, func(o client.Object) []string {
+		return secretNames(o.(*infrav1.Metal3Data))
+	}); err != nil {
+		return fmt.Errorf("indexing Metal3Datas by their Secrets: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &ipamclusterv1.IPAddressClaim{}, ownerIndex, indexOwner); err != nil {
+		return fmt.Errorf("indexing IPAddressClaims by their owner: %w", err)
+	}
+	return nil
+}
+
+// notStatusOnly drops updates of the status alone.
+func notStatusOnly() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+			// A resync, by which a lost event is made good.
+			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	}}
+}
+
+// worthRendering passes hosts of which something changed that templates can refer to.
+func worthRendering() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
+		return before.Spec.BootMACAddress != after.Spec.BootMACAddress ||
+			!equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef) ||
+			!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+			!equality.Semantic.DeepEqual(nics(before), nics(after))
+	}}
+}
+
+func nics(host *bmov1alpha1.BareMetalHost) []bmov1alpha1.NIC {
+	if host.Status.HardwareDetails == nil {
+		return nil
+	}
+	return host.Status.HardwareDetails.NIC
+}
+
+func comes() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+func goes() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+}
