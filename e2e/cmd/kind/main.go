@@ -1,32 +1,80 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kind brings up a kind cluster with Cluster API and our providers.
+// Command kind brings up a kind cluster with Cluster API and our providers, and a
+// simulated vCenter beside it.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "Error:", err)
+		}
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, _ []string) error {
-	environment, err := kind.New(kind.Options{Name: "faultline", Out: os.Stdout})
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("kind", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		_, _ = fmt.Fprintln(stderr, "Usage: kind [flags] up|down|images")
+		_, _ = fmt.Fprintln(stderr, "  up      brings everything up, or completes what is up in part")
+		_, _ = fmt.Fprintln(stderr, "  down    removes what up made, save for caches")
+		_, _ = fmt.Fprintln(stderr, "  images  builds what up needs")
+		flags.PrintDefaults()
+	}
+	name := flags.String("name", "faultline", "name of the kind cluster")
+	providers := flags.String("providers", "vsphere", "our providers to install, with commas between")
+	source := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	environment, err := kind.New(kind.Options{
+		Name: *name, Providers: strings.Split(*providers, ","), Source: kind.Source(*source), Out: stdout,
+	})
 	if err != nil {
 		return err
 	}
-	return environment.Up(ctx)
+	switch flags.Arg(0) {
+	case "up":
+		if err := environment.Up(ctx); err != nil {
+			return err
+		}
+		return welcome(stdout, environment)
+	case "down":
+		return environment.Down(ctx)
+	case "images":
+		return environment.Images(ctx)
+	}
+	flags.Usage()
+	return flag.ErrHelp
+}
+
+// welcome says how to use what is up.
+func welcome(w io.Writer, e *kind.Environment) error {
+	_, err := fmt.Fprintf(w, `
+export KUBECONFIG=%s
+export CLUSTERCTL_DISABLE_VERSIONCHECK=true
+%s get pods --all-namespaces
+%s --config %s generate cluster demo --kubernetes-version v1.36.3
+`, e.Kubeconfig(), e.Program(binaries.Kubectl), e.Program(binaries.Clusterctl), e.ClusterctlConfig())
+	return err
 }

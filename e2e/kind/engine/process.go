@@ -70,6 +70,16 @@ func (e Engine) Stop(ctx context.Context) error {
 	return nil
 }
 
+// Absent is an error when an engine that was started here runs after all, though it
+// does not answer.
+func (e Engine) Absent() error {
+	pid, err := e.pid()
+	if err == nil && pid != 0 {
+		err = fmt.Errorf("the Docker engine (process %d) does not answer, see %s", pid, e.LogFile())
+	}
+	return err
+}
+
 // pid is the process id of the engine that was started here; 0 when none runs.
 func (e Engine) pid() (int, error) {
 	content, err := os.ReadFile(e.pidFile())

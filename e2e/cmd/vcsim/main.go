@@ -1,0 +1,125 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command vcsim is a simulated vCenter as a program of its own, for clusters that
+// reach it over a network. It writes what cluster templates need to know about it
+// to standard output, one NAME=value a line.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// guestDelay is how long a guest boots unless something else is asked for.
+const guestDelay = time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "vcsim:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("vcsim", flag.ContinueOnError)
+	listen := flags.String("listen", ":8989", "address to listen on; without a host the first address of this machine that others reach")
+	layout := flags.String("layout", "three-zones", "three-zones, three-datacenters or host-groups")
+	username := flags.String("username", "administrator@vsphere.local", "the only account")
+	password := flags.String("password", "simulator", "its password")
+	delay := flags.Duration("guest-delay", guestDelay, "how long a guest boots")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := inventory(*layout)
+	if err != nil {
+		return err
+	}
+	address, err := reachable(*listen)
+	if err != nil {
+		return err
+	}
+	server, err := simulator.New(chosen.layout, simulator.WithListen(address),
+		simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay))
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	if err := describe(stdout, server, chosen); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// choice is a layout and the datacenter in it that cluster templates use.
+type choice struct {
+	layout     simulator.Layout
+	datacenter string
+}
+
+func inventory(name string) (choice, error) {
+	switch name {
+	case "three-zones":
+		return choice{simulator.ThreeZones(), "dc-1"}, nil
+	case "three-datacenters":
+		return choice{simulator.ThreeDatacenters(), "dc-a"}, nil
+	case "host-groups":
+		return choice{simulator.HostGroups(), "dc-1"}, nil
+	}
+	return choice{}, fmt.Errorf("there is no layout %q", name)
+}
+
+// describe writes the variables of the cluster templates.
+func describe(w io.Writer, server *simulator.Server, c choice) error {
+	for _, variable := range [][2]string{
+		{"VSPHERE_SERVER", server.Host()},
+		{"VSPHERE_TLS_THUMBPRINT", server.Thumbprint()},
+		{"VSPHERE_USERNAME", server.Username()},
+		{"VSPHERE_PASSWORD", server.Password()},
+		{"VSPHERE_DATACENTER", c.datacenter},
+		{"VSPHERE_FOLDER", "workload"},
+		{"VSPHERE_TEMPLATE", simulator.TemplateName},
+		{"VSPHERE_NETWORK", simulator.NetworkName},
+		{"VSPHERE_REGION", simulator.RegionTag},
+		{"VSPHERE_ZONE_A_NETWORK", "network-a"},
+		{"VSPHERE_ZONE_B_NETWORK", "network-b"},
+		{"VSPHERE_ZONE_C_NETWORK", "network-c"},
+	} {
+		if _, err := fmt.Fprintf(w, "%s=%s\n", variable[0], variable[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachable completes an address without a host: a certificate is for one address,
+// and so is the server's own idea of where it is.
+func reachable(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host != "" {
+		return address, err
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range addresses {
+		if network, ok := a.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
+			return net.JoinHostPort(network.IP.String(), port), nil
+		}
+	}
+	return "", errors.New("this machine has no address that others reach: give one to --listen")
+}

@@ -1,0 +1,137 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/kind/certmanager"
+	"github.com/faultline-io/faultline/e2e/kind/image"
+	"github.com/faultline-io/faultline/e2e/kind/nodeimage"
+	"github.com/faultline-io/faultline/e2e/kind/repository"
+)
+
+const (
+	vcenterImage = "faultline/vcsim:latest"
+	// managerPath is where the program of a manager is in its image.
+	managerPath = "/manager"
+	// kubernetesVersion is what the charts are rendered for.
+	kubernetesVersion = "v1.36.3"
+)
+
+func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
+	return e.engine(log).Ensure(ctx)
+}
+
+func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) error {
+	names := []string{binaries.Kubectl, binaries.Clusterctl, binaries.VCSim}
+	for _, provider := range e.Providers {
+		names = append(names, binaries.Provider(provider))
+	}
+	if !e.found.published {
+		names = append(names, binaries.Node()...)
+		names = append(names, binaries.CAPICore, binaries.CAPIKubeadmBootstrap, binaries.CAPIKubeadmControlPlane)
+		for _, part := range binaries.CertManagerParts() {
+			names = append(names, binaries.CertManager(part))
+		}
+	}
+	var err error
+	e.found.programs, err = e.builder.Ensure(ctx, names...)
+	return err
+}
+
+// buildNode leaves the node to kind where images can be pulled.
+func (e *Environment) buildNode(ctx context.Context, log io.Writer) error {
+	if e.found.published {
+		return nil
+	}
+	source, _, err := e.builder.Kind(ctx)
+	if err != nil {
+		return err
+	}
+	node := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kind: source, Dir: e.dir}
+	e.found.node, err = node.Node(ctx)
+	return err
+}
+
+// buildComponents makes the images of what runs in the cluster and beside it.
+func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error {
+	images, err := e.ownImages()
+	if err != nil {
+		return err
+	}
+	if !e.found.published {
+		theirs, err := e.theirImages(ctx)
+		if err != nil {
+			return err
+		}
+		images = append(images, theirs...)
+	}
+	for _, i := range images {
+		if _, err := i.Ensure(ctx, e.docker(log)); err != nil {
+			return err
+		}
+		e.found.images = append(e.found.images, i.Name)
+	}
+	vcenter := image.Program(vcenterImage, e.found.programs[binaries.VCSim], "/"+binaries.VCSim, image.NonRoot)
+	_, err = vcenter.Ensure(ctx, e.docker(log))
+	return err
+}
+
+// ownImages are those that the components of our providers name.
+func (e *Environment) ownImages() ([]image.Image, error) {
+	var images []image.Image
+	for _, provider := range e.Providers {
+		name, err := e.managerImage(provider)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, image.Program(name, e.found.programs[binaries.Provider(provider)], managerPath, image.NonRoot))
+	}
+	return images, nil
+}
+
+// managerImage is the image of a provider of ours; its tag is the provider's version.
+func (e *Environment) managerImage(provider string) (string, error) {
+	components, err := repository.Components(e.config(provider))
+	if err != nil {
+		return "", err
+	}
+	images := repository.Images(components)
+	if len(images) != 1 {
+		return "", fmt.Errorf("the components of %s are to name one image, not %q", provider, images)
+	}
+	return images[0], nil
+}
+
+// config is the kustomize folder of a provider of ours.
+func (e *Environment) config(provider string) string {
+	return filepath.Join(e.builder.Root, "providers", provider, "config", "default")
+}
+
+// theirImages are those of cert-manager and Cluster API, under their published names.
+func (e *Environment) theirImages(ctx context.Context) ([]image.Image, error) {
+	_, certManager, err := e.builder.CertManager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, clusterAPI, err := e.builder.ClusterAPI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var images []image.Image
+	for _, part := range binaries.CertManagerParts() {
+		images = append(images, image.Program(certmanager.Image(part, certManager),
+			e.found.programs[binaries.CertManager(part)], certmanager.Entrypoint(part), image.NonRoot))
+	}
+	for _, manager := range clusterAPIManagers() {
+		name := fmt.Sprintf("registry.k8s.io/cluster-api/%s:%s", manager.image, clusterAPI)
+		images = append(images, image.Program(name, e.found.programs[manager.program], managerPath, image.NonRoot))
+	}
+	return images, nil
+}

@@ -1,0 +1,139 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package certmanager renders the manifest that installs cert-manager from the
+// chart in its module.
+package certmanager
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+const (
+	namespace = "cert-manager"
+	// imagePrefix is completed by a part's name; the chart's own choice.
+	imagePrefix = "quay.io/jetstack/cert-manager-"
+	// unfinished is how the chart's description is called until it is released.
+	unfinished = "Chart.template.yaml"
+)
+
+// Image is the image of a part of cert-manager, as the manifest names it.
+func Image(part, version string) string { return imagePrefix + part + ":" + version }
+
+// Entrypoint is where the program of a part is in its image.
+func Entrypoint(part string) string { return path.Join("/app/cmd", part, part) }
+
+// Manifest renders the chart of cert-manager's module, with its CRDs, as a release does.
+func Manifest(source, version, kubernetes string) ([]byte, error) {
+	files, err := chartFiles(source, version)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart of cert-manager: %w", err)
+	}
+	loaded, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart of cert-manager: %w", err)
+	}
+	rendered, err := render(loaded, kubernetes)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the chart of cert-manager: %w", err)
+	}
+	return join(rendered), nil
+}
+
+func render(c *chart.Chart, kubernetes string) (map[string]string, error) {
+	parsed, err := chartutil.ParseKubeVersion(kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *parsed
+	values, err := chartutil.ToRenderValues(c, map[string]any{
+		"installCRDs": true,
+		"creator":     "static", // Not helm: clusterctl looks after it.
+		// A hook of helm's that nobody would run; clusterctl checks for itself.
+		"startupapicheck": map[string]any{"enabled": false},
+	}, chartutil.ReleaseOptions{Name: namespace, Namespace: namespace, IsInstall: true, Revision: 1}, capabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, values)
+}
+
+// chartFiles are the chart as a release would pack it: with its version, and with
+// the CRDs, which are kept elsewhere, as one more template.
+func chartFiles(source, version string) ([]*loader.BufferedFile, error) {
+	root := filepath.Join(source, "deploy", "charts", "cert-manager")
+	var files []*loader.BufferedFile
+	err := filepath.WalkDir(root, func(from string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(from, root+string(filepath.Separator)))
+		if name == unfinished {
+			name, content = "Chart.yaml", withVersion(content, version)
+		}
+		files = append(files, &loader.BufferedFile{Name: name, Data: content})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	crds, err := definitions(filepath.Join(source, "deploy", "crds"))
+	return append(files, &loader.BufferedFile{Name: "templates/crds.yaml", Data: crds}), err
+}
+
+// definitions joins the CRDs into one template.
+func definitions(folder string) ([]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "crd-*.yaml"))
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("there are no CRDs in %s", folder)
+	}
+	var out bytes.Buffer
+	for _, p := range paths {
+		content, err := os.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		_, _ = fmt.Fprintf(&out, "---\n%s\n", content)
+	}
+	return out.Bytes(), nil
+}
+
+// withVersion gives an unreleased chart its version.
+func withVersion(description []byte, version string) []byte {
+	return regexp.MustCompile(`(?m)^(version|appVersion):.*$`).ReplaceAll(description, []byte("$1: "+version))
+}
+
+// join writes the rendered files as one manifest, in a fixed order.
+func join(rendered map[string]string) []byte {
+	var names []string
+	for name, content := range rendered {
+		if strings.HasSuffix(name, ".yaml") && strings.TrimSpace(content) != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var out bytes.Buffer
+	_, _ = fmt.Fprintf(&out, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s\n", namespace)
+	for _, name := range names {
+		_, _ = fmt.Fprintf(&out, "---\n%s\n", strings.TrimPrefix(strings.TrimSpace(rendered[name]), "---\n"))
+	}
+	return out.Bytes()
+}

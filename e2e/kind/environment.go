@@ -1,0 +1,146 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kind brings up a kind cluster with cert-manager, Cluster API and our
+// providers, installed by clusterctl as users install them, and a simulated
+// vCenter that they reach.
+//
+// It needs Go, Debian packages and root; or a Docker engine and a registry that
+// answers. What takes long is cached: programs and Debian under .cache, images in
+// Docker. A run that was cut short is continued by the next.
+package kind
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/kind/cluster"
+	"github.com/faultline-io/faultline/e2e/kind/command"
+	"github.com/faultline-io/faultline/e2e/kind/docker"
+	"github.com/faultline-io/faultline/e2e/kind/engine"
+	"github.com/faultline-io/faultline/e2e/kind/repository"
+)
+
+// Options of an environment.
+type Options struct {
+	// Name of the kind cluster.
+	Name string
+	// Providers are the names of our infrastructure providers to install.
+	Providers []string
+	// Source says where the images of others come from.
+	Source Source
+	// Out receives a line for each step, and the progress of builds.
+	Out io.Writer
+}
+
+// Environment is one kind cluster with all that it takes.
+type Environment struct {
+	Options
+
+	builder *binaries.Builder
+	dir     string
+	// What steps find out for the steps after them.
+	found findings
+}
+
+type findings struct {
+	programs  binaries.Paths
+	published bool     // the images of others come from a registry
+	node      string   // the image of the node; "" is kind's own
+	images    []string // that the node is to have
+	providers []repository.Provider
+	variables map[string]string // of cluster templates
+}
+
+// New returns the environment of the repository that the working directory belongs to.
+func New(o Options) (*Environment, error) {
+	builder, err := binaries.New(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	// What runs in the cluster is always built: ready programs are of some version.
+	builder.Assets = ""
+	return &Environment{Options: o, builder: builder, dir: filepath.Join(builder.Root, ".cache", "kind")}, nil
+}
+
+// Up brings the environment up, or completes one that is up in part.
+func (e *Environment) Up(ctx context.Context) error {
+	e.found = findings{}
+	return e.stepper().run(ctx, append(e.prepare(), []step{
+		{"kind cluster", e.createCluster},
+		{"load images", e.loadImages},
+		{"vcenter", e.startVCenter},
+		{"clusterctl repository", e.writeRepository},
+		{"clusterctl init", e.install},
+	}...))
+}
+
+// Images builds everything that Up needs, and starts nothing but the engine.
+func (e *Environment) Images(ctx context.Context) error {
+	e.found = findings{}
+	return e.stepper().run(ctx, e.prepare())
+}
+
+func (e *Environment) prepare() []step {
+	return []step{
+		{"docker engine", e.startEngine},
+		{"image source", e.findSource},
+		{"programs", e.buildPrograms},
+		{"node image", e.buildNode},
+		{"component images", e.buildComponents},
+	}
+}
+
+// Down removes what Up made: the cluster, the simulated vCenter, and the engine if
+// Up started it. Caches stay.
+func (e *Environment) Down(ctx context.Context) error {
+	return e.stepper().run(ctx, []step{
+		{"remove vcenter and cluster", e.remove},
+		{"stop engine", func(ctx context.Context, log io.Writer) error { return e.engine(log).Stop(ctx) }},
+	})
+}
+
+// Kubeconfig is the path of the kubeconfig of the cluster.
+func (e *Environment) Kubeconfig() string { return filepath.Join(e.dir, e.Name+".kubeconfig") }
+
+// ClusterctlConfig is the path of the configuration for clusterctl: the local
+// repository, and the variables of cluster templates.
+func (e *Environment) ClusterctlConfig() string { return e.repository().Config() }
+
+// Program is the path of a program that was built for the environment.
+func (e *Environment) Program(name string) string { return filepath.Join(e.builder.Dir(), name) }
+
+func (e *Environment) stepper() stepper {
+	return stepper{logs: filepath.Join(e.dir, "log"), out: e.Out, clock: time.Now}
+}
+
+func (e *Environment) engine(log io.Writer) engine.Engine {
+	return engine.Engine{
+		Dir: e.dir, Run: command.Runner{Log: log},
+		BoundedRunc: func(ctx context.Context) (string, error) {
+			paths, err := e.builder.Ensure(ctx, binaries.BoundedRunc)
+			return paths[binaries.BoundedRunc], err
+		},
+	}
+}
+
+func (e *Environment) docker(log io.Writer) docker.Docker {
+	return docker.Docker{Runner: command.Runner{Log: log}}
+}
+
+func (e *Environment) cluster(log io.Writer) cluster.Cluster {
+	return cluster.Cluster{
+		Name: e.Name, Image: e.found.node, Kubeconfig: e.Kubeconfig(),
+		Kubectl: e.Program(binaries.Kubectl), Docker: e.docker(log),
+	}
+}
+
+func (e *Environment) repository() repository.Repository {
+	return repository.Repository{Dir: filepath.Join(e.dir, "repository")}
+}
+
+// vcenter is the container of the simulated vCenter.
+func (e *Environment) vcenter() string { return e.Name + "-vcenter" }

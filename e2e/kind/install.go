@@ -1,0 +1,198 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/kind/certmanager"
+	"github.com/faultline-io/faultline/e2e/kind/cluster"
+	"github.com/faultline-io/faultline/e2e/kind/command"
+	"github.com/faultline-io/faultline/e2e/kind/repository"
+)
+
+// manager is a manager of Cluster API.
+type manager struct {
+	program string
+	image   string // its name without registry and version
+	name    string // as clusterctl knows it
+	kind    string
+	folder  string // in the module
+}
+
+func clusterAPIManagers() []manager {
+	return []manager{
+		{binaries.CAPICore, "cluster-api-controller", "cluster-api", repository.Core, "core"},
+		{binaries.CAPIKubeadmBootstrap, "kubeadm-bootstrap-controller", "kubeadm", repository.Bootstrap, "bootstrap/kubeadm"},
+		{binaries.CAPIKubeadmControlPlane, "kubeadm-control-plane-controller", "kubeadm", repository.ControlPlane, "controlplane/kubeadm"},
+	}
+}
+
+func (e *Environment) createCluster(ctx context.Context, log io.Writer) error {
+	return e.cluster(log).Ensure(ctx)
+}
+
+func (e *Environment) loadImages(ctx context.Context, log io.Writer) error {
+	_, err := e.cluster(log).Load(ctx, e.found.images...)
+	return err
+}
+
+// startVCenter runs the simulated vCenter on the network of the node. It starts
+// anew, with an empty inventory, only when its image has moved.
+func (e *Environment) startVCenter(ctx context.Context, log io.Writer) error {
+	d := e.docker(log)
+	image, err := d.ImageID(ctx, vcenterImage)
+	if err != nil {
+		return err
+	}
+	running, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+e.vcenter()+"$", "--filter", "ancestor="+image)
+	if err != nil {
+		return err
+	}
+	if running == "" {
+		if err := d.Remove(ctx, e.vcenter()); err != nil {
+			return err
+		}
+		_, err := d.Run(ctx, "run", "--detach", "--name", e.vcenter(), "--network", cluster.Network,
+			"--read-only", "--tmpfs", "/tmp", vcenterImage)
+		if err != nil {
+			return err
+		}
+	}
+	e.found.variables, err = e.describeVCenter(ctx, log)
+	return err
+}
+
+// writeRepository lays out what clusterctl installs from.
+func (e *Environment) writeRepository(ctx context.Context, _ io.Writer) error {
+	capi, version, err := e.builder.ClusterAPI(ctx)
+	if err != nil {
+		return err
+	}
+	var providers []repository.Provider
+	for _, m := range clusterAPIManagers() {
+		providers = append(providers, repository.Provider{
+			Name: m.name, Type: m.kind, Version: version,
+			Config: filepath.Join(capi, m.folder, "config", "default"), Metadata: filepath.Join(capi, "metadata.yaml"),
+		})
+	}
+	for _, name := range e.Providers {
+		image, err := e.managerImage(name)
+		if err != nil {
+			return err
+		}
+		providers = append(providers, repository.Provider{
+			Name: name, Type: repository.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
+			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
+			Templates: []string{filepath.Join(e.builder.Root, "templates", name)},
+		})
+	}
+	certManager, err := e.certManager(ctx)
+	if err != nil {
+		return err
+	}
+	r := e.repository()
+	r.CAPIImages, r.Variables = version, e.found.variables
+	e.found.providers = providers
+	return r.Write(providers, certManager)
+}
+
+func (e *Environment) certManager(ctx context.Context) (repository.CertManager, error) {
+	source, version, err := e.builder.CertManager(ctx)
+	if err != nil {
+		return repository.CertManager{}, err
+	}
+	manifest, err := certmanager.Manifest(source, version, kubernetesVersion)
+	return repository.CertManager{Version: version, Manifest: manifest}, err
+}
+
+// install lets clusterctl install what is missing. What is there already gets the
+// manifests of today, so that a change to a provider is seen.
+func (e *Environment) install(ctx context.Context, log io.Writer) error {
+	present, err := e.installed(ctx, log)
+	if err != nil {
+		return err
+	}
+	args := []string{"init", "--wait-providers"}
+	for _, p := range e.found.providers {
+		if slices.Contains(present, p.Label()) {
+			if err := e.apply(ctx, log, p); err != nil {
+				return err
+			}
+			continue
+		}
+		args = append(args, flagOf(p.Type), p.Name+":"+p.Version)
+	}
+	if len(args) > 2 {
+		if _, err := e.clusterctl(ctx, log, args...); err != nil {
+			return err
+		}
+	}
+	_, err = e.kubectl(ctx, log, "wait", "--for=condition=Available", "deployment", "--all", "--all-namespaces", "--timeout=3m")
+	return err
+}
+
+// installed are the labels of the providers that are in the cluster.
+func (e *Environment) installed(ctx context.Context, log io.Writer) ([]string, error) {
+	out, err := e.kubectl(ctx, log, "get", "crd", "providers.clusterctl.cluster.x-k8s.io", "--ignore-not-found", "--output", "name")
+	if err != nil || strings.TrimSpace(out) == "" {
+		return nil, err
+	}
+	out, err = e.kubectl(ctx, log, "get", "providers.clusterctl.cluster.x-k8s.io", "--all-namespaces",
+		"--output", "jsonpath={.items[*].metadata.name}")
+	return strings.Fields(out), err
+}
+
+// apply brings an installed provider to what the repository says, and its manager
+// to the program that was loaded.
+func (e *Environment) apply(ctx context.Context, log io.Writer, p repository.Provider) error {
+	components, err := e.clusterctl(ctx, log, "generate", "provider", flagOf(p.Type), p.Name+":"+p.Version)
+	if err != nil {
+		return err
+	}
+	return e.docker(log).Stream(ctx, command.Streams{In: strings.NewReader(components)}, e.Program(binaries.Kubectl),
+		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
+}
+
+// flagOf is the flag of clusterctl for a type of provider.
+func flagOf(kind string) string {
+	return map[string]string{
+		repository.Core: "--core", repository.Bootstrap: "--bootstrap",
+		repository.ControlPlane: "--control-plane", repository.Infrastructure: "--infrastructure",
+	}[kind]
+}
+
+func (e *Environment) clusterctl(ctx context.Context, log io.Writer, args ...string) (string, error) {
+	run := command.Runner{Log: log, Env: []string{"CLUSTERCTL_DISABLE_VERSIONCHECK=true"}}
+	return run.Run(ctx, e.Program(binaries.Clusterctl),
+		append(args, "--kubeconfig", e.Kubeconfig(), "--config", e.ClusterctlConfig())...)
+}
+
+func (e *Environment) kubectl(ctx context.Context, log io.Writer, args ...string) (string, error) {
+	return command.Runner{Log: log}.Run(ctx, e.Program(binaries.Kubectl), append([]string{"--kubeconfig", e.Kubeconfig()}, args...)...)
+}
+
+// remove needs an engine, as everything that is to go is in it; one that does not
+// answer has nothing running.
+func (e *Environment) remove(ctx context.Context, log io.Writer) error {
+	d := e.docker(log)
+	if _, err := d.Run(ctx, "version"); err != nil {
+		return errors.Join(ctx.Err(), e.engine(log).Absent())
+	}
+	if err := d.Remove(ctx, e.vcenter()); err != nil {
+		return err
+	}
+	if err := e.cluster(log).Delete(); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintln(log, "removed")
+	return nil
+}

@@ -1,0 +1,166 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package repository lays out a folder that clusterctl installs from: what the
+// releases of Cluster API, of our providers and of cert-manager would have.
+package repository
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Types of providers, as clusterctl calls them.
+const (
+	Core           = "CoreProvider"
+	Bootstrap      = "BootstrapProvider"
+	ControlPlane   = "ControlPlaneProvider"
+	Infrastructure = "InfrastructureProvider"
+)
+
+const configFile = "clusterctl.yaml"
+
+// Provider is one provider that clusterctl may install.
+type Provider struct {
+	Name    string
+	Type    string
+	Version string
+	// Config is the kustomize folder that its components are built from.
+	Config string
+	// Metadata is its metadata.yaml.
+	Metadata string
+	// Templates are folders with cluster templates and ClusterClasses.
+	Templates []string
+}
+
+// CertManager is the manifest to install cert-manager with.
+type CertManager struct {
+	Version  string
+	Manifest []byte
+}
+
+// Repository is a folder that clusterctl installs from.
+type Repository struct {
+	Dir string
+	// CAPIImages completes the names of Cluster API's images, which its kustomize
+	// folders leave open.
+	CAPIImages string
+	// Variables of cluster templates and components.
+	Variables map[string]string
+}
+
+// Config is the path of the configuration to give to clusterctl.
+func (r Repository) Config() string { return filepath.Join(r.Dir, configFile) }
+
+// Write lays out the whole repository. Versions that are there and not named stay.
+func (r Repository) Write(providers []Provider, certManager CertManager) error {
+	for _, p := range providers {
+		if err := r.provider(p); err != nil {
+			return fmt.Errorf("laying out %s %s: %w", p.Label(), p.Version, err)
+		}
+	}
+	if err := r.file("cert-manager", certManager.Version, "cert-manager.yaml", certManager.Manifest); err != nil {
+		return fmt.Errorf("laying out cert-manager %s: %w", certManager.Version, err)
+	}
+	config, err := r.config(providers, certManager)
+	if err != nil {
+		return fmt.Errorf("writing the configuration of clusterctl: %w", err)
+	}
+	return os.WriteFile(r.Config(), config, 0o644)
+}
+
+// Label is the folder of a provider and, on what clusterctl installs, a label.
+func (p Provider) Label() string {
+	switch p.Type {
+	case Bootstrap:
+		return "bootstrap-" + p.Name
+	case ControlPlane:
+		return "control-plane-" + p.Name
+	case Infrastructure:
+		return "infrastructure-" + p.Name
+	}
+	return p.Name
+}
+
+// components is the file that clusterctl applies.
+func (p Provider) components() string {
+	switch p.Type {
+	case Bootstrap:
+		return "bootstrap-components.yaml"
+	case ControlPlane:
+		return "control-plane-components.yaml"
+	case Infrastructure:
+		return "infrastructure-components.yaml"
+	}
+	return "core-components.yaml"
+}
+
+func (r Repository) provider(p Provider) error {
+	components, err := Components(p.Config)
+	if err != nil {
+		return err
+	}
+	if err := r.file(p.Label(), p.Version, p.components(), released(components, r.CAPIImages)); err != nil {
+		return err
+	}
+	files := []string{p.Metadata}
+	for _, folder := range p.Templates {
+		templates, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+		if err != nil {
+			return err
+		}
+		files = append(files, templates...)
+	}
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := r.file(p.Label(), p.Version, filepath.Base(path), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Repository) file(label, version, name string, content []byte) error {
+	folder := filepath.Join(r.Dir, label, version)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, name), content, 0o644)
+}
+
+// config points clusterctl at the repository, and nowhere else.
+func (r Repository) config(providers []Provider, certManager CertManager) ([]byte, error) {
+	type entry struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+		URL  string `json:"url"`
+	}
+	var entries []entry
+	for _, p := range providers {
+		entries = append(entries, entry{p.Name, p.Type, filepath.Join(r.Dir, p.Label(), p.Version, p.components())})
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return slices.Index(order(), a.Type) - slices.Index(order(), b.Type) })
+	config := map[string]any{
+		"providers": entries,
+		"cert-manager": map[string]string{
+			"url":     filepath.Join(r.Dir, "cert-manager", certManager.Version, "cert-manager.yaml"),
+			"version": certManager.Version,
+			"timeout": "5m",
+		},
+		// Nothing of the person's own configuration.
+		"overridesFolder": filepath.Join(r.Dir, "overrides"),
+	}
+	for name, value := range r.Variables {
+		config[name] = value
+	}
+	return yaml.Marshal(config)
+}
+
+func order() []string { return []string{Core, Bootstrap, ControlPlane, Infrastructure} }
