@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +21,11 @@ import (
 
 // creators is how many hosts are created at the same time.
 const creators = 16
+
+// patience outlasts the few writes that a simulator at work makes to one host.
+func patience() wait.Backoff {
+	return wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 20, Cap: time.Second}
+}
 
 // Create makes the hosts of a layout with the Secrets of their BMCs.
 func Create(ctx context.Context, c client.Client, namespace string, layout Layout) error {
@@ -52,7 +59,7 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 
 // makeReady writes the status that the host would have in the end. A simulator that is faster wins and is continued.
 func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost, secret string) error {
-	return retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+	return retry.OnError(patience(), apierrors.IsConflict, func() error {
 		host.Status = settled(host, secret)
 		err := c.Status().Update(ctx, host)
 		if apierrors.IsConflict(err) {

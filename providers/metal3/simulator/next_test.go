@@ -19,8 +19,23 @@ import (
 var (
 	testTime = metav1.NewTime(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	earlier  = metav1.NewTime(testTime.Add(-time.Hour))
-	image    = bmov1alpha1.Image{URL: "http://images/node.qcow2", Checksum: "http://images/node.sha256", ChecksumType: bmov1alpha1.SHA256}
+	image    = bmov1alpha1.Image{URL: "http://images/node.qcow2", Checksum: "http://images/node.sha256", ChecksumType: "sha256"}
 	other    = bmov1alpha1.Image{URL: "http://images/other.qcow2", Checksum: "abc", ChecksumType: bmov1alpha1.MD5}
+)
+
+// The states, as they read best in tables.
+const (
+	registering    = bmov1alpha1.StateRegistering
+	inspecting     = bmov1alpha1.StateInspecting
+	preparing      = bmov1alpha1.StatePreparing
+	available      = bmov1alpha1.StateAvailable
+	provisioning   = bmov1alpha1.StateProvisioning
+	provisioned    = bmov1alpha1.StateProvisioned
+	somebodyElses  = bmov1alpha1.StateExternallyProvisioned
+	deprovisioning = bmov1alpha1.StateDeprovisioning
+	poweringOff    = bmov1alpha1.StatePoweringOffBeforeDelete
+	leaving        = bmov1alpha1.StateDeleting
+	unmanaged      = bmov1alpha1.StateUnmanaged
 )
 
 type change func(*view)
@@ -39,7 +54,7 @@ func in(state bmov1alpha1.ProvisioningState, changes ...change) view {
 		host.Status.Provisioning.BootMode = bmov1alpha1.UEFI
 	}
 	switch state {
-	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering:
+	case bmov1alpha1.StateNone, unmanaged, registering:
 	default:
 		host.Status.OperationalStatus = bmov1alpha1.OperationalStatusOK
 		host.Status.GoodCredentials = v.credentials()
@@ -120,18 +135,18 @@ func TestTransitionsWriteTheOperatorsFields(t *testing.T) {
 		writes func(view, *status)
 	}{
 		"a host without BMC is only discovered": {
-			in("", with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.BMC = bmov1alpha1.BMCDetails{} })), bmov1alpha1.StateUnmanaged,
+			in("", with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.BMC = bmov1alpha1.BMCDetails{} })), unmanaged,
 			func(_ view, s *status) { s.OperationalStatus = bmov1alpha1.OperationalStatusDiscovered },
 		},
 		"a host with BMC is registered": {
-			in(""), bmov1alpha1.StateRegistering,
+			in(""), registering,
 			func(v view, s *status) {
 				started(&s.OperationHistory.Register)
 				s.Provisioning.BootMode, s.TriedCredentials = bmov1alpha1.UEFI, v.credentials()
 			},
 		},
 		"a registered host is inspected": {
-			in(bmov1alpha1.StateRegistering), bmov1alpha1.StateInspecting,
+			in(registering), inspecting,
 			func(v view, s *status) {
 				ended(&s.OperationHistory.Register)
 				started(&s.OperationHistory.Inspect)
@@ -140,46 +155,46 @@ func TestTransitionsWriteTheOperatorsFields(t *testing.T) {
 			},
 		},
 		"an inspected host is prepared": {
-			in(bmov1alpha1.StateInspecting), bmov1alpha1.StatePreparing,
+			in(inspecting), preparing,
 			func(v view, s *status) {
 				ended(&s.OperationHistory.Inspect)
 				s.HardwareDetails = v.inventory
 			},
 		},
 		"a prepared host is available": {
-			in(bmov1alpha1.StatePreparing, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RootDeviceHints = hints })),
-			bmov1alpha1.StateAvailable,
+			in(preparing, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RootDeviceHints = hints })),
+			available,
 			func(_ view, s *status) { s.Provisioning.RootDeviceHints = hints },
 		},
 		"an available host with an image is provisioned": {
-			in(bmov1alpha1.StateAvailable, wanting(image)), bmov1alpha1.StateProvisioning,
+			in(available, wanting(image)), provisioning,
 			func(_ view, s *status) { started(&s.OperationHistory.Provision) },
 		},
 		"a host ends provisioning": {
-			in(bmov1alpha1.StateProvisioning, wanting(image)), bmov1alpha1.StateProvisioned,
+			in(provisioning, wanting(image)), provisioned,
 			func(_ view, s *status) {
 				ended(&s.OperationHistory.Provision)
 				s.Provisioning.Image, s.PoweredOn = image, true
 			},
 		},
 		"a host whose image is taken away is deprovisioned": {
-			in(bmov1alpha1.StateProvisioned, running(image)), bmov1alpha1.StateDeprovisioning,
+			in(provisioned, running(image)), deprovisioning,
 			func(_ view, s *status) { started(&s.OperationHistory.Deprovision) },
 		},
 		"a host whose image is changed is deprovisioned": {
-			in(bmov1alpha1.StateProvisioned, running(image), wanting(other)), bmov1alpha1.StateDeprovisioning,
+			in(provisioned, running(image), wanting(other)), deprovisioning,
 			func(_ view, s *status) { started(&s.OperationHistory.Deprovision) },
 		},
 		"a host is cleaned": {
-			in(bmov1alpha1.StateDeprovisioning, running(image), func(v *view) { v.host.Status.Provisioning.RootDeviceHints = hints }),
-			bmov1alpha1.StateAvailable,
+			in(deprovisioning, running(image), func(v *view) { v.host.Status.Provisioning.RootDeviceHints = hints }),
+			available,
 			func(_ view, s *status) {
 				ended(&s.OperationHistory.Deprovision)
 				s.Provisioning.Image, s.Provisioning.RootDeviceHints = bmov1alpha1.Image{}, nil
 			},
 		},
 		"a host is switched off before it is deleted": {
-			in(bmov1alpha1.StatePoweringOffBeforeDelete, powered, deleted), bmov1alpha1.StateDeleting,
+			in(poweringOff, powered, deleted), leaving,
 			func(_ view, s *status) { s.PoweredOn = false },
 		},
 	} {
@@ -194,48 +209,71 @@ func TestStatesFollowTheSpec(t *testing.T) {
 	t.Parallel()
 	custom := &bmov1alpha1.CustomDeploy{Method: "install"}
 	liveISO := bmov1alpha1.Image{URL: "http://images/live.iso", DiskFormat: ptr.To("live-iso")}
-	external := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.ExternallyProvisioned = true })
+
+	inspected := with(func(host *bmov1alpha1.BareMetalHost) { host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{} })
+	striped := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RAID = &bmov1alpha1.RAIDConfig{} })
+	runningCustom := with(func(host *bmov1alpha1.BareMetalHost) { host.Status.Provisioning.CustomDeploy = custom })
+	startedOther := func(v *view) { v.started = other.URL }
+	provisioningFailed := failed(bmov1alpha1.ProvisioningError, 1)
 	customised := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online, host.Spec.CustomDeploy = true, custom })
 	for name, tc := range map[string]struct {
 		from view
 		to   bmov1alpha1.ProvisioningState
 	}{
-		"inspection disabled in the spec": {in(bmov1alpha1.StateRegistering, with(func(host *bmov1alpha1.BareMetalHost) {
+		"inspection disabled in the spec": {in(registering, with(func(host *bmov1alpha1.BareMetalHost) {
 			host.Spec.InspectionMode = bmov1alpha1.InspectionModeDisabled
-		})), bmov1alpha1.StatePreparing},
+		})), preparing},
 		"inspection disabled by annotation": {
-			in(bmov1alpha1.StateRegistering, annotated(bmov1alpha1.InspectAnnotationPrefix, "disabled")), bmov1alpha1.StatePreparing,
+			in(registering, annotated(bmov1alpha1.InspectAnnotationPrefix, "disabled")), preparing,
 		},
-		"hardware known already":                  {in(bmov1alpha1.StateRegistering, with(func(host *bmov1alpha1.BareMetalHost) { host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{} })), bmov1alpha1.StatePreparing},
-		"provisioned by somebody else":            {in(bmov1alpha1.StateRegistering, external), bmov1alpha1.StateExternallyProvisioned},
-		"provisioned by somebody else, later":     {in(bmov1alpha1.StateAvailable, external), bmov1alpha1.StateExternallyProvisioned},
-		"no longer provisioned by somebody else":  {in(bmov1alpha1.StateExternallyProvisioned), bmov1alpha1.StateInspecting},
-		"inspection wanted again":                 {in(bmov1alpha1.StateAvailable, annotated(bmov1alpha1.InspectAnnotationPrefix, "")), bmov1alpha1.StateInspecting},
-		"settings changed":                        {in(bmov1alpha1.StateAvailable, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RAID = &bmov1alpha1.RAIDConfig{} })), bmov1alpha1.StatePreparing},
-		"a BMC appears":                           {in(bmov1alpha1.StateUnmanaged), bmov1alpha1.StateRegistering},
-		"custom deployment":                       {in(bmov1alpha1.StateAvailable, customised), bmov1alpha1.StateProvisioning},
-		"custom deployment ends":                  {in(bmov1alpha1.StateProvisioning, customised), bmov1alpha1.StateProvisioned},
-		"custom deployment taken away":            {in(bmov1alpha1.StateProvisioned, with(func(host *bmov1alpha1.BareMetalHost) { host.Status.Provisioning.CustomDeploy = custom })), bmov1alpha1.StateDeprovisioning},
-		"live ISO needs no checksum":              {in(bmov1alpha1.StateProvisioning, wanting(liveISO)), bmov1alpha1.StateProvisioned},
-		"image taken away while it is written":    {in(bmov1alpha1.StateProvisioning, early), bmov1alpha1.StateDeprovisioning},
-		"image changed while it is written":       {in(bmov1alpha1.StateProvisioning, early, wanting(image), func(v *view) { v.started = other.URL }), bmov1alpha1.StateDeprovisioning},
-		"provisioning failed":                     {in(bmov1alpha1.StateProvisioning, wanting(image), failed(bmov1alpha1.ProvisioningError, 1)), bmov1alpha1.StateDeprovisioning},
-		"deleted before it was known":             {in("", deleted), bmov1alpha1.StateDeleting},
-		"deleted while unmanaged":                 {in(bmov1alpha1.StateUnmanaged, deleted), bmov1alpha1.StateDeleting},
-		"deleted while registering":               {in(bmov1alpha1.StateRegistering, deleted), bmov1alpha1.StateDeleting},
-		"deleted while somebody else's":           {in(bmov1alpha1.StateExternallyProvisioned, external, deleted), bmov1alpha1.StateDeleting},
-		"deleted while inspecting":                {in(bmov1alpha1.StateInspecting, deleted, early), bmov1alpha1.StatePoweringOffBeforeDelete},
-		"deleted while available":                 {in(bmov1alpha1.StateAvailable, deleted), bmov1alpha1.StatePoweringOffBeforeDelete},
-		"deleted while stuck":                     {in(bmov1alpha1.StatePreparing, stuck, deleted), bmov1alpha1.StatePoweringOffBeforeDelete},
-		"deleted without a Secret":                {in(bmov1alpha1.StateAvailable, deleted, func(v *view) { v.secret = "" }), bmov1alpha1.StatePoweringOffBeforeDelete},
-		"deleted while provisioning":              {in(bmov1alpha1.StateProvisioning, wanting(image), deleted, early), bmov1alpha1.StateDeprovisioning},
-		"deleted while provisioned":               {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), deleted), bmov1alpha1.StateDeprovisioning},
-		"deleted while deprovisioning":            {in(bmov1alpha1.StateDeprovisioning, deleted), bmov1alpha1.StatePoweringOffBeforeDelete},
-		"deleted though cleaning keeps failing":   {in(bmov1alpha1.StateDeprovisioning, deleted, broken, failed(bmov1alpha1.ProvisioningError, attempts)), bmov1alpha1.StatePoweringOffBeforeDelete},
-		"deleted though it cannot be switched":    {in(bmov1alpha1.StatePoweringOffBeforeDelete, deleted, unlit, failed(bmov1alpha1.PowerManagementError, attempts)), bmov1alpha1.StateDeleting},
-		"deleted while detached":                  {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), detached(`{}`), deleted), bmov1alpha1.StateDeleting},
-		"released although there is no power":     {in(bmov1alpha1.StateProvisioned, running(image), func(v *view) { v.machine, v.host.Status.PoweredOn = off, false }, unlit), bmov1alpha1.StateDeprovisioning},
-		"retried at once when the Secret is back": {in(bmov1alpha1.StateRegistering, early, failed(bmov1alpha1.RegistrationError, 1)), bmov1alpha1.StateInspecting},
+		"hardware known already":                  {in(registering, inspected), preparing},
+		"provisioned by somebody else":            {in(registering, external(true)), somebodyElses},
+		"provisioned by somebody else, later":     {in(available, external(true)), somebodyElses},
+		"no longer provisioned by somebody else":  {in(somebodyElses), inspecting},
+		"inspection wanted again":                 {in(available, annotated(bmov1alpha1.InspectAnnotationPrefix, "")), inspecting},
+		"settings changed":                        {in(available, striped), preparing},
+		"a BMC appears":                           {in(unmanaged), registering},
+		"custom deployment":                       {in(available, customised), provisioning},
+		"custom deployment ends":                  {in(provisioning, customised), provisioned},
+		"custom deployment taken away":            {in(provisioned, runningCustom), deprovisioning},
+		"live ISO needs no checksum":              {in(provisioning, wanting(liveISO)), provisioned},
+		"image taken away while it is written":    {in(provisioning, early), deprovisioning},
+		"image changed while it is written":       {in(provisioning, early, wanting(image), startedOther), deprovisioning},
+		"provisioning failed":                     {in(provisioning, wanting(image), provisioningFailed), deprovisioning},
+		"released although there is no power":     {in(provisioned, running(image), unpowered, unlit), deprovisioning},
+		"retried at once when the Secret is back": {in(registering, early, failed(bmov1alpha1.RegistrationError, 1)), inspecting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := next(tc.from)
+			g.Expect(got.status).NotTo(BeNil())
+			g.Expect(got.status.Provisioning.State).To(Equal(tc.to))
+		})
+	}
+}
+
+func TestDeletionIsPossibleInEveryState(t *testing.T) {
+	t.Parallel()
+	hopeless := failed(bmov1alpha1.PowerManagementError, attempts)
+	for name, tc := range map[string]struct {
+		from view
+		to   bmov1alpha1.ProvisioningState
+	}{
+		"before it was known":           {in("", deleted), leaving},
+		"while unmanaged":               {in(unmanaged, deleted), leaving},
+		"while registering":             {in(registering, deleted), leaving},
+		"while somebody else's":         {in(somebodyElses, external(true), deleted), leaving},
+		"while inspecting":              {in(inspecting, deleted, early), poweringOff},
+		"while available":               {in(available, deleted), poweringOff},
+		"while stuck":                   {in(preparing, stuck, deleted), poweringOff},
+		"without a Secret":              {in(available, deleted, func(v *view) { v.secret = "" }), poweringOff},
+		"while provisioning":            {in(provisioning, wanting(image), deleted, early), deprovisioning},
+		"while provisioned":             {in(provisioned, wanting(image), running(image), deleted), deprovisioning},
+		"while deprovisioning":          {in(deprovisioning, deleted), poweringOff},
+		"though cleaning keeps failing": {in(deprovisioning, deleted, broken, hopeless), poweringOff},
+		"though it cannot be switched":  {in(poweringOff, deleted, unlit, hopeless), leaving},
+		"while detached":                {in(provisioned, wanting(image), running(image), detached(`{}`), deleted), leaving},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -258,21 +296,22 @@ func TestNothingHappens(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]view{
 		"paused":                             in("", annotated(bmov1alpha1.PausedAnnotation, "metal3.io/capm3")),
-		"paused and deleted":                 in(bmov1alpha1.StateAvailable, annotated(bmov1alpha1.PausedAnnotation, ""), deleted),
-		"deleted and released":               in(bmov1alpha1.StateAvailable, deleted, with(func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil })),
-		"available and off":                  in(bmov1alpha1.StateAvailable),
-		"available and on":                   in(bmov1alpha1.StateAvailable, with(online), powered),
-		"claimed, but without image":         in(bmov1alpha1.StateAvailable, with(claimed)),
-		"image for a host that is to be off": in(bmov1alpha1.StateAvailable, wanting(image), with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false })),
-		"provisioned":                        in(bmov1alpha1.StateProvisioned, wanting(image), running(image)),
-		"detached":                           in(bmov1alpha1.StateProvisioned, running(image), detached("")),
-		"deletion waits for attachment":      in(bmov1alpha1.StateProvisioned, running(image), detached(`{"deleteAction":"delay"}`), deleted),
-		"stuck":                              in(bmov1alpha1.StateProvisioning, wanting(image), stuck),
-		"without Secret, said already": in(bmov1alpha1.StateAvailable, func(v *view) {
+		"paused and deleted":                 in(available, annotated(bmov1alpha1.PausedAnnotation, ""), deleted),
+		"deleted and released":               in(available, deleted, with(released)),
+		"available and off":                  in(available),
+		"available and on":                   in(available, with(online), powered),
+		"claimed, but without image":         in(available, with(claimed)),
+		"image for a host that is to be off": in(available, wanting(image), with(offline)),
+		"provisioned":                        in(provisioned, wanting(image), running(image)),
+		"detached":                           in(provisioned, running(image), detached("")),
+		"deletion waits for attachment":      in(provisioned, running(image), detached(`{"deleteAction":"delay"}`), deleted),
+		"stuck":                              in(provisioning, wanting(image), stuck),
+		"without Secret, said already": in(available, func(v *view) {
 			v.secret = ""
-			v.host.Status.ErrorType, v.host.Status.ErrorMessage = bmov1alpha1.RegistrationError, "BMC Secret default/rack-1-host-001-bmc does not exist"
+			v.host.Status.ErrorType = bmov1alpha1.RegistrationError
+			v.host.Status.ErrorMessage = "BMC Secret default/rack-1-host-001-bmc does not exist"
 		}),
-		"may not be off": in(bmov1alpha1.StateAvailable, powered, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })),
+		"may not be off": in(available, powered, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,6 +320,8 @@ func TestNothingHappens(t *testing.T) {
 	}
 }
 
+func released(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil }
+
 func claimed(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: host.Namespace, Name: "machine"}
 }
@@ -288,34 +329,34 @@ func claimed(host *bmov1alpha1.BareMetalHost) {
 func TestOperationsTakeTheirTime(t *testing.T) {
 	t.Parallel()
 	for _, state := range []bmov1alpha1.ProvisioningState{
-		bmov1alpha1.StateRegistering, bmov1alpha1.StateInspecting, bmov1alpha1.StatePreparing, bmov1alpha1.StateProvisioning,
-		bmov1alpha1.StateDeprovisioning,
+		registering, inspecting, preparing, provisioning,
+		deprovisioning,
 	} {
 		NewWithT(t).Expect(next(in(state, wanting(image), early))).To(waiting(), string(state))
 	}
 	g := NewWithT(t)
-	g.Expect(next(in(bmov1alpha1.StateAvailable, early, with(online)))).To(waiting(), "power")
-	g.Expect(next(in(bmov1alpha1.StatePoweringOffBeforeDelete, early, deleted))).To(waiting())
-	g.Expect(next(in(bmov1alpha1.StateDeleting, deleted))).To(Equal(step{retract: true, release: true}))
+	g.Expect(next(in(available, early, with(online)))).To(waiting(), "power")
+	g.Expect(next(in(poweringOff, early, deleted))).To(waiting())
+	g.Expect(next(in(leaving, deleted))).To(Equal(step{retract: true, release: true}))
 }
 
 func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 	t.Parallel()
 	for state, kind := range map[bmov1alpha1.ProvisioningState]bmov1alpha1.ErrorType{
-		bmov1alpha1.StateRegistering:           bmov1alpha1.RegistrationError,
-		bmov1alpha1.StateInspecting:            bmov1alpha1.InspectionError,
-		bmov1alpha1.StatePreparing:             bmov1alpha1.PreparationError,
-		bmov1alpha1.StateAvailable:             bmov1alpha1.PowerManagementError,
-		bmov1alpha1.StateProvisioning:          bmov1alpha1.ProvisioningError,
-		bmov1alpha1.StateProvisioned:           bmov1alpha1.PowerManagementError,
-		bmov1alpha1.StateExternallyProvisioned: bmov1alpha1.PowerManagementError,
-		bmov1alpha1.StateDeprovisioning:        bmov1alpha1.ProvisioningError,
+		registering:    bmov1alpha1.RegistrationError,
+		inspecting:     bmov1alpha1.InspectionError,
+		preparing:      bmov1alpha1.PreparationError,
+		available:      bmov1alpha1.PowerManagementError,
+		provisioning:   bmov1alpha1.ProvisioningError,
+		provisioned:    bmov1alpha1.PowerManagementError,
+		somebodyElses:  bmov1alpha1.PowerManagementError,
+		deprovisioning: bmov1alpha1.ProvisioningError,
 	} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			v := in(state, wanting(image), running(image), broken)
-			v.host.Spec.ExternallyProvisioned = state == bmov1alpha1.StateExternallyProvisioned
+			v.host.Spec.ExternallyProvisioned = state == somebodyElses
 			failure := func(count int) func(*bmov1alpha1.BareMetalHostStatus) {
 				return func(s *bmov1alpha1.BareMetalHostStatus) {
 					s.OperationalStatus, s.ErrorType = bmov1alpha1.OperationalStatusError, kind
@@ -329,11 +370,11 @@ func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 			v.host.Status, v.due = *got.status, false
 			g.Expect(next(v)).To(waiting(), "the next try is later")
 			v.due = true
-			if state != bmov1alpha1.StateProvisioning {
+			if state != provisioning {
 				g.Expect(next(v)).To(becomes(v, state, failure(2)))
 			}
 			v.fault, v.due = fault{}, false
-			if healed := next(v); state != bmov1alpha1.StateProvisioning {
+			if healed := next(v); state != provisioning {
 				g.Expect(healed.status.ErrorMessage).To(BeEmpty())
 				g.Expect(healed.status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
 				g.Expect(healed.status.ErrorCount).To(BeZero())
@@ -345,8 +386,8 @@ func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 func TestAnImageWithoutChecksumIsAProvisioningError(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	got := next(in(bmov1alpha1.StateProvisioning, wanting(bmov1alpha1.Image{URL: "http://images/node.qcow2"})))
+	got := next(in(provisioning, wanting(bmov1alpha1.Image{URL: "http://images/node.qcow2"})))
 	g.Expect(got.status.ErrorType).To(Equal(bmov1alpha1.ProvisioningError))
 	g.Expect(got.status.ErrorMessage).To(ContainSubstring("checksum"))
-	g.Expect(got.status.Provisioning.State).To(Equal(bmov1alpha1.StateProvisioning))
+	g.Expect(got.status.Provisioning.State).To(Equal(provisioning))
 }

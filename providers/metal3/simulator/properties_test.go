@@ -122,19 +122,19 @@ func checkOrder(rt *rapid.T, before, after view) {
 	from, to := before.state(), after.state()
 	status := after.host.Status
 	switch {
-	case from == bmov1alpha1.StateAvailable && to == bmov1alpha1.StateProvisioning && before.unwanted():
+	case from == available && to == provisioning && before.unwanted():
 		rt.Fatalf("a host without an image does not stay available")
-	case from == bmov1alpha1.StateProvisioned && to != from && !before.unwanted() && !before.replaced() && !before.deleting():
+	case from == provisioned && to != from && !before.unwanted() && !before.replaced() && !before.deleting():
 		rt.Fatalf("a host leaves provisioned although its image is wanted")
-	case from == bmov1alpha1.StateProvisioned && to != from && to != bmov1alpha1.StateDeprovisioning && to != bmov1alpha1.StateDeleting:
+	case from == provisioned && to != from && to != deprovisioning && to != leaving:
 		rt.Fatalf("a host goes from provisioned to %s", to)
-	case to == bmov1alpha1.StateAvailable && after.host.WasProvisioned() && !after.host.Spec.ExternallyProvisioned:
+	case to == available && after.host.WasProvisioned() && !after.host.Spec.ExternallyProvisioned:
 		rt.Fatalf("a host is available with an image on its disks")
 	case (status.ErrorType == "") != (status.ErrorMessage == ""):
 		rt.Fatalf("error %q with message %q", status.ErrorType, status.ErrorMessage)
 	case from != "" && to == "":
 		rt.Fatalf("a host forgets its state")
-	case before.deleting() && to == bmov1alpha1.StateAvailable && from != to:
+	case before.deleting() && to == available && from != to:
 		rt.Fatalf("a host that is being deleted is available")
 	}
 }

@@ -23,13 +23,13 @@ func TestTheFinalizerComesFirst(t *testing.T) {
 func TestAMovedHostIsRestored(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	moved := in(bmov1alpha1.StateProvisioned, wanting(image), running(image))
+	moved := in(provisioned, wanting(image), running(image))
 	backup, err := json.Marshal(moved.host.Status)
 	g.Expect(err).NotTo(HaveOccurred())
 	v := in("", wanting(image), annotated(bmov1alpha1.StatusAnnotation, string(backup)))
 
 	restored := next(v)
-	g.Expect(restored).To(becomes(moved, bmov1alpha1.StateProvisioned, func(*bmov1alpha1.BareMetalHostStatus) {}))
+	g.Expect(restored).To(becomes(moved, provisioned, func(*bmov1alpha1.BareMetalHostStatus) {}))
 
 	v.host.Status = *restored.status
 	g.Expect(next(v)).To(Equal(step{drop: []string{bmov1alpha1.StatusAnnotation}}))
@@ -47,7 +47,7 @@ func TestAMovedHostIsRestored(t *testing.T) {
 func TestAnAnnotationGivesTheHardware(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	v := in(bmov1alpha1.StatePreparing, annotated(bmov1alpha1.HardwareDetailsAnnotation, `{"hostname":"given"}`))
+	v := in(preparing, annotated(bmov1alpha1.HardwareDetailsAnnotation, `{"hostname":"given"}`))
 	got := next(v)
 	g.Expect(got.status.HardwareDetails.Hostname).To(Equal("given"))
 	g.Expect(got.publish).To(BeTrue())
@@ -57,27 +57,27 @@ func TestAnAnnotationGivesTheHardware(t *testing.T) {
 func TestDetachmentIsAnOperationalStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	v := in(bmov1alpha1.StateProvisioned, wanting(image), running(image), annotated(bmov1alpha1.DetachedAnnotation, ""))
+	v := in(provisioned, wanting(image), running(image), annotated(bmov1alpha1.DetachedAnnotation, ""))
 	got := next(v)
-	g.Expect(got).To(becomes(v, bmov1alpha1.StateProvisioned, func(s *bmov1alpha1.BareMetalHostStatus) {
+	g.Expect(got).To(becomes(v, provisioned, func(s *bmov1alpha1.BareMetalHostStatus) {
 		s.OperationalStatus = bmov1alpha1.OperationalStatusDetached
 	}))
 	v.host.Status, v.host.Annotations = *got.status, nil
 	g.Expect(next(v).status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
 
-	busy := in(bmov1alpha1.StateInspecting, early, annotated(bmov1alpha1.DetachedAnnotation, ""))
+	busy := in(inspecting, early, annotated(bmov1alpha1.DetachedAnnotation, ""))
 	g.Expect(next(busy)).To(waiting(), "only a host that rests can be detached")
 }
 
 func TestCredentialsAreLookedAfter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	v := in(bmov1alpha1.StateAvailable)
+	v := in(available)
 	v.secret = ""
 	gone := next(v)
 	g.Expect(gone.status.ErrorType).To(Equal(bmov1alpha1.RegistrationError))
 	g.Expect(gone.status.ErrorMessage).To(Equal("BMC Secret default/rack-1-host-001-bmc does not exist"))
-	g.Expect(gone.status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable))
+	g.Expect(gone.status.Provisioning.State).To(Equal(available))
 
 	v.host.Status, v.secret = *gone.status, "8"
 	back := next(v)
@@ -92,20 +92,22 @@ func TestCredentialsAreLookedAfter(t *testing.T) {
 
 func TestPowerFollowsTheSpec(t *testing.T) {
 	t.Parallel()
+	reboot, stayOff := annotated("reboot.metal3.io", ""), annotated("reboot.metal3.io/me", "")
+	powerFailed := failed(bmov1alpha1.PowerManagementError, 2)
 	for name, tc := range map[string]struct {
 		v       view
 		machine machine
 		powered bool
 	}{
-		"on":                              {in(bmov1alpha1.StateAvailable, with(online)), idle, true},
-		"off":                             {in(bmov1alpha1.StateAvailable, powered), off, false},
-		"provisioned, on":                 {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), unpowered), booted, true},
-		"provisioned, off":                {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), with(offline)), off, false},
-		"reboot":                          {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), annotated("reboot.metal3.io", "")), off, false},
-		"reboot for somebody":             {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), annotated("reboot.metal3.io/me", "")), off, false},
-		"the status is behind":            {in(bmov1alpha1.StateAvailable, with(online), func(v *view) { v.machine = idle }), "", true},
-		"somebody else's system boots":    {in(bmov1alpha1.StateExternallyProvisioned, with(online), with(foreign)), booted, true},
-		"the power is back after a fault": {in(bmov1alpha1.StateProvisioned, wanting(image), running(image), unpowered, failed(bmov1alpha1.PowerManagementError, 2)), booted, true},
+		"on":                              {in(available, with(online)), idle, true},
+		"off":                             {in(available, powered), off, false},
+		"provisioned, on":                 {in(provisioned, wanting(image), running(image), unpowered), booted, true},
+		"provisioned, off":                {in(provisioned, wanting(image), running(image), with(offline)), off, false},
+		"reboot":                          {in(provisioned, wanting(image), running(image), reboot), off, false},
+		"reboot for somebody":             {in(provisioned, wanting(image), running(image), stayOff), off, false},
+		"the status is behind":            {in(available, with(online), func(v *view) { v.machine = idle }), "", true},
+		"somebody else's system boots":    {in(somebodyElses, with(online), with(foreign)), booted, true},
+		"the power is back after a fault": {in(provisioned, wanting(image), running(image), unpowered, powerFailed), booted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,13 +130,13 @@ func foreign(host *bmov1alpha1.BareMetalHost) { host.Spec.ExternallyProvisioned 
 func TestAReboot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	once := in(bmov1alpha1.StateProvisioned, wanting(image), running(image), unpowered, annotated("reboot.metal3.io", ""))
+	once := in(provisioned, wanting(image), running(image), unpowered, annotated("reboot.metal3.io", ""))
 	g.Expect(next(once)).To(Equal(step{drop: []string{"reboot.metal3.io"}}), "one reboot is over when the machine is off")
 
-	held := in(bmov1alpha1.StateProvisioned, wanting(image), running(image), unpowered, annotated("reboot.metal3.io/me", ""))
+	held := in(provisioned, wanting(image), running(image), unpowered, annotated("reboot.metal3.io/me", ""))
 	g.Expect(next(held)).To(nothingToDo(), "until whoever wanted it off lets it go on")
 
-	never := in(bmov1alpha1.StateProvisioned, wanting(image), running(image), annotated("reboot.metal3.io", ""),
+	never := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io", ""),
 		with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true }))
 	got := next(never)
 	g.Expect(got.machine).To(Equal(booted), "restarted without having been off")
@@ -144,14 +146,14 @@ func TestAReboot(t *testing.T) {
 func TestALostDomainIsDark(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	v := in(bmov1alpha1.StateProvisioned, wanting(image), running(image), unlit)
+	v := in(provisioned, wanting(image), running(image), unlit)
 	lost := next(v)
 	g.Expect(lost.machine).To(Equal(off))
 	g.Expect(lost.status.PoweredOn).To(BeFalse())
 	g.Expect(lost.status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError))
-	g.Expect(lost.status.Provisioning.State).To(Equal(bmov1alpha1.StateProvisioned))
+	g.Expect(lost.status.Provisioning.State).To(Equal(provisioned))
 
-	inspecting := in(bmov1alpha1.StateInspecting, unlit, early)
+	inspecting := in(inspecting, unlit, early)
 	g.Expect(next(inspecting).status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError), "in the middle of its work")
 }
 
@@ -167,19 +169,19 @@ func TestDelays(t *testing.T) {
 		v    view
 		want time.Duration
 	}{
-		"registering":              {in(bmov1alpha1.StateRegistering), 1},
-		"inspecting":               {in(bmov1alpha1.StateInspecting), 2},
-		"preparing":                {in(bmov1alpha1.StatePreparing), 103},
-		"preparing uncleaned":      {in(bmov1alpha1.StatePreparing, uncleaned), 3},
-		"provisioning":             {in(bmov1alpha1.StateProvisioning), 4},
-		"deprovisioning":           {in(bmov1alpha1.StateDeprovisioning), 105},
-		"deprovisioning uncleaned": {in(bmov1alpha1.StateDeprovisioning, uncleaned), 5},
-		"available":                {in(bmov1alpha1.StateAvailable), 0},
-		"switched on":              {in(bmov1alpha1.StateAvailable, with(online)), 6},
-		"switched off":             {in(bmov1alpha1.StateProvisioned, running(image)), 6},
-		"failed once":              {in(bmov1alpha1.StateInspecting, failed(bmov1alpha1.InspectionError, 1)), time.Second},
-		"failed thrice":            {in(bmov1alpha1.StateInspecting, failed(bmov1alpha1.InspectionError, 3)), 4 * time.Second},
-		"failed ever again":        {in(bmov1alpha1.StateInspecting, failed(bmov1alpha1.InspectionError, 99)), 64 * time.Second},
+		"registering":              {in(registering), 1},
+		"inspecting":               {in(inspecting), 2},
+		"preparing":                {in(preparing), 103},
+		"preparing uncleaned":      {in(preparing, uncleaned), 3},
+		"provisioning":             {in(provisioning), 4},
+		"deprovisioning":           {in(deprovisioning), 105},
+		"deprovisioning uncleaned": {in(deprovisioning, uncleaned), 5},
+		"available":                {in(available), 0},
+		"switched on":              {in(available, with(online)), 6},
+		"switched off":             {in(provisioned, running(image)), 6},
+		"failed once":              {in(inspecting, failed(bmov1alpha1.InspectionError, 1)), time.Second},
+		"failed thrice":            {in(inspecting, failed(bmov1alpha1.InspectionError, 3)), 4 * time.Second},
+		"failed ever again":        {in(inspecting, failed(bmov1alpha1.InspectionError, 99)), 64 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,7 +198,7 @@ func TestTheSameSeedDrawsTheSameDelays(t *testing.T) {
 	g := NewWithT(t)
 	delays := Delays{Inspecting: time.Minute, Jitter: 0.5}
 	until := func(seed uint64) time.Time {
-		return newBenches(delays, seed).look(in(bmov1alpha1.StateInspecting).host, testTime.Time).until
+		return newBenches(delays, seed).look(in(inspecting).host, testTime.Time).until
 	}
 	g.Expect(until(3)).To(Equal(until(3)))
 	g.Expect(until(3)).NotTo(Equal(until(4)))

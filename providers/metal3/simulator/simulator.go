@@ -97,8 +97,8 @@ func (s *Simulator) connect(_ context.Context, q workqueue.TypedRateLimitingInte
 
 func (s *Simulator) hostsOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	hosts := &bmov1alpha1.BareMetalHostList{}
-	err := s.client.List(ctx, hosts, client.InNamespace(secret.GetNamespace()), client.MatchingFields{credentialsField: secret.GetName()})
-	if err != nil {
+	name := client.MatchingFields{credentialsField: secret.GetName()}
+	if err := s.client.List(ctx, hosts, client.InNamespace(secret.GetNamespace()), name); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing hosts of a Secret", "secret", secret.GetName())
 		return nil
 	}

@@ -197,7 +197,9 @@ func TestABootSeesWhatWasRendered(t *testing.T) {
 	s.create(simulator.Racks(1, 1))
 	s.reaches(first, bmov1alpha1.StateAvailable)
 	for name, data := range map[string]map[string]string{
-		"bootstrap": {"value": "#cloud-config"}, "meta": {"metaData": "local-hostname: machine\nzone: a\n"}, "net": {"networkData": "links: []"},
+		"bootstrap": {"value": "#cloud-config"},
+		"meta":      {"metaData": "local-hostname: machine\nzone: a\n"},
+		"net":       {"networkData": "links: []"},
 	} {
 		s.Expect(s.client.Create(t.Context(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, StringData: data,
@@ -244,7 +246,8 @@ func TestAMachineThatDoesNotBootIsAnError(t *testing.T) {
 	s.create(simulator.Racks(1, 1))
 	s.change(first, want)
 	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
-		return host.Status.ErrorMessage == "powering on: no container" && host.Status.Provisioning.State == bmov1alpha1.StateProvisioning
+		return host.Status.ErrorMessage == "powering on: no container" &&
+			host.Status.Provisioning.State == bmov1alpha1.StateProvisioning
 	}, "the error of the hook")
 	broken.Store(false)
 	s.reaches(first, bmov1alpha1.StateProvisioned)
@@ -293,7 +296,7 @@ func TestAHostIsMoved(t *testing.T) {
 		Annotations: map[string]string{bmov1alpha1.PausedAnnotation: "metal3.io/capm3", bmov1alpha1.StatusAnnotation: string(backup)},
 	}, Spec: source.Spec}
 	s.Expect(s.client.Create(t.Context(), target)).To(Succeed())
-	s.Consistently(func() bmov1alpha1.ProvisioningState { return s.host(first).Status.Provisioning.State }, time.Second).Should(BeEmpty())
+	s.Consistently(func() *metav1.Time { return s.host(first).Status.LastUpdated }, time.Second).Should(BeNil())
 	s.change(first, func(host *bmov1alpha1.BareMetalHost) { delete(host.Annotations, bmov1alpha1.PausedAnnotation) })
 	s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
 		return host.Status.HardwareDetails != nil && len(host.Annotations) == 0
@@ -314,7 +317,10 @@ func TestPlacements(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(placements).To(Equal([]simulator.Placement{
 		{Host: "a-host-001", Domain: "a", State: bmov1alpha1.StateAvailable, PoweredOn: true},
-		{Host: "a-host-002", Domain: "a", State: bmov1alpha1.StateAvailable, PoweredOn: true, Consumer: "machine", Kind: "Metal3Machine"},
+		{
+			Host: "a-host-002", Domain: "a", State: bmov1alpha1.StateAvailable, PoweredOn: true,
+			Consumer: "machine", Kind: "Metal3Machine",
+		},
 		{Host: "host-001", State: bmov1alpha1.StateAvailable, PoweredOn: true},
 	}))
 	s.Expect(simulator.ByDomain(placements)).To(Equal(map[string]int{"a": 1}))

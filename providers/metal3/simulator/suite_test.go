@@ -141,7 +141,8 @@ type history struct {
 func (s *site) watch(name string) *history {
 	s.t.Helper()
 	h := &history{}
-	w, err := s.client.Watch(s.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(s.namespace), client.MatchingFields{"metadata.name": name})
+	w, err := s.client.Watch(s.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(s.namespace),
+		client.MatchingFields{"metadata.name": name})
 	s.Expect(err).NotTo(HaveOccurred())
 	s.t.Cleanup(w.Stop)
 	go func() {
