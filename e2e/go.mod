@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/blang/semver/v4 v4.0.0
+	github.com/faultline-io/faultline/providers/metal3 v0.0.0
 	github.com/faultline-io/faultline/providers/vsphere v0.0.0
 	github.com/go-logr/logr v1.4.4
 	github.com/onsi/gomega v1.42.1
@@ -81,6 +82,7 @@ require (
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/metal3-io/baremetal-operator/apis v0.13.1 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/moby/spdystream v0.5.1 // indirect
@@ -144,6 +146,7 @@ require (
 )
 
 replace (
+	github.com/faultline-io/faultline/providers/metal3 => ../providers/metal3
 	github.com/faultline-io/faultline/providers/vsphere => ../providers/vsphere
 	github.com/faultline-io/faultline/shared => ../shared
 )

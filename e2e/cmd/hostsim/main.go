@@ -1,0 +1,163 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command hostsim plays the bare-metal operator and its hosts for an API server that has neither.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const usage = `Usage: hostsim [flags]
+Moves the BareMetalHosts of the API server of KUBECONFIG through their states until it is stopped.
+Commands are read from standard input, one a line:
+  lose DOMAIN      take the power from all hosts of a failure domain
+  restore DOMAIN   give it back
+  heal HOST        end what keeps a host from working
+Flags:
+`
+
+type options struct {
+	namespace   string
+	installCRDs bool
+	racks       int
+	perRack     int
+	ready       bool
+	seed        uint64
+	delays      simulator.Delays
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{}
+	flags := flag.NewFlagSet("hostsim", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		_, _ = fmt.Fprint(stderr, usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.namespace, "namespace", "", "namespace of the hosts; empty for all, and for new hosts default")
+	flags.BoolVar(&o.installCRDs, "install-crds", false, "install the CRDs of metal3 first")
+	flags.IntVar(&o.racks, "racks", 0, "failure domains to create hosts in: rack-1, rack-2 and so on")
+	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "hosts to create in each")
+	flags.BoolVar(&o.ready, "ready", false, "create hosts that are available at once")
+	flags.Uint64Var(&o.seed, "seed", 1, "what the jitter is drawn from")
+	flags.DurationVar(&o.delays.Registering, "registering", 0, "time to register")
+	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "time to inspect")
+	flags.DurationVar(&o.delays.Preparing, "preparing", 0, "time to prepare")
+	flags.DurationVar(&o.delays.Provisioning, "provisioning", 0, "time to provision")
+	flags.DurationVar(&o.delays.Deprovisioning, "deprovisioning", 0, "time to deprovision")
+	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "time to clean disks, on top of preparing and deprovisioning")
+	flags.DurationVar(&o.delays.Power, "power", 0, "time to switch on or off")
+	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "share by which the times vary, such as 0.2")
+	return o, flags.Parse(args)
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(klog.Background())
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	if err := furnish(ctx, config, o); err != nil {
+		return err
+	}
+	sim := simulator.New(simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))
+	go obey(ctx, sim, o, stdin, stderr)
+	return sim.Run(ctx, config)
+}
+
+// furnish brings the CRDs and hosts that were asked for.
+func furnish(ctx context.Context, config *rest.Config, o options) error {
+	if o.installCRDs {
+		crds, err := simulator.CRDs()
+		if err != nil {
+			return err
+		}
+		if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
+			return fmt.Errorf("installing CRDs: %w", err)
+		}
+	}
+	if o.racks == 0 {
+		return nil
+	}
+	scheme := runtime.NewScheme()
+	if err := simulator.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("building scheme: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	layout := simulator.Racks(o.racks, o.perRack)
+	layout.Ready = o.ready
+	return simulator.Create(ctx, c, o.homeNamespace(), layout)
+}
+
+func (o options) homeNamespace() string {
+	if o.namespace == "" {
+		return "default"
+	}
+	return o.namespace
+}
+
+// obey carries out commands until there are no more.
+func obey(ctx context.Context, sim *simulator.Simulator, o options, stdin io.Reader, stderr io.Writer) {
+	lines := bufio.NewScanner(stdin)
+	for lines.Scan() {
+		if err := o.command(ctx, sim, strings.Fields(lines.Text())); err != nil {
+			_, _ = fmt.Fprintln(stderr, "Error:", err)
+		}
+	}
+}
+
+func (o options) command(ctx context.Context, sim *simulator.Simulator, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	if len(words) != 2 {
+		return fmt.Errorf("a command has two words: %q", strings.Join(words, " "))
+	}
+	switch words[0] {
+	case "lose":
+		return sim.LoseDomain(ctx, words[1])
+	case "restore":
+		return sim.RestoreDomain(ctx, words[1])
+	case "heal":
+		sim.Heal(types.NamespacedName{Namespace: o.homeNamespace(), Name: words[1]})
+		return nil
+	}
+	return fmt.Errorf("there is no command %q", words[0])
+}
