@@ -74,6 +74,9 @@ const (
 	// FailureDomainNotFoundReason: the Metal3Cluster has no domain of that name.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
 
+	// FailureDomainNotReadyReason: the domain is Cordoned or Evicting.
+	FailureDomainNotReadyReason = "FailureDomainNotReady"
+
 	// FailureDomainWithoutHostsReason: no BareMetalHost has the label of the
 	// domain.
 	FailureDomainWithoutHostsReason = "FailureDomainWithoutHosts"

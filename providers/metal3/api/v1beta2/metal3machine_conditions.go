@@ -23,8 +23,8 @@ const (
 )
 
 // Condition AssociateBareMetalHost of a Metal3Machine. While no host suits it
-// has also FailureDomainNotFound, FailureDomainWithoutHosts,
-// FailureDomainHostsUnhealthy or NoCapacity.
+// has also FailureDomainNotFound, FailureDomainNotReady,
+// FailureDomainWithoutHosts, FailureDomainHostsUnhealthy or NoCapacity.
 const (
 	// Metal3MachineAssociateBareMetalHostCondition tells whether the machine
 	// has a host.
@@ -121,4 +121,25 @@ const (
 	// Metal3MachineDataFailedReason: they cannot be rendered; the message is
 	// that of the Metal3Data.
 	Metal3MachineDataFailedReason = "Metal3DataFailed"
+)
+
+// Condition BareMetalHostProvisioned of a Metal3Machine.
+const (
+	// Metal3MachineHostProvisionedCondition tells whether the host runs and its
+	// Node is known.
+	Metal3MachineHostProvisionedCondition = "BareMetalHostProvisioned"
+
+	// Metal3MachineHostProvisionedReason: it runs and its Node is known.
+	Metal3MachineHostProvisionedReason = clusterv1.ProvisionedReason
+
+	// Metal3MachineHostProvisioningReason: the host is being provisioned.
+	Metal3MachineHostProvisioningReason = "Provisioning"
+
+	// Metal3MachineWaitingForNodeReason: the host runs, and its Node has not
+	// joined yet.
+	Metal3MachineWaitingForNodeReason = "WaitingForNode"
+
+	// Metal3MachineUnexpectedProviderIDReason: the Node of the host has a
+	// provider ID that is not the machine's.
+	Metal3MachineUnexpectedProviderIDReason = "UnexpectedProviderID"
 )

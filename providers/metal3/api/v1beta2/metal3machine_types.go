@@ -66,8 +66,8 @@ type Metal3MachineSpec struct {
 	// +optional
 	CustomDeploy CustomDeploy `json:"customDeploy,omitempty,omitzero"`
 
-	// userData names a Secret with user data for the host. Without it the host
-	// gets the bootstrap data of the Machine.
+	// userData names a Secret with user data for the host. It is used when the
+	// Machine has no bootstrap data of its own.
 	// +optional
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
@@ -117,7 +117,8 @@ type Metal3MachineSpec struct {
 // Metal3MachineStatus is what is known of the machine.
 type Metal3MachineStatus struct {
 	// conditions of the machine: Ready, AssociateBareMetalHost,
-	// AssociateMetal3MachineMetaData, Metal3DataReady and Paused.
+	// AssociateMetal3MachineMetaData, Metal3DataReady,
+	// BareMetalHostProvisioned and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

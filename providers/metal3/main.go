@@ -1,0 +1,70 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command manager runs the metal3 infrastructure provider of Cluster API.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
+	webhooks "github.com/faultline-io/faultline/providers/metal3/internal/webhook"
+	"github.com/faultline-io/faultline/shared/manager"
+)
+
+func main() {
+	opts := &manager.Options{}
+	opts.AddFlags(pflag.CommandLine)
+	controllers := setup.Options{}
+	addFlags(pflag.CommandLine, &controllers)
+	pflag.Parse()
+	if err := opts.Run(ctrl.SetupSignalHandler(), provider(opts, controllers)); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
+	return manager.Provider{
+		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3",
+		Scheme: []func(*runtime.Scheme) error{
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, ipamclusterv1.AddToScheme,
+			infrav1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
+		},
+		Cache: setup.CacheOptions,
+		Add: func(ctx context.Context, mgr ctrl.Manager) error {
+			if err := webhooks.SetupWithManager(mgr); err != nil {
+				return fmt.Errorf("adding webhooks: %w", err)
+			}
+			controllers.WatchFilter, controllers.Metrics = opts.WatchFilter, metrics.Registry
+			controllers.FastTrack = os.Getenv("CAPM3_FAST_TRACK") == "true"
+			if err := setup.Add(ctx, mgr, controllers); err != nil {
+				return fmt.Errorf("adding controllers: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// addFlags adds what only this provider has. The names are upstream's.
+func addFlags(fs *pflag.FlagSet, o *setup.Options) {
+	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Metal3Clusters reconciled at the same time.")
+	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Metal3Machines reconciled at the same time.")
+	fs.IntVar(&o.Workloads, "clustercache-concurrency", 10, "Connections to workload clusters looked after at the same time.")
+	fs.Float32Var(&o.WorkloadQPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster's API server.")
+	fs.IntVar(&o.WorkloadBurst, "clustercache-client-burst", 30, "Requests to each workload cluster's API server allowed in one burst.")
+}
