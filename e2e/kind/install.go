@@ -41,8 +41,31 @@ func (e *Environment) createCluster(ctx context.Context, log io.Writer) error {
 }
 
 func (e *Environment) loadImages(ctx context.Context, log io.Writer) error {
-	_, err := e.cluster(log).Load(ctx, e.found.images...)
-	return err
+	loaded, err := e.cluster(log).Load(ctx, e.found.images...)
+	if err != nil || len(loaded) == 0 {
+		return err
+	}
+	return e.restart(ctx, log, loaded)
+}
+
+// restart ends the pods that run an image which was loaded anew: its name has not
+// moved, so nothing else makes them take it.
+func (e *Environment) restart(ctx context.Context, log io.Writer, images []string) error {
+	pods, err := e.kubectl(ctx, log, "get", "pods", "--all-namespaces", "--output",
+		`jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name} {.spec.containers[*].image}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(pods) {
+		words := strings.Fields(line)
+		if len(words) < 3 || !slices.ContainsFunc(words[2:], func(w string) bool { return slices.Contains(images, w) }) {
+			continue
+		}
+		if _, err := e.kubectl(ctx, log, "delete", "pod", "--namespace", words[0], words[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startVCenter runs the simulated vCenter on the network of the node. It starts
@@ -114,8 +137,8 @@ func (e *Environment) certManager(ctx context.Context) (repository.CertManager, 
 	return repository.CertManager{Version: version, Manifest: manifest}, err
 }
 
-// install lets clusterctl install what is missing. What is there already gets the
-// manifests of today, so that a change to a provider is seen.
+// install lets clusterctl install what is missing. A provider of ours that is there
+// already gets the manifests of today, so that a change to it is seen.
 func (e *Environment) install(ctx context.Context, log io.Writer) error {
 	present, err := e.installed(ctx, log)
 	if err != nil {
@@ -123,13 +146,14 @@ func (e *Environment) install(ctx context.Context, log io.Writer) error {
 	}
 	args := []string{"init", "--wait-providers"}
 	for _, p := range e.found.providers {
-		if slices.Contains(present, p.Label()) {
+		switch {
+		case !slices.Contains(present, p.Label()):
+			args = append(args, flagOf(p.Type), p.Name+":"+p.Version)
+		case p.Type == repository.Infrastructure:
 			if err := e.apply(ctx, log, p); err != nil {
 				return err
 			}
-			continue
 		}
-		args = append(args, flagOf(p.Type), p.Name+":"+p.Version)
 	}
 	if len(args) > 2 {
 		if _, err := e.clusterctl(ctx, log, args...); err != nil {
@@ -151,8 +175,7 @@ func (e *Environment) installed(ctx context.Context, log io.Writer) ([]string, e
 	return strings.Fields(out), err
 }
 
-// apply brings an installed provider to what the repository says, and its manager
-// to the program that was loaded.
+// apply brings an installed provider to what the repository says.
 func (e *Environment) apply(ctx context.Context, log io.Writer, p repository.Provider) error {
 	components, err := e.clusterctl(ctx, log, "generate", "provider", flagOf(p.Type), p.Name+":"+p.Version)
 	if err != nil {
@@ -171,9 +194,9 @@ func flagOf(kind string) string {
 }
 
 func (e *Environment) clusterctl(ctx context.Context, log io.Writer, args ...string) (string, error) {
-	run := command.Runner{Log: log, Env: []string{"CLUSTERCTL_DISABLE_VERSIONCHECK=true"}}
-	return run.Run(ctx, e.Program(binaries.Clusterctl),
-		append(args, "--kubeconfig", e.Kubeconfig(), "--config", e.ClusterctlConfig())...)
+	// Not every command of clusterctl has a flag for the kubeconfig.
+	run := command.Runner{Log: log, Env: []string{"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "KUBECONFIG=" + e.Kubeconfig()}}
+	return run.Run(ctx, e.Program(binaries.Clusterctl), append(args, "--config", e.ClusterctlConfig())...)
 }
 
 func (e *Environment) kubectl(ctx context.Context, log io.Writer, args ...string) (string, error) {
