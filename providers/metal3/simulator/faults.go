@@ -94,6 +94,9 @@ func (s *Simulator) RestoreDomain(ctx context.Context, name string) error {
 }
 
 func (s *Simulator) wake(ctx context.Context, domain string) error {
+	if !s.queue.connected() {
+		return nil
+	}
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := s.client.List(ctx, hosts, client.MatchingLabels{DomainLabel: domain}); err != nil {
 		return fmt.Errorf("listing hosts of failure domain %s: %w", domain, err)
@@ -117,6 +120,12 @@ func (q *queue) connect(put func(reconcile.Request)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.put = put
+}
+
+func (q *queue) connected() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.put != nil
 }
 
 func (q *queue) add(key types.NamespacedName) {

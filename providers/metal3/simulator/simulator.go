@@ -158,7 +158,7 @@ func Start(tb testing.TB, config *rest.Config, opts ...Option) *Simulator {
 	if err != nil {
 		tb.Fatalf("starting BareMetalHost simulator: %v", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	tb.Cleanup(func() {
