@@ -79,9 +79,11 @@ generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 	cd shared && $(CONTROLLER_GEN) object paths=./api/...
 	@for provider in $(PROVIDERS); do $(MAKE) --no-print-directory generate/$$provider || exit 1; done
 
+# Kinds in api/ beside v1beta2 are other people's: their CRDs are not the provider's to install.
 generate/%:
-	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/... crd:crdVersions=v1 rbac:roleName=manager-role webhook \
-		paths=./api/... paths=./internal/... \
+	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
+	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=manager-role webhook \
+		paths=./api/v1beta2/... paths=./internal/... \
 		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 .PHONY: tidy
