@@ -111,11 +111,11 @@ func nothingToDo() types.GomegaMatcher { return Equal(step{}) }
 func waiting() types.GomegaMatcher { return Equal(step{wait: true}) }
 
 // becomes matches a step whose status is what the host's was with these changes.
-func becomes(v view, state bmov1alpha1.ProvisioningState, change func(*bmov1alpha1.BareMetalHostStatus)) types.GomegaMatcher {
+func becomes(v view, state bmov1alpha1.ProvisioningState, change func(*status)) types.GomegaMatcher {
 	want := v.host.Status.DeepCopy()
 	want.LastUpdated, want.Provisioning.State = &testTime, state
 	change(want)
-	return WithTransform(func(s step) *bmov1alpha1.BareMetalHostStatus { return s.status }, Equal(want))
+	return WithTransform(func(s step) *status { return s.status }, Equal(want))
 }
 
 func started(metric *bmov1alpha1.OperationMetric) {
@@ -124,16 +124,30 @@ func started(metric *bmov1alpha1.OperationMetric) {
 
 func ended(metric *bmov1alpha1.OperationMetric) { metric.End = testTime }
 
-// The rows of the table of the operator's transitions.
-func TestTransitionsWriteTheOperatorsFields(t *testing.T) {
+// transition is a row of the table of the operator's transitions.
+type transition struct {
+	from   view
+	to     bmov1alpha1.ProvisioningState
+	writes func(view, *status)
+}
+
+type status = bmov1alpha1.BareMetalHostStatus
+
+func check(t *testing.T, transitions map[string]transition) {
+	t.Helper()
+	for name, tc := range transitions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(next(tc.from)).To(becomes(tc.from, tc.to, func(s *status) { tc.writes(tc.from, s) }))
+		})
+	}
+}
+
+func TestEnrolmentWritesTheOperatorsFields(t *testing.T) {
 	t.Parallel()
-	type status = bmov1alpha1.BareMetalHostStatus
 	hints := &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
-	for name, tc := range map[string]struct {
-		from   view
-		to     bmov1alpha1.ProvisioningState
-		writes func(view, *status)
-	}{
+	hinted := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RootDeviceHints = hints })
+	check(t, map[string]transition{
 		"a host without BMC is only discovered": {
 			in("", with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.BMC = bmov1alpha1.BMCDetails{} })), unmanaged,
 			func(_ view, s *status) { s.OperationalStatus = bmov1alpha1.OperationalStatusDiscovered },
@@ -162,10 +176,19 @@ func TestTransitionsWriteTheOperatorsFields(t *testing.T) {
 			},
 		},
 		"a prepared host is available": {
-			in(preparing, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RootDeviceHints = hints })),
+			in(preparing, hinted),
 			available,
 			func(_ view, s *status) { s.Provisioning.RootDeviceHints = hints },
 		},
+	})
+}
+
+func TestUseWritesTheOperatorsFields(t *testing.T) {
+	t.Parallel()
+	hinted := func(v *view) {
+		v.host.Status.Provisioning.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
+	}
+	check(t, map[string]transition{
 		"an available host with an image is provisioned": {
 			in(available, wanting(image)), provisioning,
 			func(_ view, s *status) { started(&s.OperationHistory.Provision) },
@@ -186,7 +209,7 @@ func TestTransitionsWriteTheOperatorsFields(t *testing.T) {
 			func(_ view, s *status) { started(&s.OperationHistory.Deprovision) },
 		},
 		"a host is cleaned": {
-			in(deprovisioning, running(image), func(v *view) { v.host.Status.Provisioning.RootDeviceHints = hints }),
+			in(deprovisioning, running(image), hinted),
 			available,
 			func(_ view, s *status) {
 				ended(&s.OperationHistory.Deprovision)
@@ -197,10 +220,24 @@ func TestTransitionsWriteTheOperatorsFields(t *testing.T) {
 			in(poweringOff, powered, deleted), leaving,
 			func(_ view, s *status) { s.PoweredOn = false },
 		},
-	} {
+	})
+}
+
+// entry is a step into a state, whatever else it writes.
+type entry struct {
+	from view
+	to   bmov1alpha1.ProvisioningState
+}
+
+func checkStates(t *testing.T, entries map[string]entry) {
+	t.Helper()
+	for name, tc := range entries {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(next(tc.from)).To(becomes(tc.from, tc.to, func(s *status) { tc.writes(tc.from, s) }))
+			g := NewWithT(t)
+			got := next(tc.from)
+			g.Expect(got.status).NotTo(BeNil())
+			g.Expect(got.status.Provisioning.State).To(Equal(tc.to))
 		})
 	}
 }
@@ -216,10 +253,7 @@ func TestStatesFollowTheSpec(t *testing.T) {
 	startedOther := func(v *view) { v.started = other.URL }
 	provisioningFailed := failed(bmov1alpha1.ProvisioningError, 1)
 	customised := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online, host.Spec.CustomDeploy = true, custom })
-	for name, tc := range map[string]struct {
-		from view
-		to   bmov1alpha1.ProvisioningState
-	}{
+	checkStates(t, map[string]entry{
 		"inspection disabled in the spec": {in(registering, with(func(host *bmov1alpha1.BareMetalHost) {
 			host.Spec.InspectionMode = bmov1alpha1.InspectionModeDisabled
 		})), preparing},
@@ -242,24 +276,13 @@ func TestStatesFollowTheSpec(t *testing.T) {
 		"provisioning failed":                     {in(provisioning, wanting(image), provisioningFailed), deprovisioning},
 		"released although there is no power":     {in(provisioned, running(image), unpowered, unlit), deprovisioning},
 		"retried at once when the Secret is back": {in(registering, early, failed(bmov1alpha1.RegistrationError, 1)), inspecting},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			got := next(tc.from)
-			g.Expect(got.status).NotTo(BeNil())
-			g.Expect(got.status.Provisioning.State).To(Equal(tc.to))
-		})
-	}
+	})
 }
 
 func TestDeletionIsPossibleInEveryState(t *testing.T) {
 	t.Parallel()
 	hopeless := failed(bmov1alpha1.PowerManagementError, attempts)
-	for name, tc := range map[string]struct {
-		from view
-		to   bmov1alpha1.ProvisioningState
-	}{
+	checkStates(t, map[string]entry{
 		"before it was known":           {in("", deleted), leaving},
 		"while unmanaged":               {in(unmanaged, deleted), leaving},
 		"while registering":             {in(registering, deleted), leaving},
@@ -274,15 +297,7 @@ func TestDeletionIsPossibleInEveryState(t *testing.T) {
 		"though cleaning keeps failing": {in(deprovisioning, deleted, broken, hopeless), poweringOff},
 		"though it cannot be switched":  {in(poweringOff, deleted, unlit, hopeless), leaving},
 		"while detached":                {in(provisioned, wanting(image), running(image), detached(`{}`), deleted), leaving},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			got := next(tc.from)
-			g.Expect(got.status).NotTo(BeNil())
-			g.Expect(got.status.Provisioning.State).To(Equal(tc.to))
-		})
-	}
+	})
 }
 
 func detached(arguments string) change {
@@ -357,8 +372,8 @@ func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 			g := NewWithT(t)
 			v := in(state, wanting(image), running(image), broken)
 			v.host.Spec.ExternallyProvisioned = state == somebodyElses
-			failure := func(count int) func(*bmov1alpha1.BareMetalHostStatus) {
-				return func(s *bmov1alpha1.BareMetalHostStatus) {
+			failure := func(count int) func(*status) {
+				return func(s *status) {
 					s.OperationalStatus, s.ErrorType = bmov1alpha1.OperationalStatusError, kind
 					s.ErrorMessage, s.ErrorCount = "no answer", count
 				}
