@@ -179,7 +179,10 @@ func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpe
 	for _, p := range spec.PropSet {
 		bare.PropSet = append(bare.PropSet, types.PropertySpec{Type: p.Type})
 	}
+	// vcsim walks from parent to child without a lock: an object that is removed meanwhile would hide its neighbour.
+	leave := requestOf(ctx).server.stage.own()
 	contents, fault := c.retrieve(ctx, bare)
+	leave()
 	refs := make([]types.ManagedObjectReference, 0, len(contents))
 	for _, content := range contents {
 		refs = append(refs, content.Obj)

@@ -5,6 +5,7 @@ package simulator
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/vmware/govmomi/simulator"
@@ -25,6 +26,28 @@ type request struct {
 	disks map[int32]int64
 	// claimed is set by the first task; what that task starts itself is part of it.
 	claimed atomic.Bool
+
+	mu    sync.Mutex
+	parts []*simulator.Task
+}
+
+// part notes a task that the request's task has started.
+func (r *request) part(task *simulator.Task) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts = append(r.parts, task)
+}
+
+// wait returns when all parts have ended. vcsim leaves the removal of a VM's files to itself, which reads what the next
+// removal writes.
+func (r *request) wait() {
+	r.mu.Lock()
+	parts := r.parts
+	r.parts = nil
+	r.mu.Unlock()
+	for _, part := range parts {
+		part.Wait()
+	}
 }
 
 type requestKey struct{}

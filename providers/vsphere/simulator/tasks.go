@@ -19,7 +19,11 @@ import (
 func (s *Server) adopt(task *simulator.Task) {
 	ctx := contextOf(task)
 	r := requestOf(ctx)
-	if r == nil || task.Execute == nil || r.claimed.Swap(true) {
+	if r == nil || task.Execute == nil {
+		return
+	}
+	if r.claimed.Swap(true) {
+		r.part(task)
 		return
 	}
 	s.registry.WithLock(s.call(), task, func() { task.Info.Name = r.method.Name })
@@ -59,6 +63,7 @@ func (a *adopted) execute(task *simulator.Task) (types.AnyType, types.BaseMethod
 		a.fail(fault)
 	}
 	defer a.server.stage.enter(a.ctx, a.request)()
+	defer a.request.wait()
 	unlock := a.server.registry.AcquireLock(a.ctx, a.entity)
 	if a.server.registry.Get(a.entity) == nil {
 		unlock()
