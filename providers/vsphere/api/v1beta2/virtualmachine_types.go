@@ -167,8 +167,8 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	Network NetworkSpec `json:"network,omitempty,omitzero"`
 
-	// numCPUs is the number of virtual processors. Defaults to the
-	// template's.
+	// numCPUs is the number of virtual processors. Defaults to 2, whatever the
+	// template has.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	NumCPUs int32 `json:"numCPUs,omitempty"`
@@ -184,7 +184,8 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	Resources VirtualMachineResources `json:"resources,omitempty,omitzero"`
 
-	// memoryMiB is the size of the memory. Defaults to the template's.
+	// memoryMiB is the size of the memory. Defaults to 2048, whatever the
+	// template has; less is raised to it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`

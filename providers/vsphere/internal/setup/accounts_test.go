@@ -83,6 +83,23 @@ func TestIdentityStaysAsLongAsItIsUsed(t *testing.T) {
 	w.Expect(secret.Finalizers).To(BeEmpty(), "the garbage collector may have it")
 }
 
+func TestSecretThatAnIdentityNoLongerNamesIsReleased(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	identity := w.identity("moving", &infrav1.AllowedNamespaces{})
+	w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	w.create(w.secret("next", w.vc.Username(), w.vc.Password()))
+	update(w, identity, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "next" })
+	for name, owners := range map[string]int{"next": 1, "identity-moving": 0} {
+		secret := &corev1.Secret{ObjectMeta: w.meta(name)}
+		w.Eventually(func(g Gomega) {
+			w.get(secret)
+			g.Expect(secret.OwnerReferences).To(HaveLen(owners), name)
+			g.Expect(secret.Finalizers).To(HaveLen(owners), name)
+		}).Should(Succeed())
+	}
+}
+
 func TestIdentityIsForTheNamespacesItSelects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

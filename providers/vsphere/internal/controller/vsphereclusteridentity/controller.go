@@ -115,7 +115,7 @@ func (r *Reconciler) own(ctx context.Context, identity *infrav1.VSphereClusterId
 	}
 	status.True(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 	identity.Status.Ready = ptr.To(true)
-	return nil
+	return r.release(ctx, identity, secret.Name)
 }
 
 // reconcileDelete waits for the clusters that use the identity, whose machines cannot be deleted without it, and lets the
@@ -132,20 +132,36 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, identity *infrav1.VSph
 			return nil
 		}
 	}
-	secret, err := r.secret(ctx, identity)
-	if client.IgnoreNotFound(err) != nil {
+	if err := r.release(ctx, identity, ""); err != nil {
 		return err
 	}
-	if err == nil && util.HasOwnerRef(secret.OwnerReferences, metav1.OwnerReference{
-		APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereClusterIdentity", Name: identity.Name,
-	}) {
+	controllerutil.RemoveFinalizer(identity, infrav1.VSphereClusterIdentityFinalizer)
+	return nil
+}
+
+// release lets go of the identity's Secrets but one: spec.secretName may have named another before. A Secret that is kept
+// by an identity in deletion stays its own, so that the garbage collector removes it.
+func (r *Reconciler) release(ctx context.Context, identity *infrav1.VSphereClusterIdentity, except string) error {
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := r.Cache.List(ctx, secrets, client.InNamespace(r.Namespace)); err != nil {
+		return fmt.Errorf("listing Secrets of %s: %w", r.Namespace, err)
+	}
+	owner := metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereClusterIdentity", Name: identity.Name}
+	for i := range secrets.Items {
+		secret := &secrets.Items[i]
+		if secret.Name == except || !util.HasOwnerRef(secret.OwnerReferences, owner) {
+			continue
+		}
 		before := secret.DeepCopy()
 		controllerutil.RemoveFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
-		if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("patching Secret %s: %w", secret.Name, err)
+		if identity.DeletionTimestamp.IsZero() {
+			secret.OwnerReferences = util.RemoveOwnerRef(secret.OwnerReferences, owner)
+		}
+		if err := r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("releasing Secret %s: %w", secret.Name, err)
 		}
 	}
-	controllerutil.RemoveFinalizer(identity, infrav1.VSphereClusterIdentityFinalizer)
 	return nil
 }
 
