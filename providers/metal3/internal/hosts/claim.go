@@ -48,15 +48,11 @@ type Claim struct {
 // any way since it was looked at. Then, and when the host is seen to be not free, the error is ErrTaken, and the book does
 // not name the host again before it knows better.
 func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
-	host := &bmov1alpha1.BareMetalHost{}
-	if err := h.Client.Get(ctx, chosen.Key(), host); err != nil {
-		if apierrors.IsNotFound(err) {
-			h.Book.Doubt(chosen)
-			return nil, ErrTaken
-		}
-		return nil, fmt.Errorf("reading BareMetalHost %s: %w", chosen.Name, err)
+	host, err := h.read(ctx, chosen)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
 	}
-	if seen := Observe(host); seen.Obstacle != "" || seen.Domain != chosen.Domain || seen.Reuse != chosen.Reuse {
+	if seen := Observe(host); err != nil || seen.Obstacle != "" || seen.Domain != chosen.Domain || seen.Reuse != chosen.Reuse {
 		h.Book.Doubt(chosen)
 		return nil, ErrTaken
 	}
@@ -68,6 +64,19 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 			return nil, ErrTaken
 		}
 		return nil, err
+	}
+	return host, nil
+}
+
+// read returns the host as it is in the cache, unless the book knows more: it learns of this process's own writes first.
+func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHost, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	err := h.Client.Get(ctx, chosen.Key(), host)
+	if err == nil && older(host.ResourceVersion, chosen.Version) {
+		err = h.Live.Get(ctx, chosen.Key(), host)
+	}
+	if err != nil {
+		return host, fmt.Errorf("reading BareMetalHost %s: %w", chosen.Name, err)
 	}
 	return host, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -60,7 +61,7 @@ type holdup struct{ reason, message string }
 
 // nodeProviderID is the provider ID of the machine's Node, which is written where no cloud provider does.
 func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, holdup, error) {
-	ours := fmt.Sprintf("%s%s/%s/%s", infrav1.ProviderIDPrefix, s.metal3.Namespace, s.host.Name, s.metal3.Name)
+	ours := s.providerID()
 	byCloud := s.infraCluster != nil && ptr.Deref(s.infraCluster.Spec.CloudProviderEnabled, false)
 	if !byCloud && !s.machine.Spec.Bootstrap.ConfigRef.IsDefined() {
 		// Nothing of ours puts the host's UID on the Node, so it cannot be recognised: whoever boots it sets the provider ID.
@@ -69,25 +70,25 @@ func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, hold
 	if err := r.watchNodes(ctx, s); err != nil {
 		return "", holdup{}, err
 	}
-	node, err := r.findNode(ctx, s, ours)
+	nodes, err := r.nodesOfHost(ctx, s)
 	if err != nil {
 		return "", holdup{}, err
 	}
+	node, waiting := s.nodeAmong(nodes)
 	switch {
-	case node == nil && byCloud:
-		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give a Node the provider ID %s", ours)}, nil
-	case node == nil:
-		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s", infrav1.NodeUUIDLabel, s.host.UID)}, nil
-	case node.Spec.ProviderID == "" && byCloud:
-		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s a provider ID", node.Name)}, nil
-	case node.Spec.ProviderID == "":
-		return ours, holdup{}, r.setProviderID(ctx, s, node, ours)
-	case node.Spec.ProviderID == ours || node.Spec.ProviderID == s.legacyProviderID():
+	case waiting.reason != "":
+		return "", waiting, nil
+	case node.Spec.ProviderID != "":
 		return node.Spec.ProviderID, holdup{}, nil
+	case byCloud:
+		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s the provider ID %s", node.Name, ours)}, nil
 	default:
-		return "", holdup{UnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
-			node.Name, node.Spec.ProviderID, ours)}, nil
+		return ours, holdup{}, r.setProviderID(ctx, s, node, ours)
 	}
+}
+
+func (s *scope) providerID() string {
+	return fmt.Sprintf("%s%s/%s/%s", infrav1.ProviderIDPrefix, s.metal3.Namespace, s.host.Name, s.metal3.Name)
 }
 
 // legacyProviderID is what Nodes of long ago were given.
@@ -95,28 +96,54 @@ func (s *scope) legacyProviderID() string {
 	return infrav1.ProviderIDPrefix + string(s.host.UID)
 }
 
-// findNode finds the machine's Node by its provider ID, else by the UID of its host; nil when there is none.
-func (r *Reconciler) findNode(ctx context.Context, s *scope, providerID string) (*corev1.Node, error) {
+// nodesOfHost finds the Nodes that say they run on the machine's host, by provider ID and by the UID of the host.
+func (r *Reconciler) nodesOfHost(ctx context.Context, s *scope) ([]corev1.Node, error) {
 	reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {
 		return nil, err
 	}
+	var found []corev1.Node
 	for _, by := range []client.MatchingFields{
-		{clustercache.NodeProviderIDIndex.Field: providerID}, {clustercache.NodeProviderIDIndex.Field: s.legacyProviderID()},
+		{clustercache.NodeProviderIDIndex.Field: s.providerID()}, {clustercache.NodeProviderIDIndex.Field: s.legacyProviderID()},
 		{NodeUUIDIndex: string(s.host.UID)},
 	} {
 		nodes := &corev1.NodeList{}
 		if err := reader.List(ctx, nodes, by); err != nil {
 			return nil, fmt.Errorf("looking for the Node of BareMetalHost %s: %w", s.host.Name, err)
 		}
-		if len(nodes.Items) > 1 {
-			return nil, fmt.Errorf("looking for the Node of BareMetalHost %s: both %s and %s are it", s.host.Name, nodes.Items[0].Name, nodes.Items[1].Name)
-		}
-		if len(nodes.Items) == 1 {
-			return &nodes.Items[0], nil
+		found = append(found, nodes.Items...)
+	}
+	return found, nil
+}
+
+// nodeAmong tells the machine's Node from those that machines have left behind which had the host before.
+func (s *scope) nodeAmong(nodes []corev1.Node) (*corev1.Node, holdup) {
+	var fresh *corev1.Node
+	foreign := holdup{}
+	for i := range nodes {
+		node := &nodes[i]
+		switch id := node.Spec.ProviderID; {
+		case id == s.providerID() || id == s.legacyProviderID():
+			return node, holdup{}
+		case id == "" && fresh != nil:
+			return nil, holdup{AmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that does not run",
+				fresh.Name, node.Name, infrav1.NodeUUIDLabel, s.host.UID)}
+		case id == "":
+			fresh = node
+		case !strings.HasPrefix(id, strings.TrimSuffix(s.providerID(), s.metal3.Name)):
+			foreign = holdup{UnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
+				node.Name, id, s.providerID())}
 		}
 	}
-	return nil, nil
+	switch {
+	case fresh != nil:
+		return fresh, holdup{}
+	case foreign.reason != "":
+		return nil, foreign
+	default:
+		return nil, holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s or provider ID %s",
+			infrav1.NodeUUIDLabel, s.host.UID, s.providerID())}
+	}
 }
 
 func (r *Reconciler) setProviderID(ctx context.Context, s *scope, node *corev1.Node, id string) error {

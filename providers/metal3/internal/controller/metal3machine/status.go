@@ -26,6 +26,9 @@ const (
 	// WaitingForNodeReason: the host runs, and its Node has not joined yet.
 	WaitingForNodeReason = "WaitingForNode"
 
+	// AmbiguousNodeReason: more than one Node says that it runs on the host.
+	AmbiguousNodeReason = "AmbiguousNode"
+
 	// UnexpectedProviderIDReason: the Node of the host has a provider ID that is not the machine's.
 	UnexpectedProviderIDReason = "UnexpectedProviderID"
 )

@@ -1,0 +1,78 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// The API server is real and shared by all tests, with our CRDs; every test has its own namespace, manager and simulated
+// hosts. It also plays the workload cluster of every test: the Nodes of its machines are there.
+var (
+	apiServer  *rest.Config
+	kubeconfig []byte
+	scheme     = runtime.NewScheme()
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bmov1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return 0, err
+		}
+	}
+	capi, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	if err != nil {
+		return 0, fmt.Errorf("finding Cluster API's CRDs: %w", err)
+	}
+	crds, err := simulator.CRDs()
+	if err != nil {
+		return 0, err
+	}
+	env := &envtest.Environment{
+		Scheme: scheme, CRDs: crds,
+		CRDDirectoryPaths: []string{
+			filepath.Join("..", "..", "config", "crd", "bases"),
+			filepath.Join(strings.TrimSpace(string(capi)), "core", "config", "crd", "bases"),
+		},
+		ErrorIfCRDPathMissing: true,
+	}
+	if apiServer, err = env.Start(); err != nil {
+		return 0, fmt.Errorf("starting the API server: %w", err)
+	}
+	defer func() { _ = env.Stop() }()
+	kubeconfig = env.KubeConfig
+	apiServer.QPS, apiServer.Burst = 1000, 2000
+	return m.Run(), nil
+}

@@ -1,0 +1,277 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+)
+
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = time.Minute
+
+// world is one test's share of the API server: a namespace with hosts, their simulator, and a manager that sees nothing else.
+type world struct {
+	*WithT
+	t       *testing.T
+	client  client.WithWatch
+	sim     *simulator.Simulator
+	name    string // namespace
+	metrics *prometheus.Registry
+	stop    func()
+}
+
+// newWorld makes hosts as in the layout, available at once, and starts a manager.
+func newWorld(t *testing.T, layout simulator.Layout) *world {
+	t.Helper()
+	w := emptyWorld(t)
+	w.hosts(layout)
+	w.start()
+	return w
+}
+
+// emptyWorld has no hosts and no manager yet.
+func emptyWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{WithT: g, t: t, client: c}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
+	w.name = ns.Name
+	w.sim = simulator.Start(t, apiServer, simulator.WithNamespace(w.name), simulator.WithHooks(simulator.Hooks{PowerOn: w.boot}))
+	return w
+}
+
+// boot plays what runs on a host: a kubelet that joins its cluster, with the label that bootstrap data would give it.
+func (w *world) boot(ctx context.Context, boot simulator.Boot) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: w.name + "-" + boot.Host.Spec.ConsumerRef.Name, Labels: map[string]string{infrav1.NodeUUIDLabel: string(boot.Host.UID)},
+	}}
+	return client.IgnoreAlreadyExists(w.client.Create(ctx, node))
+}
+
+func (w *world) hosts(layout simulator.Layout) {
+	w.t.Helper()
+	layout.Ready = true
+	w.Expect(simulator.Create(w.t.Context(), w.client, w.name, layout)).To(Succeed())
+}
+
+// start runs a manager until stop or the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	w.stop = w.manage("")
+}
+
+// manage runs a manager for the objects with the value of the watch label, and returns what stops it.
+func (w *world) manage(watchFilter string) func() {
+	w.t.Helper()
+	cacheOptions := manager.CacheOptions(w.name, w.name)
+	setup.CacheOptions(&cacheOptions)
+	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cacheOptions,
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.metrics = prometheus.NewRegistry()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Expect(setup.Add(ctx, mgr, setup.Options{
+		WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, Workloads: 2,
+	})).To(Succeed())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	var stopped bool
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			// Its farewell is not what these tests are about, and a busy machine makes it late.
+			w.t.Logf("manager: %v", err)
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+	}
+}
+
+func (w *world) get(o client.Object) client.Object {
+	w.t.Helper()
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+	return o
+}
+
+// host reads a host.
+func (w *world) host(name string) *bmov1alpha1.BareMetalHost {
+	w.t.Helper()
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: w.meta(name)}
+	w.get(host)
+	return host
+}
+
+// update changes an object until no conflict is in the way.
+func update[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		change(o)
+		g.Expect(w.client.Update(w.t.Context(), o)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// cluster makes a Cluster with its Metal3Cluster and a kubeconfig. The domains are for control planes too.
+func (w *world) cluster(name string, domains ...string) *infrav1.Metal3Cluster {
+	w.t.Helper()
+	return w.clusterWith(name, func(*infrav1.Metal3Cluster) {}, domains...)
+}
+
+func (w *world) clusterWith(name string, change func(*infrav1.Metal3Cluster), domains ...string) *infrav1.Metal3Cluster {
+	w.t.Helper()
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Cluster", Name: name},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	w.create(cluster, &corev1.Secret{ObjectMeta: w.meta(name + "-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
+	infra := &infrav1.Metal3Cluster{ObjectMeta: w.meta(name), Spec: infrav1.Metal3ClusterSpec{
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	for _, domain := range domains {
+		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: domain, ControlPlane: ptr.To(true)})
+	}
+	infra.Labels[clusterv1.ClusterNameLabel] = name
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
+	change(infra)
+	w.create(infra)
+	return infra
+}
+
+// machine makes a Machine with bootstrap data and its Metal3Machine.
+func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.Metal3Machine)) *infrav1.Metal3Machine {
+	w.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: cluster, FailureDomain: domain,
+		Bootstrap: clusterv1.Bootstrap{
+			DataSecretName: ptr.To(name),
+			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
+		},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Machine", Name: name},
+	}}
+	machine.Labels[clusterv1.ClusterNameLabel] = cluster
+	metal3 := &infrav1.Metal3Machine{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineSpec{
+		Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123456789abcdef", DiskFormat: ptr.To(infrav1.DiskFormat("qcow2"))},
+	}}
+	metal3.Labels[clusterv1.ClusterNameLabel] = cluster
+	for _, change := range changes {
+		change(machine, metal3)
+	}
+	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
+	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed())
+	w.create(machine)
+	metal3.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
+	}}
+	w.create(metal3)
+	return metal3
+}
+
+// provisioned waits until the Metal3Machine reports that its host runs, and returns the host.
+func (w *world) provisioned(machine *infrav1.Metal3Machine) *bmov1alpha1.BareMetalHost {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(machine))
+	}).Should(Succeed())
+	return w.host(hostOf(machine))
+}
+
+// hostOf is the host that a machine says it has.
+func hostOf(machine *infrav1.Metal3Machine) string {
+	_, name, _ := strings.Cut(machine.Annotations[infrav1.HostAnnotation], "/")
+	return name
+}
+
+// waits waits until the machine shows that it has no host for the reason, and returns the message.
+func (w *world) waits(machine *infrav1.Metal3Machine, reason string) string {
+	w.t.Helper()
+	return w.condition(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
+}
+
+// condition waits until a condition has the reason, and returns its message.
+func (w *world) condition(o conditionObject, conditionType, reason string) string {
+	w.t.Helper()
+	var message string
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		g.Expect(conditions.GetReason(o, conditionType)).To(Equal(reason), "%s", describe(o))
+		message = conditions.GetMessage(o, conditionType)
+	}).Should(Succeed())
+	return message
+}
+
+type conditionObject interface {
+	client.Object
+	conditions.Getter
+}
+
+func describe(o conditionObject) string {
+	text := &strings.Builder{}
+	for _, c := range o.GetConditions() {
+		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text.String()
+}
+
+// remove deletes a Metal3Machine with its Machine, as Cluster API would, and waits until both are gone.
+func (w *world) remove(machine *infrav1.Metal3Machine) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.gone(machine)
+	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+}
+
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		return w.client.Get(w.t.Context(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, o)
+	}).Should(MatchError(ContainSubstring("not found")))
+}
