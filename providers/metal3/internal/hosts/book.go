@@ -66,14 +66,11 @@ func (b *Book) Put(host Host) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.space(host.Namespace)
-	if known, ok := s.hosts[host.Name]; ok {
-		if older(host.Version, known.Version) {
-			return
-		}
-		s.remove(known)
+	known, ok := s.hosts[host.Name]
+	if ok && older(host.Version, known.Version) {
+		return
 	}
-	s.add(host)
-	b.settle(s, host)
+	b.replace(s, known, host)
 }
 
 // Doubt withholds a host that the API server has refused to be as it is known here, until it is seen again.
@@ -85,10 +82,8 @@ func (b *Book) Doubt(host Host) {
 	if !ok || known.Version != host.Version {
 		return
 	}
-	s.remove(known)
 	host.Obstacle = NotReady
-	s.add(host)
-	b.settle(s, host)
+	b.replace(s, known, host)
 }
 
 // Drop records that a host is gone.
@@ -99,6 +94,7 @@ func (b *Book) Drop(host types.NamespacedName) {
 	if known, ok := s.hosts[host.Name]; ok {
 		s.remove(known)
 		b.breakPromise(s, host.Name)
+		b.reconsider(s, known.Reuse)
 	}
 }
 
@@ -109,6 +105,34 @@ func (b *Book) space(namespace string) *space {
 		b.spaces[namespace] = s
 	}
 	return s
+}
+
+// replace puts a host in the place of what was known of it, which may be nil.
+func (b *Book) replace(s *space, known *Host, host Host) {
+	if known != nil {
+		s.remove(known)
+	}
+	s.add(host)
+	b.settle(s, host)
+	if known != nil {
+		b.reconsider(s, known.Reuse)
+	}
+}
+
+// reconsider looks again for a host for the machines that have waited for one of their owner's to come back: it may not do
+// so any more.
+func (b *Book) reconsider(s *space, reuse string) {
+	if reuse == "" {
+		return
+	}
+	for _, w := range s.queue() {
+		if w.wants.Reuse != reuse {
+			continue
+		}
+		if chosen, _ := s.promise(w); chosen != "" {
+			b.wake(w.wants.Machine)
+		}
+	}
 }
 
 // settle draws the conclusions from a host that has changed.

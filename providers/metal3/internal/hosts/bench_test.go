@@ -1,0 +1,31 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts_test
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+// BenchmarkAsk is one choice among n free hosts in five domains. It is not to grow with n.
+func BenchmarkAsk(b *testing.B) {
+	for _, n := range []int{200, 1000, 10000} {
+		for _, domain := range []string{"rack-1", ""} {
+			b.Run(fmt.Sprintf("%d hosts/domain=%q", n, domain), func(b *testing.B) {
+				book := hosts.NewBook(func(types.NamespacedName) {})
+				for i := range n {
+					book.Put(in(fmt.Sprintf("rack-%d", i%5), fmt.Sprintf("host-%05d", i)))
+				}
+				for b.Loop() {
+					book.Ask(wants("machine", domain))
+					book.Forget(machine("machine"))
+				}
+			})
+		}
+	}
+}

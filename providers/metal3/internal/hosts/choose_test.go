@@ -1,0 +1,184 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+func in(domain, name string, changes ...func(*hosts.Host)) hosts.Host {
+	host := hosts.Host{Namespace: "ns", Name: name, Domain: domain, Version: "1", Labels: labels.Set{"rack": domain}}
+	for _, change := range changes {
+		change(&host)
+	}
+	return host
+}
+
+func with(obstacle hosts.Obstacle) func(*hosts.Host) {
+	return func(host *hosts.Host) { host.Obstacle = obstacle }
+}
+
+func kept(owner string) func(*hosts.Host) {
+	return func(host *hosts.Host) { host.Reuse = owner }
+}
+
+func names(list []hosts.Host) []string {
+	all := []string{}
+	for _, host := range list {
+		all = append(all, host.Name)
+	}
+	return all
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	labelled := func(host *hosts.Host) { host.Labels = labels.Set{"size": "large"} }
+	for name, tc := range map[string]struct {
+		hosts []hosts.Host
+		wants hosts.Wants
+		order []string
+		why   string
+	}{
+		"none": {nil, hosts.Wants{}, []string{}, "namespace: no hosts"},
+		"by name, in any domain": {
+			[]hosts.Host{in("b", "2"), in("a", "3"), in("", "1")}, hosts.Wants{}, []string{"1", "2", "3"}, "namespace: 3 hosts",
+		},
+		"only in the domain": {
+			[]hosts.Host{in("b", "1"), in("a", "3"), in("a", "2"), in("", "0")}, hosts.Wants{Domain: "a"}, []string{"2", "3"}, "failure domain a: 2 hosts",
+		},
+		"nowhere else when the domain is full": {
+			[]hosts.Host{in("b", "1"), in("a", "2", with(hosts.InUse))}, hosts.Wants{Domain: "a"}, []string{}, "failure domain a: 1 host, 1 in use",
+		},
+		"in a preferred domain first": {
+			[]hosts.Host{in("b", "1"), in("a", "2")}, hosts.Wants{Domain: "a", Preferred: true}, []string{"2", "1"}, "namespace: 2 hosts",
+		},
+		"not in a closed domain": {
+			[]hosts.Host{in("a", "1"), in("b", "2")}, hosts.Wants{Closed: map[string]bool{"a": true}}, []string{"2"},
+			"namespace: 2 hosts, 1 in a failure domain that receives no machines",
+		},
+		"as selected": {
+			[]hosts.Host{in("a", "1"), in("a", "2", labelled)}, hosts.Wants{Selector: labels.SelectorFromSet(labels.Set{"size": "large"})}, []string{"2"},
+			"namespace: 2 hosts, 1 not matching spec.hostSelector",
+		},
+		"one to be reused first": {
+			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{"2", "1"}, "namespace: 2 hosts",
+		},
+		"none that is kept for others": {
+			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
+		},
+		"none that is kept, without an owner": {
+			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Wants{}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
+		},
+		"none while one to be reused is on its way": {
+			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"), with(hosts.NotReady))}, hosts.Wants{Reuse: "cp-kcp"}, []string{},
+			"namespace: 2 hosts, 1 not available yet",
+		},
+		"another when the one to be reused is in error": {
+			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"), with(hosts.InError))}, hosts.Wants{Reuse: "cp-kcp"}, []string{"1"},
+			"namespace: 2 hosts, 1 in error",
+		},
+		"one to be reused in the domain only": {
+			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Wants{Domain: "a", Reuse: "cp-kcp"}, []string{"1"}, "failure domain a: 1 host",
+		},
+		"the preferred domain before one to be reused elsewhere": {
+			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Wants{Domain: "a", Preferred: true, Reuse: "cp-kcp"}, []string{"1", "2"},
+			"namespace: 2 hosts",
+		},
+		"every obstacle counted": {
+			[]hosts.Host{
+				in("a", "1", with(hosts.InUse)), in("a", "2", with(hosts.InUse)), in("a", "3", with(hosts.InError)), in("a", "4", with(hosts.Detached)),
+				in("a", "5", with(hosts.Paused)), in("a", "6", with(hosts.Unhealthy)), in("a", "7", with(hosts.NotReady)), in("b", "8"),
+			}, hosts.Wants{Domain: "a"}, []string{},
+			"failure domain a: 7 hosts, 2 in use, 1 in error, 1 marked unhealthy, 1 detached, 1 paused, 1 not available yet",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			order, why := hosts.Choose(tc.hosts, tc.wants)
+			g.Expect(names(order)).To(Equal(tc.order))
+			g.Expect(why.String()).To(Equal(tc.why))
+		})
+	}
+}
+
+func TestChooseAtRandomScattersAndRepeats(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var all []hosts.Host
+	for i := range 10 {
+		all = append(all, in("a", fmt.Sprintf("host-%d", i)))
+	}
+	firsts := map[string]int{}
+	for i := range 1000 {
+		wants := hosts.Wants{Machine: types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, Random: true}
+		order, _ := hosts.Choose(all, wants)
+		again, _ := hosts.Choose(all, wants)
+		g.Expect(names(again)).To(Equal(names(order)))
+		firsts[order[0].Name]++
+	}
+	g.Expect(firsts).To(HaveLen(10))
+	for name, n := range firsts {
+		g.Expect(n).To(BeNumerically("~", 100, 60), name)
+	}
+}
+
+func anyHosts() *rapid.Generator[[]hosts.Host] {
+	obstacle := rapid.SampledFrom([]hosts.Obstacle{"", "", "", hosts.InUse, hosts.InError, hosts.NotReady})
+	return rapid.Custom(func(t *rapid.T) []hosts.Host {
+		var list []hosts.Host
+		for i := range rapid.IntRange(0, 12).Draw(t, "hosts") {
+			list = append(list, in(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "domain"), fmt.Sprintf("host-%02d", i),
+				with(obstacle.Draw(t, "obstacle")), kept(rapid.SampledFrom([]string{"", "", "cp-x", "md-y"}).Draw(t, "reuse"))))
+		}
+		return list
+	})
+}
+
+func anyWants() *rapid.Generator[hosts.Wants] {
+	return rapid.Custom(func(t *rapid.T) hosts.Wants {
+		return hosts.Wants{
+			Machine: types.NamespacedName{Namespace: "ns", Name: rapid.SampledFrom([]string{"m1", "m2", "m3", "m4", "m5"}).Draw(t, "machine")},
+			Since:   time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "since")), 0), Domain: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "domain"),
+			Preferred: rapid.Bool().Draw(t, "preferred"), Random: rapid.Bool().Draw(t, "random"),
+			Reuse: rapid.SampledFrom([]string{"", "cp-x"}).Draw(t, "owner"),
+		}
+	})
+}
+
+func TestChooseProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		all, wants := anyHosts().Draw(t, "all"), anyWants().Draw(t, "wants")
+		order, why := hosts.Choose(all, wants)
+		shuffled := slices.Clone(all)
+		rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		again, _ := hosts.Choose(shuffled, wants)
+		if !slices.Equal(names(order), names(again)) {
+			t.Fatalf("order depends on the input's: %v, %v", names(order), names(again))
+		}
+		for _, host := range order {
+			if host.Obstacle != "" || host.Reuse != "" && host.Reuse != wants.Reuse {
+				t.Fatalf("%s cannot be had: %+v", host.Name, host)
+			}
+			if wants.Domain != "" && !wants.Preferred && host.Domain != wants.Domain {
+				t.Fatalf("%s is in %q, not in %q", host.Name, host.Domain, wants.Domain)
+			}
+		}
+		if why.Total+why.Elsewhere != len(all) {
+			t.Fatalf("%d hosts are not accounted for: %+v", len(all), why)
+		}
+	})
+}
