@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3cluster"
+	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
+	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/distribution"
@@ -32,9 +34,11 @@ type Options struct {
 	Metrics     prometheus.Registerer
 	// FastTrack leaves hosts powered on when a machine releases them, unless their disks are not cleaned.
 	FastTrack bool
-	// Clusters, Machines and Workloads are how many are reconciled at the same time; workload clusters are reconciled to keep
-	// a connection to each.
-	Clusters, Machines, Workloads int
+	// NameClaimsByHost names claims for metal3 addresses after the host instead of the Metal3Data.
+	NameClaimsByHost bool
+	// Clusters, Machines, DataTemplates, Data and Workloads are how many are reconciled at the same time; workload clusters
+	// are reconciled to keep a connection to each.
+	Clusters, Machines, DataTemplates, Data, Workloads int
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -68,6 +72,20 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Hosts: &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack},
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
+	}
+	return addData(ctx, mgr, o)
+}
+
+// addData adds what renders metadata and network data.
+func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.DataTemplates)); err != nil {
+		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
+	}
+	if err := (&metal3data.Reconciler{
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: mgr.GetEventRecorder("metal3data"), NameClaimsByHost: o.NameClaimsByHost,
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Data)); err != nil {
+		return fmt.Errorf("adding Metal3Data controller: %w", err)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (w *world) manage(watchFilter string) func() {
 	w.metrics = prometheus.NewRegistry()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Expect(setup.Add(ctx, mgr, setup.Options{
-		WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, Workloads: 2,
+		WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, DataTemplates: 2, Data: 5, Workloads: 2,
 	})).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
