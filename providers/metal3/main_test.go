@@ -1,0 +1,233 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+)
+
+const (
+	own       = "capm3-system"
+	namespace = metav1.NamespaceDefault
+	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	patience = time.Minute
+)
+
+// TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
+// it. A machine that comes and goes needs every one of them.
+func TestManager(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	env, c := startAPIServer(t)
+	installRights(t, c)
+	runManager(t, env)
+
+	boot := func(ctx context.Context, boot simulator.Boot) error {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: boot.Host.Spec.ConsumerRef.Name, Labels: map[string]string{infrav1.NodeUUIDLabel: string(boot.Host.UID)},
+		}}
+		return client.IgnoreAlreadyExists(c.Create(ctx, node))
+	}
+	simulator.Start(t, env.Config, simulator.WithNamespace(namespace), simulator.WithHooks(simulator.Hooks{PowerOn: boot}))
+	layout := simulator.Layout{Domains: []simulator.Domain{{Name: "rack-1", Hosts: 1}}, Ready: true}
+	g.Expect(simulator.Create(t.Context(), c, namespace, layout)).To(Succeed())
+
+	cluster := newCluster(t, env, c)
+	machine := newMachine(t, c, "rack-1")
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%v", machine.Status.Conditions)
+		g.Expect(machine.Status.FailureDomain).To(Equal("rack-1"))
+	}).Should(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		g.Expect(cluster.Status.FailureDomains).To(HaveLen(1))
+	}).Should(Succeed())
+
+	cluster.Spec.FailureDomains = nil
+	g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
+	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
+	g.Eventually(func() error {
+		return c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)
+	}).Should(MatchError(ContainSubstring("not found")))
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
+	g.Expect(hosts.Items).To(HaveLen(1))
+	g.Expect(hosts.Items[0].Spec.ConsumerRef).To(BeNil())
+}
+
+// startAPIServer starts an API server with all CRDs and the configurations of our webhooks. The client may do anything.
+func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	capi, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	crds, err := simulator.CRDs()
+	g.Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	env := &envtest.Environment{
+		Scheme: scheme, CRDs: crds, ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: []string{
+			filepath.Join("config", "crd", "bases"), filepath.Join(strings.TrimSpace(string(capi)), "core", "config", "crd", "bases"),
+		},
+		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{filepath.Join("config", "webhook", "manifests.yaml")}},
+	}
+	config, err := env.Start()
+	g.Expect(err).NotTo(HaveOccurred(), "KUBEBUILDER_ASSETS must name a folder with etcd and kube-apiserver")
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Logf("API server: %v", err) // a busy machine makes its farewell late
+		}
+	})
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	return env, c
+}
+
+// installRights makes what config/rbac has, with the names that config/default gives it.
+func installRights(t *testing.T, c client.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own}})).To(Succeed())
+	files, err := filepath.Glob(filepath.Join("config", "rbac", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		data = bytes.ReplaceAll(data, []byte("namespace: system"), []byte("namespace: "+own))
+		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
+			object := &unstructured.Unstructured{}
+			if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			g.Expect(c.Create(t.Context(), object)).To(Succeed(), file)
+		}
+	}
+}
+
+// runManager runs what main runs, as the service account that it is installed with, until the test ends.
+func runManager(t *testing.T, env *envtest.Environment) {
+	t.Helper()
+	g := NewWithT(t)
+	user, err := env.AddUser(envtest.User{
+		Name: "system:serviceaccount:" + own + ":manager", Groups: []string{"system:serviceaccounts", "system:authenticated"},
+	}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	kubeconfig, err := user.KubeConfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
+	t.Setenv("KUBECONFIG", file)
+	t.Setenv("POD_NAMESPACE", own)
+
+	opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	opts.AddFlags(flags)
+	addFlags(flags, &controllers)
+	local := env.WebhookInstallOptions
+	g.Expect(flags.Parse([]string{
+		"--leader-elect=false", "--diagnostics-address=localhost:0", "--health-addr=localhost:0",
+		"--webhook-port=" + strconv.Itoa(local.LocalServingPort), "--webhook-cert-dir=" + local.LocalServingCertDir,
+	})).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- opts.Run(ctx, provider(opts, controllers)) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			// Its farewell is not what this test is about, and a busy machine makes it late.
+			t.Logf("manager: %v", err)
+		}
+	})
+}
+
+// newCluster makes a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
+func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav1.Metal3Cluster {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace}, Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Cluster", Name: "demo"},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	g.Expect(c.Create(ctx, cluster)).To(Succeed())
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	g.Expect(c.Status().Update(ctx, cluster)).To(Succeed())
+	g.Expect(c.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: namespace}, Data: map[string][]byte{"value": env.KubeConfig},
+	})).To(Succeed())
+	infra := &infrav1.Metal3Cluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "demo", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}},
+		},
+		Spec: infrav1.Metal3ClusterSpec{
+			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1"},
+			FailureDomains:       []clusterv1.FailureDomain{{Name: "rack-1", ControlPlane: ptr.To(true)}},
+		},
+	}
+	// The webhook server takes a moment to answer.
+	g.Eventually(func() error { return c.Create(ctx, infra) }).WithTimeout(patience).Should(Succeed())
+	return infra
+}
+
+// newMachine makes a Machine with bootstrap data and its Metal3Machine.
+func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Machine {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	meta := metav1.ObjectMeta{Name: "m", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"}}
+	g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "#cloud-config\n"}})).To(Succeed())
+	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy(), Spec: clusterv1.MachineSpec{
+		ClusterName: "demo", FailureDomain: domain,
+		Bootstrap: clusterv1.Bootstrap{
+			DataSecretName: ptr.To("m"),
+			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: "m"},
+		},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Machine", Name: "m"},
+	}}
+	g.Expect(c.Create(ctx, machine)).To(Succeed())
+	metal3 := &infrav1.Metal3Machine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.Metal3MachineSpec{
+		Image: infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
+	}}
+	metal3.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
+	}}
+	g.Expect(c.Create(ctx, metal3)).To(Succeed())
+	return metal3
+}
