@@ -228,6 +228,38 @@ func (s *Server) DestroyVM(vm string) error {
 	return nil
 }
 
+// HideVM takes a VM out of its folder, so that nobody finds it there although it exists, as when an account loses its
+// permission on it.
+func (s *Server) HideVM(vm string) error {
+	return s.inFolder(vm, func(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
+		s.registry.RemoveReference(ctx, folder, &folder.ChildEntity, ref)
+		ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
+	})
+}
+
+// ShowVM undoes HideVM.
+func (s *Server) ShowVM(vm string) error {
+	return s.inFolder(vm, func(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
+		s.registry.AddReference(ctx, folder, &folder.ChildEntity, ref)
+		ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
+	})
+}
+
+func (s *Server) inFolder(vm string, do func(*simulator.Context, *simulator.Folder, types.ManagedObjectReference)) error {
+	machine, err := s.find(vm)
+	if err != nil {
+		return err
+	}
+	folder, ok := get[*simulator.Folder](s, machine.Parent)
+	if !ok {
+		return fmt.Errorf("VM %s is in no folder", vm)
+	}
+	defer s.stage.own()()
+	ctx := s.call()
+	ctx.WithLock(folder, func() { do(ctx, folder, machine.Self) })
+	return nil
+}
+
 // MoveVMToHost moves a VM, given as for PowerOffVM, to another host of its cluster,
 // whatever the rules say.
 func (s *Server) MoveVMToHost(vm, host string) error {

@@ -30,11 +30,11 @@ func newStage() *stage {
 	return &stage{placed: map[types.ManagedObjectReference]int{}}
 }
 
-// structural tasks make, remove or move objects.
+// structural tasks make, remove or move objects, or write names, which vcsim reads without a lock to look objects up.
 func structural(method string) bool {
 	switch method {
 	case "CloneVM_Task", "CreateVM_Task", "RegisterVM_Task", "Destroy_Task", "RelocateVM_Task",
-		"MoveIntoFolder_Task", "Rename_Task", "AddHost_Task", "AddDVPortgroup_Task", "ReconfigureDvs_Task":
+		"MoveIntoFolder_Task", "Rename_Task", "ReconfigVM_Task", "AddHost_Task", "AddDVPortgroup_Task", "ReconfigureDvs_Task":
 		return true
 	}
 	return false

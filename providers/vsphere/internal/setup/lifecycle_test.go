@@ -113,6 +113,26 @@ func TestMachineDestroyedBehindOurBackIsNotMadeAgain(t *testing.T) {
 	w.remove(machine)
 }
 
+// The inventory shows what the account may see, which is not all there is.
+func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.Expect(w.vc.HideVM("node")).To(Succeed())
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	vm := w.vsphereVM("node")
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(describe(vm)).To(ContainSubstring("shows it in no folder"))
+	}).Should(Succeed())
+	w.Expect(w.vms()).To(HaveKey("node"))
+	w.Expect(w.vc.ShowVM("node")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
 func TestMachinePoweredOffBehindOurBackIsPoweredOn(t *testing.T) {
 	t.Parallel()
 	w := workshop(t)

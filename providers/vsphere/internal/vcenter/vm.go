@@ -5,6 +5,7 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -31,6 +32,17 @@ func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
 		}
 	})
 	return nics, err
+}
+
+// Exists asks vCenter whether it has the virtual machine. The inventory shows only what the account may see and what is in
+// a folder: a machine can leave it by being moved into a vApp, or by a change of permissions.
+func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
+	r := parseRef("VirtualMachine", vmRef)
+	err := s.retrieve(ctx, "looking for "+r.Value, r, []string{"name"}, func([]types.DynamicProperty) {})
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func nicsOf(devices []types.BaseVirtualDevice) []NIC {

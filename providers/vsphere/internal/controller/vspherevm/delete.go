@@ -151,12 +151,29 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
 
 // release drops the finalizer when nothing is left. A clone whose task was lost in a crash may still be on its way:
 // then it is one of the running clones of the template, and its end wakes this object.
-func (r *Reconciler) release(_ context.Context, s *scope) (progress, error) {
+func (r *Reconciler) release(ctx context.Context, s *scope) (progress, error) {
 	lost := s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" && s.finished.Ref == ""
 	if lost && s.session.Cloning(s.vm.Spec.Datacenter, s.vm.Spec.Template) {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
 		return wait, nil
 	}
+	unseen, err := hidden(ctx, s)
+	if err != nil {
+		return r.refused(s, "looking for", err)
+	}
+	if unseen {
+		r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
+			"vCenter has virtual machine %s but shows it in no folder: give the account read permission on it, or take it out of its vApp", s.vm.Status.VMRef))
+		return progress{after: r.RetryAfter}, nil
+	}
 	controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
 	return wait, nil
+}
+
+// hidden reports whether a virtual machine that we have not destroyed is only out of sight.
+func hidden(ctx context.Context, s *scope) (bool, error) {
+	if s.vm.Status.VMRef == "" || s.finished.Ref != "" {
+		return false, nil
+	}
+	return s.session.Exists(ctx, s.vm.Status.VMRef)
 }
