@@ -40,6 +40,11 @@ func WithWorkers(workers int) Option {
 	return func(s *Simulator) { s.workers = workers }
 }
 
+// WithoutEvents writes no Events, for those who count what an API server has to do.
+func WithoutEvents() Option {
+	return func(s *Simulator) { s.quiet = true }
+}
+
 // WithClock replaces the time that is written to statuses and that delays are measured with.
 func WithClock(now func() time.Time) Option {
 	return func(s *Simulator) { s.now = now }

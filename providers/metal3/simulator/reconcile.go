@@ -133,10 +133,17 @@ func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v v
 	if err := s.write(ctx, host, decided); err != nil {
 		return err
 	}
-	for _, happened := range decided.events {
+	s.report(host, decided.events)
+	return nil
+}
+
+func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []happening) {
+	if s.quiet {
+		return
+	}
+	for _, happened := range events {
 		s.recorder.Eventf(host, nil, happened.kind, happened.reason, "Simulate", "%s", happened.note)
 	}
-	return nil
 }
 
 // refuse tells of a hook that failed, once, and answers its error so that it is called again with growing distance.

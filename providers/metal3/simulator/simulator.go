@@ -45,6 +45,7 @@ type Simulator struct {
 	now       func() time.Time
 	hooks     Hooks
 	inventory Inventory
+	quiet     bool
 
 	benches *benches
 	faults  *faults

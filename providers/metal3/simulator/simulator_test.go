@@ -67,6 +67,19 @@ func TestLifeCycle(t *testing.T) {
 	}))
 }
 
+func TestEventsTellWhatHappened(t *testing.T) {
+	t.Parallel()
+	loud, quiet := newSite(t), newSite(t)
+	for s, opts := range map[*site][]simulator.Option{loud: nil, quiet: {simulator.WithoutEvents()}} {
+		s.simulate(opts...)
+		s.create(simulator.Racks(1, 1))
+		s.change(first, want)
+		s.reaches(first, bmov1alpha1.StateProvisioned)
+	}
+	loud.Eventually(loud.events).Should(ContainElements("Registered", "BMCAccessValidated", "InspectionComplete", "ProvisioningComplete"))
+	quiet.Expect(quiet.events()).To(BeEmpty())
+}
+
 func TestDelaysAreKept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -132,6 +132,17 @@ func (s *site) all(state bmov1alpha1.ProvisioningState) func() int {
 	}
 }
 
+// events are the reasons of the namespace's events.
+func (s *site) events() []string {
+	list := &corev1.EventList{}
+	s.Expect(s.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
+	var reasons []string
+	for _, event := range list.Items {
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
+}
+
 // history is the order of a host's states as a watch shows them.
 type history struct {
 	mu     sync.Mutex
