@@ -184,6 +184,12 @@ func (b *Builder) CertManager(ctx context.Context) (dir, version string, err err
 	return b.source(ctx, certManagerBuildFolder, certManagerModule)
 }
 
+// KubeVIP is the version of the kube-vip that is built.
+func (b *Builder) KubeVIP(ctx context.Context) (version string, err error) {
+	_, version, err = b.source(ctx, kubeVIPBuildFolder, kubeVIPModule)
+	return version, err
+}
+
 // Kind is the source folder of kind, where the files of a node are.
 func (b *Builder) Kind(ctx context.Context) (dir, version string, err error) {
 	return b.source(ctx, "e2e", "sigs.k8s.io/kind")

@@ -26,6 +26,8 @@ const (
 	Pause = "pause"
 	// BoundedRunc runs containers on a host that lacks a capability.
 	BoundedRunc = "bounded-runc"
+	// MachineInit makes a container look like a virtual machine to what boots in it.
+	MachineInit = "machine-init"
 	// VCSim is the simulated vCenter as a program of its own.
 	VCSim = "vcsim"
 
@@ -34,6 +36,8 @@ const (
 
 	certManagerBuildFolder = "e2e/build/certmanager"
 	certManagerModule      = "github.com/cert-manager/cert-manager"
+	kubeVIPBuildFolder     = "e2e/build/kubevip"
+	kubeVIPModule          = "github.com/kube-vip/kube-vip"
 )
 
 // CertManager is the name of the program of a part of cert-manager:
@@ -61,6 +65,9 @@ func Node() []string {
 	return names
 }
 
+// Machine are the programs that a machine which boots has over a node.
+func Machine() []string { return []string{MachineInit, KubeVIP} }
+
 // nodePrograms are the recipes of what runs in real clusters only.
 func nodePrograms() []recipe {
 	recipes := slices.Concat(containerdPrograms(), ownPrograms(), certManagerPrograms())
@@ -73,21 +80,25 @@ func nodePrograms() []recipe {
 		recipes = append(recipes, recipe{
 			name: CNI(plugin), pkg: fmt.Sprintf("%s/plugins/%s/%s", module, kind, plugin),
 			module: module, version: "v1.9.1", estimate: 10 * time.Second,
-			ldflags: func(version string) string { return setStrings(module+"/pkg/utils/buildversion", "BuildVersion", version) },
+			ldflags: func(version string) string {
+				return setStrings(module+"/pkg/utils/buildversion", "BuildVersion", version)
+			},
 		})
 	}
 	return append(recipes,
 		recipe{
 			name: Crictl, folder: "e2e/build/critools", pkg: "sigs.k8s.io/cri-tools/cmd/crictl", module: "sigs.k8s.io/cri-tools",
 			estimate: 30 * time.Second,
-			ldflags:  func(version string) string { return setStrings("sigs.k8s.io/cri-tools/pkg/version", "Version", version) },
+			ldflags: func(version string) string {
+				return setStrings("sigs.k8s.io/cri-tools/pkg/version", "Version", version)
+			},
 		},
 		recipe{
 			name: CoreDNS, pkg: "github.com/coredns/coredns", module: "github.com/coredns/coredns", version: "v1.14.2",
 			ldflags: plain, estimate: 3 * time.Minute,
 		},
 		recipe{
-			name: KubeVIP, folder: "e2e/build/kubevip", pkg: "github.com/kube-vip/kube-vip", module: "github.com/kube-vip/kube-vip",
+			name: KubeVIP, folder: kubeVIPBuildFolder, pkg: kubeVIPModule, module: kubeVIPModule,
 			ldflags:  func(version string) string { return setStrings("main", "Version", version) },
 			estimate: 2 * time.Minute,
 		},
@@ -108,7 +119,7 @@ func containerdPrograms() []recipe {
 
 func ownPrograms() []recipe {
 	var recipes []recipe
-	for _, name := range []string{Pause, BoundedRunc, VCSim} {
+	for _, name := range []string{Pause, BoundedRunc, MachineInit, VCSim} {
 		recipes = append(recipes, recipe{
 			name: name, folder: "e2e", pkg: "./cmd/" + name, ldflags: plain, estimate: 10 * time.Second, always: true,
 		})

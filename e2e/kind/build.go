@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind/certmanager"
+	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/image"
 	"github.com/faultline-io/faultline/e2e/kind/nodeimage"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
@@ -32,6 +33,10 @@ func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) error {
 	names := []string{binaries.Kubectl, binaries.Clusterctl, binaries.VCSim}
 	for _, provider := range e.Providers {
 		names = append(names, binaries.Provider(provider))
+	}
+	if e.Boot {
+		names = append(names, binaries.Machine()...)
+		names = append(names, binaries.Kubeadm) // It knows the version.
 	}
 	if !e.found.published {
 		names = append(names, binaries.Node()...)
@@ -78,8 +83,30 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 		}
 		e.found.images = append(e.found.images, i.Name)
 	}
-	vcenter := image.Program(vcenterImage, e.found.programs[binaries.VCSim], "/"+binaries.VCSim, image.NonRoot)
-	_, err = vcenter.Ensure(ctx, e.docker(log))
+	return nil
+}
+
+// buildVCenter makes the image of the simulated vCenter, and that of its machines if
+// they are to boot.
+func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) error {
+	if !e.Boot {
+		e.found.vcenter = vcenterImage
+		_, err := image.Program(vcenterImage, e.found.programs[binaries.VCSim], "/"+binaries.VCSim, image.NonRoot).Ensure(ctx, e.docker(log))
+		return err
+	}
+	node := e.found.node
+	if node == "" {
+		node = cluster.PublishedNode
+	}
+	kubeVIP, err := e.builder.KubeVIP(ctx)
+	if err != nil {
+		return err
+	}
+	builder := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Dir: e.dir}
+	if e.found.machine, err = builder.Machine(ctx, node, kubeVIP); err != nil {
+		return err
+	}
+	e.found.vcenter, err = builder.VCenter(ctx, e.found.machine)
 	return err
 }
 

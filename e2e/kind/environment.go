@@ -32,6 +32,8 @@ type Options struct {
 	Providers []string
 	// Source says where the images of others come from.
 	Source Source
+	// Boot lets the machines of the simulated vCenter boot: each is a container.
+	Boot bool
 	// Out receives a line for each step, and the progress of builds.
 	Out io.Writer
 }
@@ -50,6 +52,8 @@ type findings struct {
 	programs  binaries.Paths
 	published bool     // the images of others come from a registry
 	node      string   // the image of the node; "" is kind's own
+	machine   string   // the image that machines boot from; "" when they do not
+	vcenter   string   // the image of the simulated vCenter
 	images    []string // that the node is to have
 	providers []repository.Provider
 	variables map[string]string // of cluster templates
@@ -91,6 +95,7 @@ func (e *Environment) prepare() []step {
 		{"programs", e.buildPrograms},
 		{"node image", e.buildNode},
 		{"component images", e.buildComponents},
+		{"vcenter image", e.buildVCenter},
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind/certmanager"
-	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/command"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 )
@@ -66,32 +65,6 @@ func (e *Environment) restart(ctx context.Context, log io.Writer, images []strin
 		}
 	}
 	return nil
-}
-
-// startVCenter runs the simulated vCenter on the network of the node. It starts
-// anew, with an empty inventory, only when its image has moved.
-func (e *Environment) startVCenter(ctx context.Context, log io.Writer) error {
-	d := e.docker(log)
-	image, err := d.ImageID(ctx, vcenterImage)
-	if err != nil {
-		return err
-	}
-	running, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+e.vcenter()+"$", "--filter", "ancestor="+image)
-	if err != nil {
-		return err
-	}
-	if running == "" {
-		if err := d.Remove(ctx, e.vcenter()); err != nil {
-			return err
-		}
-		_, err := d.Run(ctx, "run", "--detach", "--name", e.vcenter(), "--network", cluster.Network,
-			"--read-only", "--tmpfs", "/tmp", vcenterImage)
-		if err != nil {
-			return err
-		}
-	}
-	e.found.variables, err = e.describeVCenter(ctx, log)
-	return err
 }
 
 // writeRepository lays out what clusterctl installs from.
@@ -210,7 +183,7 @@ func (e *Environment) remove(ctx context.Context, log io.Writer) error {
 	if _, err := d.Run(ctx, "version"); err != nil {
 		return errors.Join(ctx.Err(), e.engine(log).Absent())
 	}
-	if err := d.Remove(ctx, e.vcenter()); err != nil {
+	if err := e.removeVCenter(ctx, log); err != nil {
 		return err
 	}
 	if err := e.cluster(log).Delete(); err != nil {

@@ -9,10 +9,59 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/faultline-io/faultline/e2e/kind/cluster"
 )
 
 // vcenterTimeout is how long the simulated vCenter may take to start.
 const vcenterTimeout = 30 * time.Second
+
+// environmentLabel is on every container that belongs to an environment.
+const environmentLabel = "io.faultline.environment"
+
+// startVCenter runs the simulated vCenter on the network of the node. It starts
+// anew, with an empty inventory, only when its image has moved.
+func (e *Environment) startVCenter(ctx context.Context, log io.Writer) error {
+	d := e.docker(log)
+	image, err := d.ImageID(ctx, e.found.vcenter)
+	if err != nil {
+		return err
+	}
+	running, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+e.vcenter()+"$", "--filter", "ancestor="+image)
+	if err != nil {
+		return err
+	}
+	if running == "" {
+		if err := e.removeVCenter(ctx, log); err != nil {
+			return err
+		}
+		if _, err := d.Run(ctx, e.vcenterArguments()...); err != nil {
+			return err
+		}
+	}
+	e.found.variables, err = e.describeVCenter(ctx, log)
+	return err
+}
+
+// vcenterArguments run the simulated vCenter. One whose machines are containers
+// starts them beside itself.
+func (e *Environment) vcenterArguments() []string {
+	args := []string{"run", "--detach", "--name", e.vcenter(), "--network", cluster.Network, "--label", environmentLabel + "=" + e.Name}
+	if !e.Boot {
+		return append(args, "--read-only", "--tmpfs", "/tmp", e.found.vcenter)
+	}
+	return append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", e.found.vcenter, "--containers")
+}
+
+// removeVCenter removes the simulated vCenter and the machines that it has left.
+func (e *Environment) removeVCenter(ctx context.Context, log io.Writer) error {
+	d := e.docker(log)
+	out, err := d.Run(ctx, "ps", "--all", "--quiet", "--filter", "label="+environmentLabel+"="+e.Name)
+	if err != nil || out == "" {
+		return err
+	}
+	return d.Remove(ctx, strings.Fields(out)...)
+}
 
 // describeVCenter waits until the simulated vCenter has said what cluster templates
 // need to know about it.

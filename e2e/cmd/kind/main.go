@@ -44,11 +44,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	name := flags.String("name", "faultline", "name of the kind cluster")
 	providers := flags.String("providers", "vsphere", "our providers to install, with commas between")
 	source := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
+	boot := flags.Bool("boot", false, "let the machines of the simulated vCenter boot: each is a container")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	environment, err := kind.New(kind.Options{
-		Name: *name, Providers: strings.Split(*providers, ","), Source: kind.Source(*source), Out: stdout,
+		Name: *name, Providers: strings.Split(*providers, ","), Source: kind.Source(*source), Boot: *boot, Out: stdout,
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
 
@@ -21,6 +22,8 @@ import (
 const (
 	// Network is the network of Docker that kind's nodes are on.
 	Network = "kind"
+	// PublishedNode is the image that kind's node has unless it is told of another.
+	PublishedNode = defaults.Image
 	// readyTimeout is how long a node may take to become Ready.
 	readyTimeout = 2 * time.Minute
 	// reviveTimeout is how long a cluster that is there may take to answer before it

@@ -1,0 +1,127 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command machine-init makes a container look like a virtual machine to what boots
+// in it: it hands cloud-init the guestinfo that the simulated vCenter put into the
+// environment, gives the kubelet the machine's identity and the pods a network, and
+// becomes the next program, which ends in systemd.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// dnsTimeout is how long Docker may take to know a container by its address.
+	dnsTimeout = 20 * time.Second
+	dnsPoll    = 200 * time.Millisecond
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "machine-init:", err)
+		os.Exit(1)
+	}
+}
+
+// run answers only when the next program could not be started.
+func run(next []string) error {
+	if len(next) == 0 {
+		return errors.New("there is no next program")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dnsTimeout)
+	defer cancel()
+	guestinfo, others := split(os.Environ())
+	address, err := address()
+	if err != nil {
+		return fmt.Errorf("finding this machine's address: %w", err)
+	}
+	uuid, err := identity(ctx, address)
+	if err != nil {
+		return fmt.Errorf("finding this machine's identity: %w", err)
+	}
+	if err := configure(guestinfo, address, uuid); err != nil {
+		return err
+	}
+	if err := route(ctx, address); err != nil {
+		return fmt.Errorf("routing to the pods of other machines: %w", err)
+	}
+	path, err := exec.LookPath(next[0])
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, next, others) //nolint:gosec // The image names the program.
+}
+
+// configure writes what cloud-init, the kubelet and containerd read.
+func configure(guestinfo []string, address net.IP, uuid string) error {
+	for _, f := range []struct {
+		path, content string
+		mode          os.FileMode
+	}{
+		{"/etc/cloud/guestinfo.env", strings.Join(guestinfo, "\n") + "\n", 0o600}, // It has the machine's user data.
+		{"/etc/default/kubelet", kubeletArguments(address, uuid), 0o644},
+		{"/etc/cni/net.d/10-ptp.conflist", conflist(address), 0o644},
+	} {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.path, []byte(f.content), f.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// address is the machine's own.
+func address() (net.IP, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range addresses {
+		if network, ok := a.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
+			return network.IP.To4(), nil
+		}
+	}
+	return nil, errors.New("there is no network")
+}
+
+// identity asks Docker's name server for the name of the container, which ends in
+// the UUID of the virtual machine.
+func identity(ctx context.Context, address net.IP) (string, error) {
+	tick := time.NewTicker(dnsPoll)
+	defer tick.Stop()
+	for {
+		names, err := net.DefaultResolver.LookupAddr(ctx, address.String())
+		for _, name := range names {
+			if uuid := uuidOf(name); uuid != "" {
+				return uuid, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("%s is called %q: %w", address, names, errors.Join(ctx.Err(), err))
+		case <-tick.C:
+		}
+	}
+}
+
+// route tells the machine's kernel where the pods of all others are.
+func route(ctx context.Context, address net.IP) error {
+	cmd := exec.CommandContext(ctx, "ip", "-batch", "-")
+	cmd.Stdin = strings.NewReader(routes(address))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestSplitKeepsSecretsFromSystemd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	guestinfo, others := split([]string{"container=docker", "VMX_GUESTINFO=true", "VMX_GUESTINFO_USERDATA=secret", "PATH=/bin"})
+	g.Expect(guestinfo).To(Equal([]string{"VMX_GUESTINFO=true", "VMX_GUESTINFO_USERDATA=secret"}))
+	g.Expect(others).To(Equal([]string{"container=docker", "PATH=/bin"}))
+}
+
+func TestUUIDOf(t *testing.T) {
+	t.Parallel()
+	const uuid = "265104de-1472-547c-b873-6dc7883fb6cb"
+	for name, want := range map[string]string{
+		"vcsim-demo-wttdb-" + uuid + ".kind.": uuid,
+		"vcsim-" + uuid + ".kind.":            "",
+		"faultline-control-plane.kind.":       "",
+		uuid + ".":                            "",
+	} {
+		NewWithT(t).Expect(uuidOf(name)).To(Equal(want), name)
+	}
+}
+
+func TestMachinesReachEachOthersPods(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	address := net.IPv4(172, 18, 0, 7)
+	g.Expect(json.Valid([]byte(conflist(address)))).To(BeTrue())
+	g.Expect(conflist(address)).To(ContainSubstring(`"10.245.7.0/24"`))
+	commands := routes(address)
+	g.Expect(commands).To(ContainSubstring("route replace 10.245.8.0/24 via 172.18.0.8\n"))
+	g.Expect(commands).NotTo(ContainSubstring("10.245.7.0"))
+	g.Expect(strings.Count(commands, "\n")).To(Equal(252))
+}
+
+func TestKubeletArguments(t *testing.T) {
+	t.Parallel()
+	got := kubeletArguments(net.IPv4(172, 18, 0, 7), "u-u")
+	NewWithT(t).Expect(got).To(And(ContainSubstring("--provider-id=vsphere://u-u "), ContainSubstring("--node-ip=172.18.0.7 ")))
+}

@@ -1,0 +1,95 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeimage
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/kind/image"
+)
+
+const (
+	// machineEntrypoint ends in that of a kind node.
+	machineEntrypoint = `["/usr/local/bin/machine-init","/usr/local/bin/entrypoint","/sbin/init"]`
+	vcenterEntrypoint = `["/usr/local/bin/vcsim"]`
+	// installCloudInit adds what turns a node into a machine that is told at boot what
+	// it is.
+	installCloudInit = `apt-get update
+DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends cloud-init sudo
+rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb`
+	kubeVIPImage = "ghcr.io/kube-vip/kube-vip:"
+	// cloudConfig names the one place where cloud-init is to look.
+	cloudConfig = `datasource_list: [ VMware ]
+network: {config: disabled}
+disable_root: false
+locale: false
+`
+)
+
+// kubeadm stands before the real one: it knows what kubeadm must be told in a
+// container.
+//
+//go:embed kubeadm.sh
+var kubeadm []byte //nolint:gochecknoglobals // That is how files are embedded.
+
+// Machine ensures the image that a virtual machine boots from and answers its name.
+// It is the image of a node with cloud-init.
+func (b Builder) Machine(ctx context.Context, node, kubeVIPVersion string) (string, error) {
+	version, err := b.version(ctx)
+	if err != nil {
+		return "", err
+	}
+	vip := image.Program(kubeVIPImage+kubeVIPVersion, b.Programs[binaries.KubeVIP], "/kube-vip", "0")
+	if _, err := vip.Ensure(ctx, b.Docker); err != nil {
+		return "", err
+	}
+	name := "faultline/machine:" + version
+	return name, b.commit(ctx, recipe{
+		name: name, base: node, script: installCloudInit, files: b.machineFiles(),
+		images: []string{vip.Name}, entrypoint: machineEntrypoint,
+	})
+}
+
+func (b Builder) machineFiles() []image.File {
+	files := []image.File{
+		{Path: "/usr/local/bin/machine-init", From: b.Programs[binaries.MachineInit], Mode: 0o755},
+		{Path: "/usr/local/bin/kubeadm", Content: kubeadm, Mode: 0o755},
+		{Path: "/etc/cloud/cloud.cfg.d/99-machine.cfg", Content: []byte(cloudConfig)},
+		// kubeadm needs containerd, and cloud-init runs kubeadm in its last stage.
+		{
+			Path:    units + "/cloud-final.service.d/20-containerd.conf",
+			Content: []byte("[Unit]\nAfter=containerd.service\nWants=containerd.service\n"),
+		},
+	}
+	for _, unit := range []string{"cloud-init-local", "cloud-init", "cloud-config", "cloud-final"} {
+		files = append(files,
+			image.File{
+				Path:    fmt.Sprintf("%s/%s.service.d/10-guestinfo.conf", units, unit),
+				Content: []byte("[Service]\nEnvironmentFile=-/etc/cloud/guestinfo.env\n"),
+			})
+	}
+	return files
+}
+
+// VCenter ensures the image of a simulated vCenter whose machines are containers. It
+// needs Docker's client and a shell: the machine's image has one, and is there anyway.
+func (b Builder) VCenter(ctx context.Context, machine string) (string, error) {
+	client, err := exec.LookPath("docker")
+	if err != nil {
+		return "", err
+	}
+	if client, err = filepath.EvalSymlinks(client); err != nil {
+		return "", err
+	}
+	const name = "faultline/vcsim-containers:latest"
+	return name, b.commit(ctx, recipe{name: name, base: machine, entrypoint: vcenterEntrypoint, files: []image.File{
+		{Path: "/usr/local/bin/vcsim", From: b.Programs[binaries.VCSim], Mode: 0o755},
+		{Path: "/usr/local/bin/docker", From: client, Mode: 0o755},
+	}})
+}
