@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed crds/*.yaml
-var crdFiles embed.FS //nolint:gochecknoglobals // Embedded files can be nothing else.
+var crdFiles embed.FS
 
 // CRDs answers the definitions of the kinds that metal3 brings from outside of this provider: BareMetalHost, HardwareData,
 // and those of its IP address manager.

@@ -74,9 +74,9 @@ func New(opts ...Option) *Simulator {
 }
 
 // SetupWithManager adds the simulator to a manager whose scheme has AddToScheme.
-func (s *Simulator) SetupWithManager(mgr ctrl.Manager) error {
+func (s *Simulator) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &bmov1alpha1.BareMetalHost{}, credentialsField,
+	err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, credentialsField,
 		func(obj client.Object) []string {
 			return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName}
 		})
@@ -120,14 +120,14 @@ func AddToScheme(scheme *runtime.Scheme) error {
 
 // Run simulates until ctx ends. What it asks of the API server is not limited.
 func (s *Simulator) Run(ctx context.Context, config *rest.Config) error {
-	mgr, err := s.manager(config)
+	mgr, err := s.manager(ctx, config)
 	if err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-func (s *Simulator) manager(config *rest.Config) (ctrl.Manager, error) {
+func (s *Simulator) manager(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("building scheme: %w", err)
@@ -145,7 +145,7 @@ func (s *Simulator) manager(config *rest.Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating manager: %w", err)
 	}
-	if err := s.SetupWithManager(mgr); err != nil {
+	if err := s.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
 	}
 	return mgr, nil
@@ -155,11 +155,12 @@ func (s *Simulator) manager(config *rest.Config) (ctrl.Manager, error) {
 func Start(tb testing.TB, config *rest.Config, opts ...Option) *Simulator {
 	tb.Helper()
 	s := New(opts...)
-	mgr, err := s.manager(config)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	mgr, err := s.manager(ctx, config)
 	if err != nil {
+		cancel()
 		tb.Fatalf("starting BareMetalHost simulator: %v", err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	tb.Cleanup(func() {

@@ -12,6 +12,9 @@ import (
 // unknownProfile is the only hardware profile that is left in the operator.
 const unknownProfile = "unknown"
 
+// inspectionDisabled is the inspect annotation's value that asks for the contrary of an inspection.
+const inspectionDisabled = "disabled"
+
 // discover starts to manage a host as soon as it says where its BMC is.
 func discover(v view) step {
 	switch {
@@ -75,7 +78,7 @@ func prepare(v view) step {
 		succeed(status)
 		status.Provisioning.RootDeviceHints = v.host.Spec.RootDeviceHints.DeepCopy()
 		status.Provisioning.RAID = v.host.Spec.RAID.DeepCopy()
-		status.Provisioning.Firmware = v.host.Spec.Firmware.DeepCopy()
+		status.Provisioning.Firmware = firmwareOf(v.host).DeepCopy()
 	})
 }
 
@@ -83,7 +86,12 @@ func prepare(v view) step {
 func (v view) prepared() bool {
 	has, want := v.host.Status.Provisioning, v.host.Spec
 	return reflect.DeepEqual(has.RootDeviceHints, want.RootDeviceHints) &&
-		reflect.DeepEqual(has.RAID, want.RAID) && reflect.DeepEqual(has.Firmware, want.Firmware)
+		reflect.DeepEqual(has.RAID, want.RAID) && reflect.DeepEqual(has.Firmware, firmwareOf(v.host))
+}
+
+//nolint:staticcheck // No driver uses it any more, but the operator still shows it.
+func firmwareOf(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.FirmwareConfig {
+	return host.Spec.Firmware
 }
 
 // offer keeps a host ready for an image. A consumer alone changes nothing.
@@ -95,7 +103,7 @@ func offer(v view) step {
 	switch {
 	case v.host.Spec.ExternallyProvisioned:
 		return v.enter(bmov1alpha1.StateExternallyProvisioned, clearError)
-	case inspect && value != bmov1alpha1.InspectAnnotationValueDisabled:
+	case inspect && value != inspectionDisabled:
 		s := v.enter(bmov1alpha1.StateInspecting, clearError)
 		s.drop = []string{bmov1alpha1.InspectAnnotationPrefix}
 		return s
