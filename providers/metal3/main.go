@@ -64,7 +64,12 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Metal3Clusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Metal3Machines reconciled at the same time.")
+	fs.IntVar(&o.Data, "metal3data-concurrency", 10, "Metal3Datas reconciled at the same time.")
+	fs.IntVar(&o.DataTemplates, "metal3datatemplate-concurrency", 10, "Metal3DataTemplates reconciled at the same time.")
+	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
+		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")
 	fs.IntVar(&o.Workloads, "clustercache-concurrency", 10, "Connections to workload clusters looked after at the same time.")
-	fs.Float32Var(&o.WorkloadQPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster's API server.")
-	fs.IntVar(&o.WorkloadBurst, "clustercache-client-burst", 30, "Requests to each workload cluster's API server allowed in one burst.")
+	fs.Float32Var(&o.WorkloadQPS, "clustercache-client-qps", 20, "Requests per second to the API server of each workload cluster.")
+	fs.IntVar(&o.WorkloadBurst, "clustercache-client-burst", 30,
+		"Requests to the API server of each workload cluster allowed in one burst.")
 }

@@ -62,7 +62,9 @@ func TestManager(t *testing.T) {
 	g.Expect(simulator.Create(t.Context(), c, namespace, layout)).To(Succeed())
 
 	cluster := newCluster(t, env, c)
+	newDataTemplate(t, c)
 	machine := newMachine(t, c, "rack-1")
+	giveAddresses(t, c)
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%v", machine.Status.Conditions)
@@ -79,6 +81,7 @@ func TestManager(t *testing.T) {
 	g.Eventually(func() error {
 		return c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)
 	}).Should(MatchError(ContainSubstring("not found")))
+	addressesGone(t, c)
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
 	g.Expect(hosts.Items).To(HaveLen(1))
@@ -223,7 +226,8 @@ func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Mac
 	}}
 	g.Expect(c.Create(ctx, machine)).To(Succeed())
 	metal3 := &infrav1.Metal3Machine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.Metal3MachineSpec{
-		Image: infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
+		Image:        infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
+		DataTemplate: &infrav1.Metal3ObjectRef{Name: "nodes"},
 	}}
 	metal3.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
