@@ -35,6 +35,8 @@ const (
 	cacheFolder             = ".cache/bin"
 	clusterAPIModule        = "sigs.k8s.io/cluster-api"
 	clusterAPIBuildFolder   = "e2e/build/clusterapi"
+	kubernetesModule        = "k8s.io/kubernetes"
+	kubernetesBuildFolder   = "e2e/build/kubernetes"
 )
 
 // Provider is the name of the manager program of the provider in
@@ -182,6 +184,12 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 // chart and its CRDs are.
 func (b *Builder) CertManager(ctx context.Context) (dir, version string, err error) {
 	return b.source(ctx, certManagerBuildFolder, certManagerModule)
+}
+
+// Kubernetes is the version of the Kubernetes that is built.
+func (b *Builder) Kubernetes(ctx context.Context) (version string, err error) {
+	_, version, err = b.source(ctx, kubernetesBuildFolder, kubernetesModule)
+	return version, err
 }
 
 // KubeVIP is the version of the kube-vip that is built.

@@ -94,8 +94,8 @@ func thirdPartyNames() []string {
 func thirdParty() []recipe {
 	kubernetes := func(name string, estimate time.Duration) recipe {
 		return recipe{
-			name: name, folder: "e2e/build/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
-			module: "k8s.io/kubernetes", ldflags: kubernetesVersion, estimate: estimate,
+			name: name, folder: kubernetesBuildFolder, pkg: kubernetesModule + "/cmd/" + name,
+			module: kubernetesModule, ldflags: kubernetesVersion, estimate: estimate,
 		}
 	}
 	clusterAPI := func(name, pkg string, estimate time.Duration) recipe {

@@ -21,8 +21,6 @@ const (
 	vcenterImage = "faultline/vcsim:latest"
 	// managerPath is where the program of a manager is in its image.
 	managerPath = "/manager"
-	// kubernetesVersion is what the charts are rendered for.
-	kubernetesVersion = "v1.36.3"
 )
 
 func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {

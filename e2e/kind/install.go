@@ -106,7 +106,11 @@ func (e *Environment) certManager(ctx context.Context) (repository.CertManager, 
 	if err != nil {
 		return repository.CertManager{}, err
 	}
-	manifest, err := certmanager.Manifest(source, version, kubernetesVersion)
+	kubernetes, err := e.builder.Kubernetes(ctx)
+	if err != nil {
+		return repository.CertManager{}, err
+	}
+	manifest, err := certmanager.Manifest(source, version, kubernetes)
 	return repository.CertManager{Version: version, Manifest: manifest}, err
 }
 

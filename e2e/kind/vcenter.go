@@ -5,8 +5,10 @@ package kind
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -39,8 +41,50 @@ func (e *Environment) startVCenter(ctx context.Context, log io.Writer) error {
 			return err
 		}
 	}
-	e.found.variables, err = e.describeVCenter(ctx, log)
-	return err
+	if e.found.variables, err = e.describeVCenter(ctx, log); err != nil {
+		return err
+	}
+	return e.describeNetwork(ctx, log)
+}
+
+// describeNetwork adds the addresses that a cluster may take.
+func (e *Environment) describeNetwork(ctx context.Context, log io.Writer) error {
+	subnets, err := e.docker(log).Run(ctx, "network", "inspect", cluster.Network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
+	if err != nil {
+		return err
+	}
+	address, err := virtualIP(strings.Fields(subnets))
+	if err != nil {
+		return fmt.Errorf("choosing the address of a control plane on Docker's network %s: %w", cluster.Network, err)
+	}
+	e.found.variables["CONTROL_PLANE_ENDPOINT_IP"] = address
+	if e.Boot { // The machines share these out among themselves.
+		e.found.variables["POD_CIDR"] = "10.245.0.0/16"
+	}
+	return nil
+}
+
+// virtualIP is an address near the end of the network, where Docker, which counts
+// from its start, does not get.
+func virtualIP(subnets []string) (string, error) {
+	const fromEnd = 155
+	for _, subnet := range subnets {
+		_, network, err := net.ParseCIDR(subnet)
+		if err != nil {
+			return "", err
+		}
+		first, ones := network.IP.To4(), net.IP(network.Mask).To4()
+		if first == nil || ones == nil {
+			continue
+		}
+		size := ^binary.BigEndian.Uint32(ones)
+		if size < 2*fromEnd {
+			return "", fmt.Errorf("%s is too small", subnet)
+		}
+		last := binary.BigEndian.Uint32(first) + size
+		return net.IP(binary.BigEndian.AppendUint32(nil, last-fromEnd)).String(), nil
+	}
+	return "", fmt.Errorf("there is no IPv4 network among %q", subnets)
 }
 
 // vcenterArguments run the simulated vCenter. One whose machines are containers

@@ -35,10 +35,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("kind", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(stderr, "Usage: kind [flags] up|down|images")
+		_, _ = fmt.Fprintln(stderr, "Usage: kind [flags] up|down|images|template")
 		_, _ = fmt.Fprintln(stderr, "  up      brings everything up, or completes what is up in part")
 		_, _ = fmt.Fprintln(stderr, "  down    removes what up made, save for caches")
 		_, _ = fmt.Fprintln(stderr, "  images  builds what up needs")
+		_, _ = fmt.Fprintln(stderr, "  template NAME [FLAVOR]  writes the manifest of a workload cluster")
 		flags.PrintDefaults()
 	}
 	name := flags.String("name", "faultline", "name of the kind cluster")
@@ -64,6 +65,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return environment.Down(ctx)
 	case "images":
 		return environment.Images(ctx)
+	case "template":
+		manifest, err := environment.Template(ctx, stderr, flags.Arg(1), flags.Arg(2))
+		if err == nil {
+			_, err = stdout.Write(manifest)
+		}
+		return err
 	}
 	flags.Usage()
 	return flag.ErrHelp
@@ -75,7 +82,7 @@ func welcome(w io.Writer, e *kind.Environment) error {
 export KUBECONFIG=%s
 export CLUSTERCTL_DISABLE_VERSIONCHECK=true
 %s get pods --all-namespaces
-%s --config %s generate cluster demo --kubernetes-version v1.36.3
+%s --config %s describe cluster NAME
 `, e.Kubeconfig(), e.Program(binaries.Kubectl), e.Program(binaries.Clusterctl), e.ClusterctlConfig())
 	return err
 }

@@ -11,7 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +23,11 @@ import (
 )
 
 const (
-	// dnsTimeout is how long Docker may take to know a container by its address.
-	dnsTimeout = 20 * time.Second
-	dnsPoll    = 200 * time.Millisecond
+	// identityVariable has the address of the service that knows the UUIDs of machines.
+	identityVariable = "FAULTLINE_IDENTITY"
+	identityTimeout  = time.Minute
+	identityPoll     = 200 * time.Millisecond
+	longestAnswer    = 1 << 10
 )
 
 func main() {
@@ -38,14 +42,14 @@ func run(next []string) error {
 	if len(next) == 0 {
 		return errors.New("there is no next program")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dnsTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), identityTimeout)
 	defer cancel()
 	guestinfo, others := split(os.Environ())
 	address, err := address()
 	if err != nil {
 		return fmt.Errorf("finding this machine's address: %w", err)
 	}
-	uuid, err := identity(ctx, address)
+	uuid, err := identity(ctx, os.Getenv(identityVariable), address)
 	if err != nil {
 		return fmt.Errorf("finding this machine's identity: %w", err)
 	}
@@ -96,24 +100,48 @@ func address() (net.IP, error) {
 	return nil, errors.New("there is no network")
 }
 
-// identity asks Docker's name server for the name of the container, which ends in
-// the UUID of the virtual machine.
-func identity(ctx context.Context, address net.IP) (string, error) {
-	tick := time.NewTicker(dnsPoll)
+// identity asks the simulated vCenter for the UUID that a machine would find in its
+// firmware. Docker and vCenter may both take a moment to know the machine.
+func identity(ctx context.Context, service string, address net.IP) (string, error) {
+	tick := time.NewTicker(identityPoll)
 	defer tick.Stop()
 	for {
-		names, err := net.DefaultResolver.LookupAddr(ctx, address.String())
-		for _, name := range names {
-			if uuid := uuidOf(name); uuid != "" {
-				return uuid, nil
-			}
+		uuid, err := ask(ctx, service, address)
+		if err == nil {
+			return uuid, nil
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("%s is called %q: %w", address, names, errors.Join(ctx.Err(), err))
+			return "", errors.Join(ctx.Err(), err)
 		case <-tick.C:
 		}
 	}
+}
+
+func ask(ctx context.Context, service string, address net.IP) (string, error) {
+	// Not this machine's own file of hosts, which knows its address by another name.
+	out, err := exec.CommandContext(ctx, "getent", "-s", "dns", "hosts", address.String()).Output()
+	if err != nil {
+		return "", fmt.Errorf("asking Docker for the name of %s: %w", address, err)
+	}
+	name := nameOf(string(out))
+	if name == "" {
+		return "", fmt.Errorf("%q is no machine of a simulated vCenter", strings.TrimSpace(string(out)))
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service+"/uuid/"+name, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	uuid, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("asking for the UUID of %s: %s: %s", name, response.Status, uuid)
+	}
+	return string(uuid), err
 }
 
 // route tells the machine's kernel where the pods of all others are.

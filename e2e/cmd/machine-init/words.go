@@ -27,10 +27,10 @@ func split(environment []string) (guestinfo, others []string) {
 	return guestinfo, others
 }
 
-// uuidOf reads the UUID out of a container's name as Docker's name server has it:
-// vcsim-<name of the machine>-<UUID>.<network>.
-func uuidOf(name string) string {
-	match := regexp.MustCompile(`^vcsim-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.`).FindStringSubmatch(name)
+// nameOf reads the name of the virtual machine out of what getent says about its
+// address: the container is called vcsim-<name of the machine>-<a UUID>.<network>.
+func nameOf(hosts string) string {
+	match := regexp.MustCompile(`(?m)\svcsim-(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.`).FindStringSubmatch(hosts)
 	if match == nil {
 		return ""
 	}

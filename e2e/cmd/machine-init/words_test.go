@@ -20,16 +20,16 @@ func TestSplitKeepsSecretsFromSystemd(t *testing.T) {
 	g.Expect(others).To(Equal([]string{"container=docker", "PATH=/bin"}))
 }
 
-func TestUUIDOf(t *testing.T) {
+func TestNameOf(t *testing.T) {
 	t.Parallel()
 	const uuid = "265104de-1472-547c-b873-6dc7883fb6cb"
-	for name, want := range map[string]string{
-		"vcsim-demo-wttdb-" + uuid + ".kind.": uuid,
-		"vcsim-" + uuid + ".kind.":            "",
-		"faultline-control-plane.kind.":       "",
-		uuid + ".":                            "",
+	for hosts, want := range map[string]string{
+		"172.18.0.4      vcsim-demo-wttdb-" + uuid + ".kind\n": "demo-wttdb",
+		"172.18.0.4      vcsim-" + uuid + ".kind\n":            "",
+		"172.18.0.2      faultline-control-plane.kind\n":       "",
+		"": "",
 	} {
-		NewWithT(t).Expect(uuidOf(name)).To(Equal(want), name)
+		NewWithT(t).Expect(nameOf(hosts)).To(Equal(want), hosts)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/kind/image"
 )
 
+// MachineName is the name of a machine's image, completed by the version of Kubernetes.
+const MachineName = "faultline/machine:"
+
 const (
 	// machineEntrypoint ends in that of a kind node.
 	machineEntrypoint = `["/usr/local/bin/machine-init","/usr/local/bin/entrypoint","/sbin/init"]`
@@ -49,7 +52,7 @@ func (b Builder) Machine(ctx context.Context, node, kubeVIPVersion string) (stri
 	if _, err := vip.Ensure(ctx, b.Docker); err != nil {
 		return "", err
 	}
-	name := "faultline/machine:" + version
+	name := MachineName + version
 	return name, b.commit(ctx, recipe{
 		name: name, base: node, script: installCloudInit, files: b.machineFiles(),
 		images: []string{vip.Name}, entrypoint: machineEntrypoint,
