@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// domain returns what the cluster publishes of a domain.
+func domain(infra *infrav1.Metal3Cluster, name string) clusterv1.FailureDomain {
+	for _, domain := range infra.Status.FailureDomains {
+		if domain.Name == name {
+			return domain
+		}
+	}
+	return clusterv1.FailureDomain{}
+}
+
+func TestClusterPublishesItsDomainsWithTheirCapacity(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 3))
+	infra := w.clusterWith("one", func(infra *infrav1.Metal3Cluster) {
+		infra.Spec.FailureDomains[0].Attributes = map[string]string{"region": "north"}
+		infra.Spec.FailureDomains[1].ControlPlane = nil
+	}, "rack-1", "rack-2")
+	w.provisioned(w.machine("one", "cp-0", "rack-1"))
+	w.Eventually(func(g Gomega) {
+		w.get(infra)
+		g.Expect(ptr.Deref(infra.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(infra))
+		g.Expect(domain(infra, "rack-1").Attributes).To(And(HaveKeyWithValue("region", "north"), HaveKeyWithValue("hosts", "3"), HaveKeyWithValue("freeHosts", "2"),
+			HaveKeyWithValue("state", "Active")))
+	}).Should(Succeed())
+	w.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
+	w.Expect(domain(infra, "rack-2").ControlPlane).To(HaveValue(BeFalse()), "nobody said that it takes control planes")
+	w.Expect(infra.Status.Distribution.FailureDomains[0].Capacity).To(HaveValue(BeEquivalentTo(2)))
+	w.condition(infra, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+}
+
+func TestDomainsWithoutHostsAndWithBrokenOnesAreBadEachInItsWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(3, 2))
+	infra := w.clusterWith("one", func(infra *infrav1.Metal3Cluster) {
+		infra.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](0)}
+	}, "rack-1", "rack-2", "rack-3", "rack-9")
+	w.Eventually(func(g Gomega) {
+		w.get(infra)
+		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()), "%s", describe(infra))
+		g.Expect(domain(infra, "rack-9").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainWithoutHostsReason))
+	}).Should(Succeed())
+	w.Expect(w.sim.LoseDomain(t.Context(), "rack-1")).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		w.get(infra)
+		g.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainHostsUnhealthyReason), "%s", describe(infra))
+		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeFalse()), "KCP puts no new machine there")
+	}).Should(Succeed())
+	w.Expect(describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 in error"))
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)
+	w.Eventually(func() (int, error) {
+		return testutil.GatherAndCount(w.metrics, "capi_failure_domain_waiting_machines")
+	}).Should(Equal(1))
+}
+
+func TestHostLabelThatIsNoDomainIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 2))
+	infra := w.cluster("one", "rack-1")
+	w.Eventually(func(g Gomega) {
+		w.get(infra)
+		g.Expect(describe(infra)).To(ContainSubstring("no failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
+	}).Should(Succeed())
+	w.cluster("two", "rack-2")
+	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Labels["again"] = "" })
+	w.Eventually(func() string { return describe(w.get(infra).(*infrav1.Metal3Cluster)) }).ShouldNot(ContainSubstring("rack-2"))
+}
+
+func TestClusterWithoutAnEndpointIsNotProvisioned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	infra := w.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Spec.ControlPlaneEndpoint.Host = "" }, "rack-1")
+	w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason)
+	w.Expect(infra.Status.Initialization.Provisioned).To(BeNil())
+	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.ControlPlaneEndpoint.Host = "10.0.0.1" })
+	w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)
+	w.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+}
+
+func TestClusterGoesAfterItsMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	infra := w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	w.Expect(w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)).
+		To(ContainSubstring("Metal3Machine cp-0"))
+	w.remove(machine)
+	w.gone(infra)
+}
+
+func TestClusterManagedByOthersIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	managed := w.clusterWith("theirs", func(infra *infrav1.Metal3Cluster) {
+		infra.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
+	}, "rack-1")
+	ours := w.cluster("ours", "rack-1")
+	w.condition(ours, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.get(managed)
+	w.Expect(managed.Status).To(BeZero())
+	w.Expect(managed.Finalizers).To(BeEmpty())
+}

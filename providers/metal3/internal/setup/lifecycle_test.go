@@ -1,0 +1,287 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const (
+	blockMove = "clusterctl.cluster.x-k8s.io/block-move"
+	rack1     = "rack-1-host-001"
+)
+
+func TestReleasedHostIsAsItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	before := w.host(rack1)
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.remove(machine)
+	after := w.host(rack1)
+	w.Expect(after.Labels).To(Equal(before.Labels))
+	w.Expect(after.Annotations).To(Equal(before.Annotations))
+	w.Expect(after.OwnerReferences).To(BeEmpty())
+	w.Expect(after.Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "it was given up when it was clean, not before")
+	before.Spec.Online = false
+	w.Expect(after.Spec).To(Equal(before.Spec), "all but the power")
+}
+
+func TestHostThatMustNotBePoweredOff(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	layout := simulator.Racks(1, 1)
+	layout.Change = func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true }
+	w.hosts(layout)
+	w.start()
+	w.cluster("one")
+	machine := w.machine("one", "cp-0", "")
+	w.provisioned(machine)
+	w.remove(machine)
+	w.Expect(w.host(rack1).Spec.Online).To(BeTrue())
+}
+
+func TestDeleteIsAlwaysPossible(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*world, *infrav1.Metal3Cluster, *infrav1.Metal3Machine){
+		"host gone": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			host := w.host(rack1)
+			w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
+			w.gone(host)
+			w.waits(machine, infrav1.Metal3MachineHostNotFoundReason)
+		},
+		"host taken over": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef.Name = "other" })
+			w.waits(machine, infrav1.Metal3MachineHostNotFoundReason)
+		},
+		"bootstrap data and kubeconfig gone": func(w *world, _ *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
+			for _, name := range []string{"cp-0", "one-kubeconfig"} {
+				w.Expect(w.client.Delete(w.t.Context(), &corev1.Secret{ObjectMeta: w.meta(name)})).To(Succeed())
+			}
+		},
+		"domain gone": func(w *world, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
+			update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.FailureDomains = nil })
+		},
+		"domain unlabelled": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Labels, infrav1.FailureDomainLabel) })
+			w.Eventually(func() string { return w.get(machine).(*infrav1.Metal3Machine).Status.FailureDomain }).Should(BeEmpty())
+		},
+		"Metal3Cluster gone": func(w *world, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
+			w.Expect(w.client.Delete(w.t.Context(), infra)).To(Succeed())
+			w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)
+			update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Finalizers = nil })
+			w.gone(infra)
+		},
+		"Cluster and Machine gone": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			w.Expect(w.client.Delete(w.t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
+			w.Expect(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)})).To(Succeed())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.Racks(1, 1))
+			infra := w.cluster("one", "rack-1")
+			machine := w.machine("one", "cp-0", "rack-1")
+			w.provisioned(machine)
+			spoil(w, infra, machine)
+			w.remove(machine)
+		})
+	}
+}
+
+// Without its BMC's Secret a host cannot be cleaned, and is not given up while it may still run. What lets the machine go is
+// said, and does.
+func TestDeleteWithoutTheBMCSecret(t *testing.T) {
+	t.Parallel()
+	for name, mend := range map[string]func(*world, *bmov1alpha1.BareMetalHost){
+		"Secret made again": func(w *world, host *bmov1alpha1.BareMetalHost) {
+			w.create(&corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName), StringData: map[string]string{"username": "a", "password": "b"}})
+		},
+		"host deleted": func(w *world, host *bmov1alpha1.BareMetalHost) {
+			w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.Racks(1, 1))
+			w.cluster("one", "rack-1")
+			machine := w.machine("one", "cp-0", "rack-1")
+			host := w.provisioned(machine)
+			w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)})).To(Succeed())
+			w.Eventually(func() string { return w.host(rack1).Status.ErrorMessage }).ShouldNot(BeEmpty())
+			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+			w.Eventually(func(g Gomega) {
+				g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+				g.Expect(describe(machine)).To(ContainSubstring("mend the host, or delete the BareMetalHost"))
+			}).Should(Succeed())
+			mend(w, host)
+			w.gone(machine)
+		})
+	}
+}
+
+func TestDeleteBeforeThereIsAHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 0))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.waits(machine, infrav1.FailureDomainWithoutHostsReason)
+	w.remove(machine)
+	w.hosts(simulator.Racks(1, 1))
+	next := w.machine("one", "cp-1", "rack-1")
+	w.provisioned(next)
+}
+
+func TestHostThatCannotBeDeprovisionedHoldsItsMachineUntilItIsMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	key := client.ObjectKeyFromObject(w.provisioned(machine))
+	w.sim.Fail(bmov1alpha1.StateDeprovisioning, key, "disk is stuck")
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(describe(machine)).To(ContainSubstring("disk is stuck"))
+	}).Should(Succeed())
+	w.Expect(w.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
+	w.sim.Heal(key)
+	w.gone(machine)
+}
+
+func TestErrorOfTheHostIsShownAndPasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	key := client.ObjectKeyFromObject(w.host(rack1))
+	w.sim.Fail(bmov1alpha1.StateProvisioning, key, "image is not an image")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.Expect(w.condition(machine, metal3machine.HostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(ContainSubstring("image is not an image"))
+	w.sim.Heal(key)
+	w.provisioned(machine)
+}
+
+func TestHostGoneBeforeAnythingRanIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 2))
+	w.cluster("one", "rack-1")
+	host := w.host(rack1)
+	w.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKeyFromObject(host))
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.HostProvisioningReason)
+	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil })
+	w.Expect(w.client.Delete(t.Context(), host)).To(Succeed())
+	w.Expect(w.provisioned(machine).Name).To(Equal("rack-1-host-002"))
+}
+
+func reusable(w *world) func(*clusterv1.Machine, *infrav1.Metal3Machine) {
+	w.create(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template"), Spec: infrav1.Metal3MachineTemplateSpec{
+		NodeReuse: ptr.To(true),
+		Template: infrav1.Metal3MachineTemplateResource{Spec: infrav1.Metal3MachineSpec{
+			Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123"},
+		}},
+	}})
+	return func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+		machine.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "controlplane.cluster.x-k8s.io/v1beta2", Kind: "KubeadmControlPlane", Name: "kcp", UID: "1", Controller: ptr.To(true),
+		}}
+		metal3.Annotations = map[string]string{
+			clusterv1.TemplateClonedFromNameAnnotation: "template", clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,
+		}
+	}
+}
+
+func TestReusedHostGoesToItsOwnerAndStaysInItsDomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 2))
+	w.cluster("one", "rack-1", "rack-2")
+	ours := reusable(w)
+	blocker := w.machine("one", "blocker", "rack-1")
+	w.provisioned(blocker)
+	first := w.machine("one", "first", "rack-1", ours)
+	w.Expect(w.provisioned(first).Name).To(Equal("rack-1-host-002"))
+	w.remove(blocker)
+	w.remove(first)
+	w.Expect(w.host("rack-1-host-002").Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
+	elsewhere := w.machine("one", "elsewhere", "rack-2", ours)
+	w.Expect(w.provisioned(elsewhere).Name).To(Equal("rack-2-host-001"), "the domain goes before reuse")
+	worker := w.machine("one", "worker", "rack-1")
+	w.Expect(w.provisioned(worker).Name).To(Equal(rack1), "others do not get it")
+	second := w.machine("one", "second", "rack-1", ours)
+	host := w.provisioned(second)
+	w.Expect(host.Name).To(Equal("rack-1-host-002"))
+	w.Expect(host.Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
+	w.Expect(w.waits(second, infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason)).To(BeEmpty())
+}
+
+func TestPausedClusterPausesItsHostsForAMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 2))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	host := w.host(rack1)
+	w.Expect(host.Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "metal3.io/capm3"))
+	w.Expect(host.Annotations).NotTo(HaveKey(blockMove))
+	w.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(And(ContainSubstring(`"state":"provisioned"`), ContainSubstring("operationHistory"),
+		Not(ContainSubstring("nics"))), "the whole status but the hardware")
+	secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
+	w.Expect(w.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
+	w.Expect(w.host("rack-1-host-002").Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation), "free hosts are nobody's")
+
+	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
+	w.condition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
+	host = w.host(rack1)
+	w.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation))
+	w.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.StatusAnnotation))
+	w.Expect(host.Annotations).To(HaveKey(blockMove))
+	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
+}
+
+func TestPauseOfSomebodyElseStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.PausedAnnotation, "maintenance")
+	})
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
+	w.condition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
+	w.Expect(w.host(rack1).Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "maintenance"))
+}
+
+func TestPausedMachineTakesNoHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		metal3.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	})
+	w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	update(w, machine, func(machine *infrav1.Metal3Machine) { machine.Annotations = nil })
+	w.provisioned(machine)
+}

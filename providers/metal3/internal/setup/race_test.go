@@ -1,0 +1,128 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// ledger writes down every owner that every host ever had, from the whole history of the API server's watch.
+type ledger struct {
+	mu     sync.Mutex
+	owners map[string][]string // by host, in order, "" for none
+	watch  watch.Interface
+	done   chan struct{}
+}
+
+func (w *world) keepLedger() *ledger {
+	w.t.Helper()
+	l := &ledger{owners: map[string][]string{}, done: make(chan struct{})}
+	var err error
+	l.watch, err = w.client.Watch(w.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(w.name))
+	w.Expect(err).NotTo(HaveOccurred())
+	go func() {
+		defer close(l.done)
+		for event := range l.watch.ResultChan() {
+			if host, ok := event.Object.(*bmov1alpha1.BareMetalHost); ok {
+				l.note(host)
+			}
+		}
+	}()
+	return l
+}
+
+func (l *ledger) note(host *bmov1alpha1.BareMetalHost) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	owner := ""
+	if host.Spec.ConsumerRef != nil {
+		owner = host.Spec.ConsumerRef.Name
+	}
+	history := l.owners[host.Name]
+	if len(history) == 0 || history[len(history)-1] != owner {
+		l.owners[host.Name] = append(history, owner)
+	}
+}
+
+// close ends the watch and returns the histories.
+func (l *ledger) close() map[string][]string {
+	l.watch.Stop()
+	<-l.done
+	return l.owners
+}
+
+// Two managers, each with machines of its own, want the same hosts at the same time. Each host goes from nobody to one
+// machine, and never from one to another; no machine ever has two.
+func TestTwoManagersNeverShareAHost(t *testing.T) {
+	t.Parallel()
+	const hosts = 200
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(5, hosts/5))
+	book := w.keepLedger()
+	racks := []string{"rack-1", "rack-2", "rack-3", "rack-4", "rack-5"}
+	var machines []*infrav1.Metal3Machine
+	managers := []string{w.name + "-a", w.name + "-b"}
+	for _, filter := range managers {
+		cluster := "cluster-" + filter[len(filter)-1:]
+		w.clusterWith(cluster, func(infra *infrav1.Metal3Cluster) { infra.Labels[clusterv1.WatchLabel] = filter }, racks...)
+		for i := range hosts * 6 / 10 { // together they want more than there are
+			machines = append(machines, w.machine(cluster, fmt.Sprintf("%s-%03d", cluster, i), racks[i%5], func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+				metal3.Labels[clusterv1.WatchLabel] = filter
+			}))
+		}
+	}
+	for _, filter := range managers {
+		w.manage(filter)
+	}
+	taken := func() int {
+		placements, err := simulator.Placements(t.Context(), w.client, w.name)
+		w.Expect(err).NotTo(HaveOccurred())
+		return len(slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer == "" }))
+	}
+	w.Eventually(taken).Should(Equal(hosts), "every host is taken")
+	// Some go, so that hosts change hands under the two managers.
+	for _, machine := range machines {
+		w.get(machine)
+	}
+	for i, machine := range machines {
+		if i%4 == 0 {
+			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+		}
+	}
+	w.Eventually(func() int {
+		list := &infrav1.Metal3MachineList{}
+		w.Expect(w.client.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		return len(list.Items)
+	}).Should(Equal(len(machines) * 3 / 4))
+	w.Eventually(taken).Should(Equal(len(machines)*3/4), "all that are left have one now")
+	checkLedger(w, book.close())
+}
+
+func checkLedger(w *world, histories map[string][]string) {
+	w.t.Helper()
+	hostOf := map[string]string{}
+	for host, history := range histories {
+		for i, owner := range history {
+			if owner == "" {
+				continue
+			}
+			w.Expect(i == 0 || history[i-1] == "").To(BeTrue(), "%s went from %s to %s", host, history[max(i-1, 0)], owner)
+			other, twice := hostOf[owner]
+			w.Expect(twice).To(BeFalse(), "%s had %s and %s", owner, other, host)
+			hostOf[owner] = host
+		}
+	}
+}

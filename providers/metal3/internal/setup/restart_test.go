@@ -1,0 +1,177 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// owners counts the hosts that name the machine.
+func (w *world) owners(machine string) int {
+	w.t.Helper()
+	placements, err := simulator.Placements(w.t.Context(), w.client, w.name)
+	w.Expect(err).NotTo(HaveOccurred())
+	n := 0
+	for _, p := range placements {
+		if p.Consumer == machine {
+			n++
+		}
+	}
+	return n
+}
+
+// intends writes on a machine, while no manager runs, which host it is about to claim.
+func (w *world) intends(machine *infrav1.Metal3Machine, host string) {
+	w.t.Helper()
+	update(w, machine, func(machine *infrav1.Metal3Machine) {
+		machine.Finalizers = []string{infrav1.MachineFinalizer}
+		machine.Annotations = map[string]string{infrav1.HostAnnotation: w.name + "/" + host}
+	})
+}
+
+func TestRestartBetweenIntentionAndClaim(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 2))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.intends(machine, "rack-1-host-002")
+	w.start()
+	w.provisioned(machine)
+	w.Expect(w.owners("cp-0")).To(Equal(1))
+}
+
+func TestRestartBetweenIntentionAndClaimOfAHostThatAnotherHasTaken(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 2))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.intends(machine, rack1)
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: w.name, Name: "other"}
+	})
+	w.start()
+	w.Expect(w.provisioned(machine).Name).To(Equal("rack-1-host-002"))
+	w.Expect(w.owners("other")).To(Equal(1))
+}
+
+func TestRestartAfterTheClaim(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 2))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.intends(machine, "rack-1-host-002")
+	update(w, w.host("rack-1-host-002"), func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Namespace: w.name, Name: "cp-0"}
+	})
+	w.start()
+	w.Expect(w.provisioned(machine).Name).To(Equal("rack-1-host-002"), "the claim of before, though of an older version, is kept")
+	w.Expect(w.owners("cp-0")).To(Equal(1))
+}
+
+func TestDeleteAfterAClaimThatWasNeverRecorded(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.intends(machine, rack1)
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: w.name, Name: "cp-0"}
+		host.Spec.Image = &bmov1alpha1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123"}
+	})
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.start()
+	w.gone(machine)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+}
+
+// A manager that stops at any state of the host goes on from there.
+func TestRestartInEveryStateOfTheHost(t *testing.T) {
+	t.Parallel()
+	for _, state := range []bmov1alpha1.ProvisioningState{bmov1alpha1.StateAvailable, bmov1alpha1.StateProvisioning} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.Racks(1, 2))
+			w.cluster("one", "rack-1")
+			key := client.ObjectKeyFromObject(w.host(rack1))
+			w.sim.Stick(state, key)
+			machine := w.machine("one", "cp-0", "rack-1")
+			w.Eventually(func() bool {
+				host := w.host(rack1)
+				return host.Spec.ConsumerRef != nil && host.Status.Provisioning.State == state
+			}).Should(BeTrue())
+			w.stop()
+			w.sim.Heal(key)
+			w.start()
+			w.Expect(w.provisioned(machine).Name).To(Equal(rack1))
+			w.Expect(w.owners("cp-0")).To(Equal(1))
+		})
+	}
+}
+
+func TestRestartInTheMiddleOfADelete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	key := client.ObjectKeyFromObject(w.provisioned(machine))
+	w.sim.Stick(bmov1alpha1.StateDeprovisioning, key)
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.Eventually(func() bmov1alpha1.ProvisioningState { return w.host(rack1).Status.Provisioning.State }).Should(Equal(bmov1alpha1.StateDeprovisioning))
+	w.stop()
+	w.sim.Heal(key)
+	w.Eventually(func() bmov1alpha1.ProvisioningState { return w.host(rack1).Status.Provisioning.State }).Should(Equal(bmov1alpha1.StateAvailable))
+	w.start()
+	w.gone(machine)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+}
+
+func TestRestartWhileMachinesWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	first := w.machine("one", "first", "rack-1")
+	w.provisioned(first)
+	second := w.machine("one", "second", "rack-1")
+	w.waits(second, infrav1.NoCapacityReason)
+	w.stop()
+	w.start()
+	w.remove(first)
+	w.provisioned(second)
+}
+
+// clusterctl makes the objects anew in another management cluster: the UIDs of owners change, and hosts come without status.
+func TestMovedMachineKeepsItsHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 2))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.stop()
+	update(w, machine, func(machine *infrav1.Metal3Machine) { machine.Finalizers = nil })
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: w.meta("cp-0")})).To(Succeed())
+	moved := w.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		metal3.Annotations, metal3.Spec = machine.Annotations, machine.Spec
+	})
+	w.start()
+	w.Expect(w.provisioned(moved).Name).To(Equal(rack1))
+	w.Expect(moved.Spec.ProviderID).To(Equal(machine.Spec.ProviderID))
+	w.Expect(ptr.Deref(moved.Status.Initialization.Provisioned, false)).To(BeTrue())
+	w.Expect(w.owners("cp-0")).To(Equal(1))
+}
