@@ -27,7 +27,8 @@ func patience() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 20, Cap: time.Second}
 }
 
-// Create makes the hosts of a layout with the Secrets of their BMCs.
+// Create makes the hosts of a layout with the Secrets of their BMCs. Secrets that exist, of hosts that were deleted, are
+// used again.
 func Create(ctx context.Context, c client.Client, namespace string, layout Layout) error {
 	hosts := layout.Hosts(namespace)
 	failed := make([]error, len(hosts))
@@ -43,7 +44,11 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	version := ""
 	if host.Spec.BMC.CredentialsName != "" {
 		secret := credentials(host)
-		if err := c.Create(ctx, secret); err != nil {
+		err := c.Create(ctx, secret)
+		if apierrors.IsAlreadyExists(err) {
+			err = c.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+		}
+		if err != nil {
 			return err
 		}
 		version = secret.ResourceVersion

@@ -65,6 +65,8 @@ func TestLifeCycle(t *testing.T) {
 		bmov1alpha1.StateDeprovisioning, bmov1alpha1.StateAvailable,
 		bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting,
 	}))
+	s.create(simulator.Racks(1, 1))
+	s.reaches(first, bmov1alpha1.StateAvailable)
 }
 
 func TestEventsTellWhatHappened(t *testing.T) {
