@@ -11,10 +11,30 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 )
 
-// What a user reads must name the field, what is wrong with it, and what there is instead.
-func TestErrors(t *testing.T) {
+// errorCases are templates by what is wrong with them. What a user reads must name the field, what is wrong with it, and
+// what there is instead.
+type errorCases map[string]struct{ template, want string }
+
+func (cases errorCases) check(t *testing.T) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := template(t, []byte(tc.template))
+			var err error
+			if spec.MetaData != nil {
+				_, err = render.MetaData(spec.MetaData, input())
+			} else {
+				_, err = render.NetworkData(spec.NetworkData, input())
+			}
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestErrorsOfMetaData(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ template, want string }{
+	errorCases{
 		"an interface that the host has not": {
 			`metaData: {fromHostInterfaces: [{key: a, interface: eno1}, {key: b, interface: eth1}]}`,
 			"spec.metaData.fromHostInterfaces[1].interface: BareMetalHost h-1 has no interface eth1; it has eno1, eno2",
@@ -35,6 +55,12 @@ func TestErrors(t *testing.T) {
 			`metaData: {prefixesFromPool: [{key: a, name: other}]}`,
 			"spec.metaData.prefixesFromPool[0]: there is no address from IPPool other",
 		},
+	}.check(t)
+}
+
+func TestErrorsOfLinks(t *testing.T) {
+	t.Parallel()
+	errorCases{
 		"a link's interface": {
 			`networkData: {links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth1}}]}}`,
 			"spec.networkData.links.ethernets[0].macAddress.fromHostInterface: BareMetalHost h-1 has no interface eth1; it has eno1, eno2",
@@ -59,6 +85,12 @@ func TestErrors(t *testing.T) {
 			`networkData: {links: {bonds: [{id: a, bondMode: balance-rr, parameters: [{name: mode, value: 1}]}]}}`,
 			"spec.networkData.links.bonds[0].parameters[0]: mode has a field of its own: use bondMode",
 		},
+	}.check(t)
+}
+
+func TestErrorsOfNetworks(t *testing.T) {
+	t.Parallel()
+	errorCases{
 		"a network without a pool": {
 			`networkData: {networks: {ipv4: [{id: a, link: b}]}}`,
 			"spec.networkData.networks.ipv4[0]: no pool is named",
@@ -87,19 +119,7 @@ func TestErrors(t *testing.T) {
 			`networkData: {services: {dnsFromIPPool: other}}`,
 			"spec.networkData.services.dnsFromIPPool: there is no address from IPPool other",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec := template(t, []byte(tc.template))
-			var err error
-			if spec.MetaData != nil {
-				_, err = render.MetaData(spec.MetaData, input())
-			} else {
-				_, err = render.NetworkData(spec.NetworkData, input())
-			}
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
-		})
-	}
+	}.check(t)
 }
 
 func TestErrorsOfABareHost(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // macAddress is an address of six bytes: cloud-init finds interfaces by no other.
-var macAddress = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`) //nolint:gochecknoglobals // compiled once
+var macAddress = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`)
 
 // renderLinks renders the template's links: bonds, ethernets, bridges, VLANs.
 func renderLinks(spec *infrav1.NetworkDataLink, in *Input) ([]entry, error) {

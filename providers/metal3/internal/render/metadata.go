@@ -97,7 +97,7 @@ func poolValues(spec *infrav1.MetaData, in *Input, out map[string]string) error 
 	return nil
 }
 
-func numbers(spec *infrav1.MetaData, in *Input, out map[string]string) error { //nolint:unparam // one of several alike
+func numbers(spec *infrav1.MetaData, in *Input, out map[string]string) error {
 	for _, entry := range spec.Indexes {
 		number := int64(entry.Offset) + int64(in.Index)*int64(cmp.Or(entry.Step, 1))
 		out[entry.Key] = entry.Prefix + strconv.FormatInt(number, 10) + entry.Suffix

@@ -37,27 +37,35 @@ func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err 
 		return fmt.Sprintf("Metal3DataTemplate %s does not exist: create it", s.data.Spec.Template.Name), nil
 	}
 	s.template = template
-	claim, machine := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}
-	if found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim); err != nil || !found {
+	if err := r.gatherMachine(ctx, s); err != nil || s.machine == nil {
 		return "", err
 	}
-	if found, err := r.find(ctx, s.data, ownerName(claim.OwnerReferences, "Metal3Machine"), machine); err != nil || !found {
-		return "", err
-	}
-	s.metal3Machine = machine
-	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta); client.IgnoreNotFound(err) != nil || s.machine == nil {
-		return "", client.IgnoreNotFound(err)
-	}
-	name := hostName(machine)
+	name := hostName(s.metal3Machine)
 	host := &bmov1alpha1.BareMetalHost{}
-	if found, err := r.find(ctx, s.data, name, host); err != nil {
+	switch found, err := r.find(ctx, s.data, name, host); {
+	case err != nil:
 		return "", err
-	} else if !found && name != "" {
-		return fmt.Sprintf("BareMetalHost %s, which Metal3Machine %s has, does not exist", name, machine.Name), nil
-	} else if found {
+	case found:
 		s.host = host
+	case name != "":
+		return fmt.Sprintf("BareMetalHost %s, which Metal3Machine %s has, does not exist", name, s.metal3Machine.Name), nil
 	}
 	return "", nil
+}
+
+// gatherMachine goes from the claim to the Metal3Machine and its Machine.
+func (r *Reconciler) gatherMachine(ctx context.Context, s *scope) error {
+	claim, machine := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}
+	if found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim); err != nil || !found {
+		return err
+	}
+	if found, err := r.find(ctx, s.data, ownerName(claim.OwnerReferences, "Metal3Machine"), machine); err != nil || !found {
+		return err
+	}
+	var err error
+	s.metal3Machine = machine
+	s.machine, err = util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
+	return client.IgnoreNotFound(err)
 }
 
 // find reads an object of the data's namespace. There is none without a name.

@@ -7,10 +7,14 @@ package metal3datatemplate
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -26,16 +30,21 @@ import (
 // parallel is how many claims of one template are served at a time. They wait for the API server, not for each other.
 const parallel = 10
 
+// showInterval is the least time between two writes of a template's status.
+const showInterval = time.Second
+
 // Reconciler drives Metal3DataTemplates and their Metal3DataClaims.
 type Reconciler struct {
 	Client client.Client
 	// Live reads past the cache, where a name turns out to be taken by something that the cache has not seen.
 	Live client.Reader
 
+	clock     clock.PassiveClock
 	filter    watchfilter.Filter
 	templates patch.Written
 	claims    patch.Written
 	created   patch.Written
+	shown     sync.Map // template key to the time.Time of the last write of its status
 }
 
 // scope is a template with all that belongs to it.
@@ -50,6 +59,8 @@ type scope struct {
 	indexes     *indexes
 	// behind says that the cache lacks some of what was written: there is more to do when it has caught up.
 	behind bool
+	// showAgain is when the status may be written next, if it is not as it should be.
+	showAgain time.Duration
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates,verbs=get;list;watch;create;update;patch;delete
@@ -68,6 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 			return ctrl.Result{}, err
 		}
 		r.templates.Forget(req.NamespacedName)
+		r.shown.Delete(req.NamespacedName)
 		template = nil
 	}
 	if template != nil && (!r.filter.Passes(template) || annotations.HasPaused(template)) {
@@ -88,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, err
 	}
 	err = r.serve(ctx, s)
-	template.Status.Indexes = entries(s.datas, s.assignments)
+	r.show(s)
 	return s.result(), kerrors.NewAggregate([]error{err, r.save(ctx, template, &p)})
 }
 
@@ -96,7 +108,24 @@ func (s *scope) result() ctrl.Result {
 	if s.behind {
 		return ctrl.Result{RequeueAfter: patch.CatchUp}
 	}
-	return ctrl.Result{}
+	return ctrl.Result{RequeueAfter: s.showAgain}
+}
+
+// show brings the indexes into the status, but not more often than is of use to a reader: with claims coming one by one
+// the whole list would be sent for each.
+func (r *Reconciler) show(s *scope) {
+	indexes, now := entries(s.datas, s.assignments), r.clock.Now()
+	if slices.Equal(indexes, s.template.Status.Indexes) {
+		return
+	}
+	if last, ok := r.shown.Load(s.key); ok {
+		if s.showAgain = showInterval - now.Sub(last.(time.Time)); s.showAgain > 0 {
+			return
+		}
+		s.showAgain = 0
+	}
+	r.shown.Store(s.key, now)
+	s.template.Status.Indexes = indexes
 }
 
 // gather reads the claims and the data of the template, out of the cache's indexes.
@@ -134,26 +163,39 @@ func (r *Reconciler) serve(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	var todo []func() error
+	var todo []func(context.Context) error
 	for _, a := range s.assignments {
-		switch {
-		case paused[a.claim.Labels[clusterv1.ClusterNameLabel]] || annotations.HasPaused(a.claim) || !r.filter.Passes(a.claim):
-		case r.claims.Behind(a.claim) || a.data == nil && a.promised && r.isCreated(s.key, a.index):
-			s.behind = true
-		case !a.claim.DeletionTimestamp.IsZero():
-			todo = append(todo, func() error { return r.release(ctx, a) })
-		case a.data == nil || !recorded(a):
-			todo = append(todo, func() error { return r.give(ctx, s, a) })
+		if !r.leftAlone(a.claim, paused) {
+			todo = append(todo, r.due(s, a)...)
 		}
 	}
 	for _, data := range s.orphans {
-		if !paused[data.Labels[clusterv1.ClusterNameLabel]] && r.filter.Passes(data) && data.DeletionTimestamp.IsZero() {
-			todo = append(todo, func() error { return r.releaseOrphan(ctx, data) })
+		if data.DeletionTimestamp.IsZero() && !r.leftAlone(data, paused) {
+			todo = append(todo, func(ctx context.Context) error { return r.releaseOrphan(ctx, data) })
 		}
 	}
 	errs := make([]error, len(todo))
-	workqueue.ParallelizeUntil(ctx, parallel, len(todo), func(i int) { errs[i] = todo[i]() })
+	workqueue.ParallelizeUntil(ctx, parallel, len(todo), func(i int) { errs[i] = todo[i](ctx) })
 	return kerrors.NewAggregate(errs)
+}
+
+// leftAlone reports whether an object is paused, or another manager's.
+func (r *Reconciler) leftAlone(o client.Object, pausedClusters map[string]bool) bool {
+	return pausedClusters[o.GetLabels()[clusterv1.ClusterNameLabel]] || annotations.HasPaused(o) || !r.filter.Passes(o)
+}
+
+// due is what is to be done for a claim: nothing before the cache has caught up with what was done already.
+func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error {
+	switch {
+	case r.claims.Behind(a.claim) || a.data == nil && a.promised && r.isCreated(s.key, a.index):
+		s.behind = true
+		return nil
+	case !a.claim.DeletionTimestamp.IsZero():
+		return []func(context.Context) error{func(ctx context.Context) error { return r.release(ctx, a) }}
+	case a.data == nil || !recorded(a):
+		return []func(context.Context) error{func(ctx context.Context) error { return r.give(ctx, s, a) }}
+	}
+	return nil
 }
 
 // isCreated reports whether the data was created and the cache has not seen it yet. What the cache lacks counts as its

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,7 +29,7 @@ const templateIndex = "spec.template.name"
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
-	r.filter = watchfilter.Filter(watchFilter)
+	r.filter, r.clock = watchfilter.Filter(watchFilter), clock.RealClock{}
 	log := ctrl.LoggerFrom(ctx)
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
