@@ -1,0 +1,97 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// cluster is a workload cluster of one of our own specs.
+type cluster struct {
+	clusterctl.ApplyClusterTemplateAndWaitResult
+
+	name, namespace string
+}
+
+// newCluster makes a cluster from a template and waits until all its machines run. It is dumped and deleted at the end of
+// the spec.
+func newCluster(ctx context.Context, name string, controlPlanes, workers int64) *cluster {
+	folder := filepath.Join(*artifacts, name)
+	namespace, cancel := framework.SetupSpecNamespace(background(), name, management, folder, namespaceCreated)
+	c := &cluster{name: namespace.Name, namespace: namespace.Name}
+	DeferCleanup(func(ctx SpecContext) { c.cleanUp(ctx, name, folder, namespace, cancel) })
+	clusterctl.ApplyClusterTemplateAndWait(ctx, clusterctl.ApplyClusterTemplateAndWaitInput{
+		ClusterProxy: management,
+		ConfigCluster: clusterctl.ConfigClusterInput{
+			LogFolder: filepath.Join(folder, "clusters"), ClusterctlConfigPath: environment.ClusterctlConfig(),
+			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: clusterctl.DefaultInfrastructureProvider,
+			Flavor: clusterctl.DefaultFlavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
+			ControlPlaneMachineCount: ptr.To(controlPlanes), WorkerMachineCount: ptr.To(workers),
+		},
+		WaitForClusterIntervals:      config.GetIntervals(name, "wait-cluster"),
+		WaitForControlPlaneIntervals: config.GetIntervals(name, "wait-control-plane"),
+		WaitForMachineDeployments:    config.GetIntervals(name, "wait-worker-nodes"),
+	}, &c.ApplyClusterTemplateAndWaitResult)
+	return c
+}
+
+func (c *cluster) cleanUp(ctx context.Context, spec, folder string, namespace *corev1.Namespace, cancel context.CancelFunc) {
+	if c.Cluster == nil {
+		c.Cluster = &clusterv1.Cluster{}
+		c.Cluster.Name, c.Cluster.Namespace = c.name, c.namespace
+	}
+	framework.DumpSpecResourcesAndCleanup(ctx, spec, management, environment.ClusterctlConfig(), folder, namespace, cancel, c.Cluster, config.GetIntervals, *keep)
+}
+
+func (c *cluster) in() client.ListOption { return client.InNamespace(c.namespace) }
+
+// controlPlaneDomains tells in which failure domain each control-plane machine was observed.
+func (c *cluster) controlPlaneDomains(ctx context.Context, g Gomega) map[string]string {
+	machines := &infrav1.VSphereMachineList{}
+	g.Expect(management.GetClient().List(ctx, machines, c.in(), client.HasLabels{clusterv1.MachineControlPlaneLabel})).To(Succeed())
+	domains := map[string]string{}
+	for i := range machines.Items {
+		domains[machines.Items[i].Name] = ptr.Deref(machines.Items[i].Status.FailureDomain, "")
+	}
+	return domains
+}
+
+// published are the failure domains that Cluster API may put control-plane machines in.
+func (c *cluster) published(ctx context.Context, g Gomega) []string {
+	fresh := &clusterv1.Cluster{}
+	g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.Cluster), fresh)).To(Succeed())
+	var names []string
+	for _, domain := range fresh.Status.FailureDomains {
+		if ptr.Deref(domain.ControlPlane, false) {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
+
+// shortenGrace makes the cluster act on what it sees at once: the specs cannot wait for the ten minutes that a domain has to
+// have been healthy.
+func (c *cluster) shortenGrace(ctx context.Context) {
+	infra := &infrav1.VSphereCluster{}
+	key := client.ObjectKey{Namespace: c.namespace, Name: c.name}
+	Eventually(func(g Gomega) {
+		g.Expect(management.GetClient().Get(ctx, key, infra)).To(Succeed())
+		infra.Spec.Distribution.GracePeriodSeconds, infra.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
+		g.Expect(management.GetClient().Update(ctx, infra)).To(Succeed())
+	}, "10s", "100ms").Should(Succeed())
+}

@@ -1,0 +1,66 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"maps"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var _ = Describe("Failure domains", Label("failure-domains"), func() {
+	const spec = "failure-domains"
+
+	It("spread a control plane, replace a machine elsewhere while one is broken, and take it back", func(ctx SpecContext) {
+		c := newCluster(ctx, spec, 3, 1)
+		c.shortenGrace(ctx)
+		vc := connect(ctx)
+		zones := []string{"zone-a", "zone-b", "zone-c"}
+
+		By("Comparing what the machines say with what vCenter says")
+		observed := c.controlPlaneDomains(ctx, Default)
+		Expect(slices.Sorted(maps.Values(observed))).To(Equal(zones))
+		for machine, place := range vc.clusterOf(ctx, c.name) {
+			if domain, controlPlane := observed[machine]; controlPlane {
+				Expect(place).To(Equal(domain), "zone and compute cluster have one name in this vCenter")
+			}
+		}
+
+		By("Taking the datastore of zone-b away")
+		vc.rename(ctx, "datastore-b", "datastore-b-gone")
+		DeferCleanup(func(ctx SpecContext) { // for the next spec, should this one fail
+			if _, err := vc.finder.Datastore(ctx, "/*/datastore/datastore-b-gone"); err == nil {
+				vc.rename(ctx, "datastore-b-gone", "datastore-b")
+			}
+		})
+		within := config.GetIntervals(spec, "wait-failure-domain")
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf("zone-a", "zone-c"))
+
+		By("Deleting the control-plane machine in it")
+		for name, domain := range observed {
+			if domain == "zone-b" {
+				machine := &clusterv1.Machine{}
+				machine.Namespace, machine.Name = c.namespace, name
+				Expect(management.GetClient().Delete(ctx, machine)).To(Succeed())
+			}
+		}
+		Eventually(func(g Gomega) []string {
+			return slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, g)))
+		}, config.GetIntervals(spec, "wait-control-plane")...).Should(And(HaveLen(3), HaveEach(Not(BeEmpty())), Not(ContainElement("zone-b"))))
+
+		By("Giving the datastore back")
+		vc.rename(ctx, "datastore-b-gone", "datastore-b")
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(zones))
+
+		By("Deleting the cluster")
+		Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, c.Cluster))).To(Succeed())
+		Eventually(func() map[string]string { return vc.clusterOf(ctx, c.name) }, config.GetIntervals(spec, "wait-delete-cluster")...).Should(BeEmpty())
+	})
+})
