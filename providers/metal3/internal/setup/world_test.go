@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -41,6 +42,7 @@ type world struct {
 	sim     *simulator.Simulator
 	name    string // namespace
 	metrics *prometheus.Registry
+	config  *rest.Config // of managers
 	stop    func()
 }
 
@@ -61,7 +63,7 @@ func emptyWorld(t *testing.T) *world {
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	w := &world{WithT: g, t: t, client: c}
+	w := &world{WithT: g, t: t, client: c, config: apiServer}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
@@ -94,7 +96,7 @@ func (w *world) manage(watchFilter string) func() {
 	w.t.Helper()
 	cacheOptions := manager.CacheOptions(w.name, w.name)
 	setup.CacheOptions(&cacheOptions)
-	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cacheOptions,
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})

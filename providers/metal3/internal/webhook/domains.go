@@ -17,7 +17,8 @@ func validateDomainName(name string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, name, "hosts carry the name in their label "+infrav1.FailureDomainLabel+
-		", so it must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last; rename the domain")}
+		", so it must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last; "+
+		"rename the domain")}
 }
 
 // hasGroup tells whether an API version is of the group.

@@ -20,7 +20,8 @@ func validateDeploy(spec infrav1.Metal3MachineSpec, path *field.Path) field.Erro
 		return nil
 	}
 	if !spec.Image.IsDefined() {
-		return field.ErrorList{field.Required(path.Child("image"), "name the image that hosts boot, or a procedure in customDeploy.method")}
+		return field.ErrorList{field.Required(path.Child("image"),
+			"name the image that hosts boot, or a procedure in customDeploy.method")}
 	}
 	return validateImage(spec.Image, path.Child("image"))
 }

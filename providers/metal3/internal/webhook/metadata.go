@@ -43,5 +43,6 @@ func validateKey(key string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, key,
-		"no object can have it: a key is at most 63 letters, digits, '-', '_' and '.', after a domain and '/' if it has one, such as example.com/rack")}
+		"no object can have it: a key is at most 63 letters, digits, '-', '_' and '.', after a domain and '/' if it has one, "+
+			"such as example.com/rack")}
 }

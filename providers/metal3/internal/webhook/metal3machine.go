@@ -71,7 +71,8 @@ func warnMachine(spec infrav1.Metal3MachineSpec, path *field.Path) admission.War
 	}
 	if spec.Image.IsDefined() && spec.CustomDeploy.Method == "" && isPlainHTTP(spec.Image) {
 		warnings = append(warnings, warning(path.Child("image", "checksum"),
-			"is fetched by http, so whoever can change the image on its way can change its checksum; give the checksum itself, or use https"))
+			"is fetched by http, so whoever can change the image on its way can change its checksum; "+
+				"give the checksum itself, or use https"))
 	}
 	return warnings
 }

@@ -72,7 +72,8 @@ func validateMachineTemplate(template *infrav1.Metal3MachineTemplate) field.Erro
 	for i, domain := range template.Spec.FailureDomainDataTemplates {
 		path := field.NewPath("spec", "failureDomainDataTemplates").Index(i)
 		errs = append(errs, validateDomainName(domain.FailureDomain, path.Child("failureDomain"))...)
-		errs = append(errs, validateNamespace(domain.DataTemplate.Namespace, template.Namespace, path.Child("dataTemplate", "namespace"))...)
+		errs = append(errs,
+			validateNamespace(domain.DataTemplate.Namespace, template.Namespace, path.Child("dataTemplate", "namespace"))...)
 	}
 	return errs
 }
@@ -83,7 +84,8 @@ func warnMachineTemplate(template *infrav1.Metal3MachineTemplate) admission.Warn
 	warnings := warnMachine(template.Spec.Template.Spec, path)
 	if template.Spec.Template.Spec.FailureDomain != "" {
 		warnings = append(warnings, warning(path.Child("failureDomain"),
-			"is of no effect, because machines take the failure domain of their Machine; remove it, and name the domain in the MachineDeployment"))
+			"is of no effect, because machines take the failure domain of their Machine; "+
+				"remove it, and name the domain in the MachineDeployment"))
 	}
 	return warnings
 }

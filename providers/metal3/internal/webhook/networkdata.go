@@ -67,7 +67,8 @@ func validateAddressSource(source infrav1.NetworkDataAddressSource, path *field.
 func validateRoutes4(routes []infrav1.NetworkDataRoutev4, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, route := range routes {
-		errs = append(errs, validateGateway(route.Gateway.String != nil, route.Gateway.NetworkGatewaySource, path.Index(i).Child("gateway"))...)
+		gateway := route.Gateway
+		errs = append(errs, validateGateway(gateway.String != nil, gateway.NetworkGatewaySource, path.Index(i).Child("gateway"))...)
 	}
 	return errs
 }
@@ -75,7 +76,8 @@ func validateRoutes4(routes []infrav1.NetworkDataRoutev4, path *field.Path) fiel
 func validateRoutes6(routes []infrav1.NetworkDataRoutev6, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, route := range routes {
-		errs = append(errs, validateGateway(route.Gateway.String != nil, route.Gateway.NetworkGatewaySource, path.Index(i).Child("gateway"))...)
+		gateway := route.Gateway
+		errs = append(errs, validateGateway(gateway.String != nil, gateway.NetworkGatewaySource, path.Index(i).Child("gateway"))...)
 	}
 	return errs
 }

@@ -268,3 +268,29 @@ func failAfter(n int32) interceptor.Funcs {
 		},
 	}
 }
+
+// While leadership changes hands two managers may be at work, each with its own view of what there is.
+func TestTwoManagers(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	w := newWorld(t)
+	w.template("t")
+	w.start()
+	w.start()
+	var claims []*infrav1.Metal3DataClaim
+	for i := range n {
+		claims = append(claims, w.claim("t", fmt.Sprintf("m-%d", i)))
+	}
+	owners := map[string]string{}
+	for _, claim := range claims {
+		data := w.given(claim)
+		w.Expect(owners).NotTo(HaveKey(data.Name))
+		owners[data.Name] = claim.Name
+	}
+	datas := &infrav1.Metal3DataList{}
+	w.Expect(w.client.List(t.Context(), datas, client.InNamespace(w.name))).To(Succeed())
+	w.Expect(datas.Items).To(HaveLen(n), "no claim has two")
+	for i := range datas.Items {
+		w.Expect(datas.Items[i].Spec.Claim.Name).To(Equal(owners[datas.Items[i].Name]), "claim and data agree")
+	}
+}

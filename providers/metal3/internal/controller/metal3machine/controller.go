@@ -19,7 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
@@ -158,18 +157,31 @@ func (s *scope) paused() bool {
 	return annotations.IsPaused(cluster, s.metal3)
 }
 
+// save writes metadata and spec first, because that changes the generation which the conditions are said to be of. All of
+// them have just been looked at.
 func (r *Reconciler) save(ctx context.Context, s *scope) error {
-	if err := summarize(s.metal3); err != nil {
-		return err
+	err := s.patch.ApplySpec(ctx, r.Client, s.metal3)
+	if err == nil && !released(s.metal3) {
+		for i := range s.metal3.Status.Conditions {
+			s.metal3.Status.Conditions[i].ObservedGeneration = s.metal3.Generation
+		}
+		if err := summarize(s.metal3); err != nil {
+			return err
+		}
+		err = s.patch.Apply(ctx, r.Client, s.metal3)
 	}
-	err := s.patch.Apply(ctx, r.Client, s.metal3)
 	if err == nil {
 		r.written.Note(s.metal3)
 	}
-	if !s.metal3.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(s.metal3, infrav1.MachineFinalizer) {
+	if released(s.metal3) {
 		return client.IgnoreNotFound(err)
 	}
 	return err
+}
+
+// released reports whether the object goes as soon as the API server has been told.
+func released(metal3 *infrav1.Metal3Machine) bool {
+	return !metal3.DeletionTimestamp.IsZero() && len(metal3.Finalizers) == 0
 }
 
 func (r *Reconciler) event(s *scope, reason, action, format string, args ...any) {

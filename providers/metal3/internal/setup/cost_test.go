@@ -1,0 +1,115 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// meter counts requests that name something: "PATCH baremetalhosts". Watches and what discovery and informers ask at the
+// start are left out by resetting it.
+type meter struct {
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (m *meter) config(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			m.note(req)
+			return next.RoundTrip(req)
+		})
+	})
+	return config
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func (m *meter) note(req *http.Request) {
+	_, resource, found := strings.Cut(req.URL.Path, "/namespaces/")
+	if !found || req.URL.Query().Get("watch") != "" {
+		return
+	}
+	parts := strings.Split(resource, "/")
+	if len(parts) < 2 {
+		return
+	}
+	name := req.Method + " " + parts[1]
+	if len(parts) > 3 {
+		name += "/" + parts[3]
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls[name]++
+}
+
+// reset forgets what was counted, and returns it.
+func (m *meter) reset() map[string]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counted := m.calls
+	m.calls = map[string]int{}
+	return counted
+}
+
+func TestWhatAMachineCosts(t *testing.T) {
+	t.Parallel()
+	const n = 20
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(5, n/5))
+	m := &meter{calls: map[string]int{}}
+	w.config = m.config(apiServer)
+	w.start()
+	infra := w.cluster("one", "rack-1", "rack-2", "rack-3", "rack-4", "rack-5")
+	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, "AllActive")
+	m.reset()
+	var machines []*infrav1.Metal3Machine
+	for i := range n {
+		machines = append(machines, w.machine("one", fmt.Sprintf("m-%02d", i), fmt.Sprintf("rack-%d", i%5+1)))
+	}
+	for _, machine := range machines {
+		w.provisioned(machine)
+	}
+	cost := m.reset()
+	t.Logf("%d machines: %v", n, cost)
+	total := 0
+	for request, count := range cost {
+		if !strings.Contains(request, "metal3clusters") {
+			total += count
+		}
+	}
+	w.Expect(total).To(BeNumerically("<=", 6*n), "%v", cost)
+	w.Expect(cost).NotTo(HaveKey(HavePrefix("GET ")))
+	w.Expect(cost["PATCH baremetalhosts"]).To(Equal(n), "host, image and power in one request each")
+
+	// When all is done, nothing is asked or written any more, whatever happens to the objects.
+	time.Sleep(2 * time.Second) //nolint:forbidigo // the counts of the cluster are published late on purpose
+	m.reset()
+	for _, machine := range machines[:5] {
+		update(w, machine, func(machine *infrav1.Metal3Machine) {
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
+		})
+	}
+	w.Consistently(func() map[string]int {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return maps.Clone(m.calls)
+	}, "3s", "100ms").Should(BeEmpty())
+}
