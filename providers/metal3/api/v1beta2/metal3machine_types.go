@@ -14,12 +14,12 @@ import (
 type FailureDomainPolicy string
 
 const (
-	// FailureDomainRequired: the machine gets a host in its failure domain or
-	// waits for one. It is the default.
+	// FailureDomainRequired gives the machine a host in its failure domain, or
+	// lets it wait for one. It is the default.
 	FailureDomainRequired FailureDomainPolicy = "Required"
 
-	// FailureDomainPreferred: the machine gets a host elsewhere when none in
-	// its failure domain is free.
+	// FailureDomainPreferred gives the machine a host elsewhere when none in its
+	// failure domain is free.
 	FailureDomainPreferred FailureDomainPolicy = "Preferred"
 )
 

@@ -31,18 +31,18 @@ const (
 type RemediationPhase string
 
 const (
-	// RemediationRunning: the host is being rebooted.
+	// RemediationRunning is the phase in which the host is rebooted.
 	RemediationRunning RemediationPhase = "Running"
 
-	// RemediationWaiting: the host was rebooted; the Node has yet to come back.
+	// RemediationWaiting is the phase in which the Node has yet to come back.
 	RemediationWaiting RemediationPhase = "Waiting"
 
-	// RemediationDeletingMachine: the Node did not come back; the owner of the
-	// Machine is to replace it.
+	// RemediationDeletingMachine is the phase after the Node did not come back:
+	// the owner of the Machine is to replace it.
 	RemediationDeletingMachine RemediationPhase = "Deleting machine"
 
-	// RemediationFailed: the host cannot be remediated, such as one that is
-	// meant to be powered off.
+	// RemediationFailed is the phase of a host that cannot be remediated, such
+	// as one that is meant to be powered off.
 	RemediationFailed RemediationPhase = "Failed"
 )
 
