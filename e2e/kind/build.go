@@ -57,7 +57,7 @@ func (e *Environment) buildNode(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	node := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kind: source, Dir: e.dir}
+	node := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kind: source, Dir: e.shared}
 	e.found.node, err = node.Node(ctx)
 	return err
 }
@@ -100,7 +100,7 @@ func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	builder := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Dir: e.dir}
+	builder := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Dir: e.shared}
 	if e.found.machine, err = builder.Machine(ctx, node, kubeVIP); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ package kind
 import (
 	"context"
 	"io"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -43,7 +44,9 @@ type Environment struct {
 	Options
 
 	builder *binaries.Builder
-	dir     string
+	// shared is for what all environments of this repository share, own for what this
+	// one keeps.
+	shared, own string
 	// What steps find out for the steps after them.
 	found findings
 }
@@ -67,7 +70,8 @@ func New(o Options) (*Environment, error) {
 	}
 	// What runs in the cluster is always built: ready programs are of some version.
 	builder.Assets = ""
-	return &Environment{Options: o, builder: builder, dir: filepath.Join(builder.Root, ".cache", "kind")}, nil
+	shared := filepath.Join(builder.Root, ".cache", "kind")
+	return &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}, nil
 }
 
 // Up brings the environment up, or completes one that is up in part.
@@ -99,17 +103,17 @@ func (e *Environment) prepare() []step {
 	}
 }
 
-// Down removes what Up made: the cluster, the simulated vCenter, and the engine if
-// Up started it. Caches stay.
+// Down removes what Up made: the cluster, the simulated vCenter with its machines,
+// and the engine if Up started it and nobody else has a container in it. Caches stay.
 func (e *Environment) Down(ctx context.Context) error {
 	return e.stepper().run(ctx, []step{
 		{"remove vcenter and cluster", e.remove},
-		{"stop engine", func(ctx context.Context, log io.Writer) error { return e.engine(log).Stop(ctx) }},
+		{"stop engine", e.stopEngine},
 	})
 }
 
 // Kubeconfig is the path of the kubeconfig of the cluster.
-func (e *Environment) Kubeconfig() string { return filepath.Join(e.dir, e.Name+".kubeconfig") }
+func (e *Environment) Kubeconfig() string { return filepath.Join(e.own, "kubeconfig") }
 
 // ClusterctlConfig is the path of the configuration for clusterctl: the local
 // repository, and the variables of cluster templates.
@@ -119,12 +123,12 @@ func (e *Environment) ClusterctlConfig() string { return e.repository().Config()
 func (e *Environment) Program(name string) string { return filepath.Join(e.builder.Dir(), name) }
 
 func (e *Environment) stepper() stepper {
-	return stepper{logs: filepath.Join(e.dir, "log"), out: e.Out, clock: time.Now}
+	return stepper{logs: filepath.Join(e.own, "log"), out: e.Out, clock: time.Now}
 }
 
 func (e *Environment) engine(log io.Writer) engine.Engine {
 	return engine.Engine{
-		Dir: e.dir, Run: command.Runner{Log: log},
+		Dir: e.shared, Run: command.Runner{Log: log},
 		BoundedRunc: func(ctx context.Context) (string, error) {
 			paths, err := e.builder.Ensure(ctx, binaries.BoundedRunc)
 			return paths[binaries.BoundedRunc], err
@@ -144,8 +148,12 @@ func (e *Environment) cluster(log io.Writer) cluster.Cluster {
 }
 
 func (e *Environment) repository() repository.Repository {
-	return repository.Repository{Dir: filepath.Join(e.dir, "repository")}
+	return repository.Repository{Dir: filepath.Join(e.own, "repository")}
 }
 
 // vcenter is the container of the simulated vCenter.
 func (e *Environment) vcenter() string { return e.Name + "-vcenter" }
+
+// Variables are those of cluster templates that describe the simulated vCenter and
+// the network; Up finds them out.
+func (e *Environment) Variables() map[string]string { return maps.Clone(e.found.variables) }

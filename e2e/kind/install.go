@@ -5,8 +5,6 @@ package kind
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -178,21 +176,4 @@ func (e *Environment) clusterctl(ctx context.Context, log io.Writer, args ...str
 
 func (e *Environment) kubectl(ctx context.Context, log io.Writer, args ...string) (string, error) {
 	return command.Runner{Log: log}.Run(ctx, e.Program(binaries.Kubectl), append([]string{"--kubeconfig", e.Kubeconfig()}, args...)...)
-}
-
-// remove needs an engine, as everything that is to go is in it; one that does not
-// answer has nothing running.
-func (e *Environment) remove(ctx context.Context, log io.Writer) error {
-	d := e.docker(log)
-	if _, err := d.Run(ctx, "version"); err != nil {
-		return errors.Join(ctx.Err(), e.engine(log).Absent())
-	}
-	if err := e.removeVCenter(ctx, log); err != nil {
-		return err
-	}
-	if err := e.cluster(log).Delete(); err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintln(log, "removed")
-	return nil
 }

@@ -21,8 +21,8 @@ import (
 const (
 	// nodeName is completed by the version of Kubernetes.
 	nodeName = "faultline/node:"
-	// builder is the container that an image is committed from.
-	builder = "faultline-image-builder"
+	// builderPrefix begins the name of a container that an image is committed from.
+	builderPrefix = "faultline-image-builder-"
 	// containerdTimeout is how long containerd may take to answer in the builder.
 	containerdTimeout = 30 * time.Second
 )
@@ -87,7 +87,8 @@ func (b Builder) commit(ctx context.Context, r recipe) error {
 	if err != nil || have == sum {
 		return err
 	}
-	if err := b.fill(ctx, r); err != nil {
+	builder := builderPrefix + sum // Whoever builds the same meanwhile uses another sum or waits for Docker.
+	if err := b.fill(ctx, builder, r); err != nil {
 		return fmt.Errorf("making image %s: %w", r.name, err)
 	}
 	_, err = b.Docker.Run(ctx, "commit",
@@ -114,7 +115,7 @@ func (b Builder) sum(ctx context.Context, r recipe) (string, error) {
 }
 
 // fill leaves a container behind that is ready to be committed.
-func (b Builder) fill(ctx context.Context, r recipe) error {
+func (b Builder) fill(ctx context.Context, builder string, r recipe) error {
 	if err := b.Docker.Remove(ctx, builder); err != nil {
 		return err
 	}
@@ -135,12 +136,12 @@ func (b Builder) fill(ctx context.Context, r recipe) error {
 	if err := b.Docker.Feed(ctx, &files, "cp", "-", builder+":/"); err != nil {
 		return err
 	}
-	return b.preload(ctx, r.images)
+	return b.preload(ctx, builder, r.images)
 }
 
 // preload imports images into the builder's containerd. They are unpacked by the
 // node that runs them: an image cannot carry unpacked ones.
-func (b Builder) preload(ctx context.Context, images []string) error {
+func (b Builder) preload(ctx context.Context, builder string, images []string) error {
 	if len(images) == 0 {
 		return nil
 	}

@@ -1,0 +1,41 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(config(true).Networking.DisableDefaultCNI).To(BeTrue())
+	g.Expect(config(false).Networking.DisableDefaultCNI).To(BeFalse())
+	g.Expect(config(false).KubeadmConfigPatches).To(ConsistOf(ContainSubstring("failCgroupV1: false")))
+}
+
+func TestConflist(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	content, err := conflist("10.244.0.0/24")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(json.Valid(content)).To(BeTrue())
+	g.Expect(string(content)).To(ContainSubstring(`"ranges":[[{"subnet":"10.244.0.0/24"}]]`))
+}
+
+func TestLoggerLeavesTracesOut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var out strings.Builder
+	l := logger{&out}
+	l.V(0).Infof("creating %s", "x")
+	l.V(3).Info("trace")
+	l.Warn("careful")
+	logger{}.Error("nowhere to go")
+	g.Expect(out.String()).To(Equal("creating x\ncareful\n"))
+}

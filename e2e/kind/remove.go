@@ -1,0 +1,41 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// remove needs an engine, as everything that is to go is in it; one that does not
+// answer has nothing running.
+func (e *Environment) remove(ctx context.Context, log io.Writer) error {
+	if _, err := e.docker(log).Run(ctx, "version"); err != nil {
+		return errors.Join(ctx.Err(), e.engine(log).Absent())
+	}
+	if err := e.removeVCenter(ctx, log); err != nil {
+		return err
+	}
+	if err := e.cluster(log).Delete(); err != nil {
+		return err
+	}
+	return os.RemoveAll(e.repository().Dir)
+}
+
+// stopEngine leaves an engine alone that others use.
+func (e *Environment) stopEngine(ctx context.Context, log io.Writer) error {
+	containers, err := e.docker(log).Run(ctx, "ps", "--quiet")
+	if err != nil {
+		return ctx.Err() // Nothing answers, so there is nothing to stop.
+	}
+	if others := len(strings.Fields(containers)); others > 0 {
+		_, err := fmt.Fprintf(e.Out, "The Docker engine goes on: it runs %d other containers\n", others)
+		return err
+	}
+	return e.engine(log).Stop(ctx)
+}

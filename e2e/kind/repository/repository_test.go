@@ -1,0 +1,86 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+)
+
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for image, want := range map[string]string{
+		"faultline/controller:v2":        "docker.io/faultline/controller:v2",
+		"controller:latest":              "docker.io/controller:latest",
+		"registry.k8s.io/x/y:v1":         "registry.k8s.io/x/y:v1",
+		"localhost/x:v1":                 "localhost/x:v1",
+		"localhost:5000/x:v1":            "localhost:5000/x:v1",
+		"registry:5000/team/x@sha256:00": "registry:5000/team/x@sha256:00",
+	} {
+		NewWithT(t).Expect(canonical(image)).To(Equal(want))
+	}
+}
+
+func TestReleased(t *testing.T) {
+	t.Parallel()
+	got := released([]byte("image: gcr.io/k8s-staging-cluster-api/kubeadm-bootstrap-controller:main\nimagePullPolicy: Always\n"), "v1.14.2")
+	NewWithT(t).Expect(string(got)).To(Equal(
+		"image: registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:v1.14.2\nimagePullPolicy: IfNotPresent\n"))
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	source := t.TempDir()
+	write(t, filepath.Join(source, "config/kustomization.yaml"), "resources: [manager.yaml]\n")
+	write(t, filepath.Join(source, "config/manager.yaml"),
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: m}\nspec: {containers: [{name: m, image: faultline/controller:v2.0.0}]}\n")
+	write(t, filepath.Join(source, "metadata.yaml"), "kind: Metadata\n")
+	write(t, filepath.Join(source, "templates/cluster-template.yaml"), "kind: Cluster\n")
+
+	r := Repository{Dir: t.TempDir(), CAPIImages: "v1.14.2", Variables: map[string]string{"VSPHERE_SERVER": "s"}}
+	provider := func(name, kind string) Provider {
+		return Provider{
+			Name: name, Type: kind, Version: "v2.0.0", Config: filepath.Join(source, "config"),
+			Metadata: filepath.Join(source, "metadata.yaml"), Templates: []string{filepath.Join(source, "templates")},
+		}
+	}
+	g.Expect(r.Write([]Provider{provider("vsphere", Infrastructure), provider("cluster-api", Core)},
+		CertManager{Version: "v1.11.5", Manifest: []byte("kind: Namespace\n")})).To(Succeed())
+
+	components, err := os.ReadFile(filepath.Join(r.Dir, "infrastructure-vsphere/v2.0.0/infrastructure-components.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(Images(components)).To(ConsistOf("docker.io/faultline/controller:v2.0.0"))
+	for _, file := range []string{
+		"infrastructure-vsphere/v2.0.0/metadata.yaml", "infrastructure-vsphere/v2.0.0/cluster-template.yaml",
+		"cluster-api/v2.0.0/core-components.yaml", "cert-manager/v1.11.5/cert-manager.yaml",
+	} {
+		g.Expect(filepath.Join(r.Dir, file)).To(BeARegularFile())
+	}
+	var config struct {
+		Providers []struct{ Name, Type, URL string } `json:"providers"`
+		Server    string                             `json:"VSPHERE_SERVER"`
+	}
+	content, err := os.ReadFile(r.Config())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(yaml.Unmarshal(content, &config)).To(Succeed())
+	g.Expect(config.Server).To(Equal("s"))
+	g.Expect(config.Providers).To(HaveLen(2))
+	g.Expect(config.Providers[0].Type).To(Equal(Core))
+	g.Expect(config.Providers[1].URL).To(BeARegularFile())
+}

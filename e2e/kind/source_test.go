@@ -1,0 +1,49 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestSource(t *testing.T) {
+	t.Parallel()
+	silent, answering := func() error { return errors.New("silence") }, func() error { return nil }
+	for _, tc := range []struct {
+		source  Source
+		answers func() error
+		want    bool
+	}{
+		{Auto, answering, true},
+		{Auto, silent, false},
+		{"", silent, false},
+		{Published, silent, true},
+		{Build, answering, false},
+	} {
+		g := NewWithT(t)
+		got, err := tc.source.published(tc.answers)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(Equal(tc.want), "%q", tc.source)
+	}
+	_, err := Source("elsewhere").published(answering)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("elsewhere")))
+}
+
+func TestAskTakesARegistryThatWantsToKnowWhoAsks(t *testing.T) {
+	t.Parallel()
+	for status, works := range map[int]bool{
+		http.StatusOK: true, http.StatusUnauthorized: true, http.StatusForbidden: false, http.StatusBadGateway: false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		err := ask(t.Context(), server.URL)
+		server.Close()
+		NewWithT(t).Expect(err == nil).To(Equal(works), "%d: %v", status, err)
+	}
+	NewWithT(t).Expect(ask(t.Context(), "http://127.0.0.1:1")).NotTo(Succeed())
+}
