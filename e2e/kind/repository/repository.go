@@ -154,6 +154,8 @@ func (r Repository) config(providers []Provider, certManager CertManager) ([]byt
 			"version": certManager.Version,
 			"timeout": "5m",
 		},
+		// A feature gate of Cluster API that ClusterClasses need.
+		"CLUSTER_TOPOLOGY": "true",
 		// Nothing of the person's own configuration.
 		"overridesFolder": filepath.Join(r.Dir, "overrides"),
 	}
