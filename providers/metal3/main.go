@@ -51,7 +51,6 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 				return fmt.Errorf("adding webhooks: %w", err)
 			}
 			controllers.WatchFilter, controllers.Metrics = opts.WatchFilter, metrics.Registry
-			controllers.FastTrack = os.Getenv("CAPM3_FAST_TRACK") == "true"
 			if err := setup.Add(ctx, mgr, controllers); err != nil {
 				return fmt.Errorf("adding controllers: %w", err)
 			}
@@ -60,8 +59,11 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	}
 }
 
-// addFlags adds what only this provider has. The names are upstream's.
+// addFlags adds what only this provider has. The names are upstream's, which has an environment variable for fast track.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
+	fs.BoolVar(&o.FastTrack, "fast-track", os.Getenv("CAPM3_FAST_TRACK") == "true",
+		"Leave hosts powered on when machines release them, unless their disks are not cleaned. "+
+			"Defaults to the environment variable CAPM3_FAST_TRACK.")
 	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Metal3Clusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Metal3Machines reconciled at the same time.")
 	fs.IntVar(&o.Data, "metal3data-concurrency", 10, "Metal3Datas reconciled at the same time.")
