@@ -164,81 +164,99 @@ func TestBookKeepsReusedHostsForTheirOwner(t *testing.T) {
 	d.Expect(d.gets(ours)).To(Equal("2"))
 }
 
+// history is a book with what its users know: hosts as they were put, promises as they were last answered.
+type history struct {
+	book     *hosts.Book
+	woken    []types.NamespacedName
+	known    map[string]hosts.Host
+	promised map[types.NamespacedName]string
+	waiting  map[types.NamespacedName]hosts.Wants
+	clock    int
+}
+
+func newHistory() *history {
+	h := &history{known: map[string]hosts.Host{}, promised: map[types.NamespacedName]string{}, waiting: map[types.NamespacedName]hosts.Wants{}}
+	h.book = hosts.NewBook(func(key types.NamespacedName) { h.woken = append(h.woken, key) })
+	return h
+}
+
+func (h *history) put(host hosts.Host) {
+	h.clock++
+	host.Version = strconv.Itoa(h.clock)
+	h.known[host.Name] = host
+	h.book.Put(host)
+	delete(h.waiting, host.Consumer)
+	delete(h.promised, host.Consumer)
+	for key, name := range h.promised {
+		if order, _ := hosts.Choose([]hosts.Host{host}, h.waiting[key]); name == host.Name && len(order) == 0 {
+			delete(h.promised, key) // the API server would refuse the claim
+		}
+	}
+}
+
+func (h *history) ask(t *rapid.T, w hosts.Wants) {
+	host, _, ok := h.book.Ask(w)
+	h.waiting[w.Machine] = w
+	delete(h.promised, w.Machine)
+	if !ok {
+		return
+	}
+	for other, name := range h.promised {
+		if name == host.Name {
+			t.Fatalf("%s is promised to both %s and %s", host.Name, other, w.Machine)
+		}
+	}
+	if order, _ := hosts.Choose([]hosts.Host{h.known[host.Name]}, w); len(order) == 0 {
+		t.Fatalf("%s does not suit %+v", host.Name, w)
+	}
+	h.promised[w.Machine] = host.Name
+}
+
+// claim lets one of the machines take what it is promised.
+func (h *history) claim(*rapid.T) {
+	for key, name := range h.promised {
+		if host := h.known[name]; host.Obstacle == "" {
+			takenBy(key.Name)(&host)
+			host.Reuse = ""
+			h.put(host)
+			return
+		}
+	}
+}
+
+func (h *history) change(t *rapid.T) {
+	h.put(in(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "domain"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "host")),
+		with(rapid.SampledFrom([]hosts.Obstacle{"", "", hosts.InError, hosts.NotReady}).Draw(t, "obstacle")),
+		kept(rapid.SampledFrom([]string{"", "", "", "cp-x"}).Draw(t, "reuse"))))
+}
+
+func (h *history) forget(t *rapid.T) {
+	key := anyWants().Draw(t, "who").Machine
+	h.book.Forget(key)
+	delete(h.waiting, key)
+	delete(h.promised, key)
+}
+
+// check lets machines that were called ask again; one that was not called must have nothing to gain.
+func (h *history) check(t *rapid.T) {
+	for len(h.woken) > 0 {
+		key := h.woken[0]
+		h.woken = h.woken[1:]
+		if w, ok := h.waiting[key]; ok {
+			h.ask(t, w)
+		}
+	}
+	checkNothingLeft(t, h.known, h.promised, h.waiting)
+}
+
 // Whatever happens, in whatever order: no host is promised twice, and no host is free for a machine that waits.
 func TestBookProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var woken []types.NamespacedName
-		book := hosts.NewBook(func(key types.NamespacedName) { woken = append(woken, key) })
-		known := map[string]hosts.Host{}
-		promised := map[types.NamespacedName]string{} // by the last answer
-		waiting := map[types.NamespacedName]hosts.Wants{}
-		clock := 0
-		put := func(host hosts.Host) {
-			clock++
-			host.Version = strconv.Itoa(clock)
-			known[host.Name] = host
-			book.Put(host)
-			delete(waiting, host.Consumer)
-			delete(promised, host.Consumer)
-			for key, name := range promised {
-				if order, _ := hosts.Choose([]hosts.Host{host}, waiting[key]); name == host.Name && len(order) == 0 {
-					delete(promised, key) // the API server would refuse the claim
-				}
-			}
-		}
-		ask := func(w hosts.Wants) {
-			host, _, ok := book.Ask(w)
-			waiting[w.Machine] = w
-			delete(promised, w.Machine)
-			if !ok {
-				return
-			}
-			for other, name := range promised {
-				if name == host.Name {
-					t.Fatalf("%s is promised to both %s and %s", host.Name, other, w.Machine)
-				}
-			}
-			if order, _ := hosts.Choose([]hosts.Host{known[host.Name]}, w); len(order) == 0 {
-				t.Fatalf("%s does not suit %+v", host.Name, w)
-			}
-			promised[w.Machine] = host.Name
-		}
+		h := newHistory()
 		t.Repeat(map[string]func(*rapid.T){
-			"host": func(t *rapid.T) {
-				host := in(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "domain"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "host")),
-					with(rapid.SampledFrom([]hosts.Obstacle{"", "", hosts.InError, hosts.NotReady}).Draw(t, "obstacle")),
-					kept(rapid.SampledFrom([]string{"", "", "", "cp-x"}).Draw(t, "reuse")))
-				put(host)
-			},
-			"claim": func(t *rapid.T) {
-				for key, name := range promised {
-					if host := known[name]; host.Obstacle == "" {
-						takenBy(key.Name)(&host)
-						host.Reuse = ""
-						put(host)
-						return
-					}
-				}
-			},
-			"ask": func(t *rapid.T) { ask(anyWants().Draw(t, "wants")) },
-			"forget": func(t *rapid.T) {
-				key := anyWants().Draw(t, "who").Machine
-				book.Forget(key)
-				delete(waiting, key)
-				delete(promised, key)
-			},
-			"": func(t *rapid.T) {
-				// A machine that is called asks again; one that is not called must have nothing to gain.
-				for len(woken) > 0 {
-					key := woken[0]
-					woken = woken[1:]
-					if w, ok := waiting[key]; ok {
-						ask(w)
-					}
-				}
-				checkNothingLeft(t, known, promised, waiting)
-			},
+			"host": h.change, "claim": h.claim, "forget": h.forget, "": h.check,
+			"ask": func(t *rapid.T) { h.ask(t, anyWants().Draw(t, "wants")) },
 		})
 	})
 }

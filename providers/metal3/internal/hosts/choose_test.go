@@ -42,15 +42,30 @@ func names(list []hosts.Host) []string {
 	return all
 }
 
+type choice struct {
+	hosts []hosts.Host
+	wants hosts.Wants
+	order []string
+	why   string
+}
+
+func check(t *testing.T, choices map[string]choice) {
+	t.Helper()
+	for name, tc := range choices {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			order, why := hosts.Choose(tc.hosts, tc.wants)
+			g.Expect(names(order)).To(Equal(tc.order))
+			g.Expect(why.String()).To(Equal(tc.why))
+		})
+	}
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	labelled := func(host *hosts.Host) { host.Labels = labels.Set{"size": "large"} }
-	for name, tc := range map[string]struct {
-		hosts []hosts.Host
-		wants hosts.Wants
-		order []string
-		why   string
-	}{
+	check(t, map[string]choice{
 		"none": {nil, hosts.Wants{}, []string{}, "namespace: no hosts"},
 		"by name, in any domain": {
 			[]hosts.Host{in("b", "2"), in("a", "3"), in("", "1")}, hosts.Wants{}, []string{"1", "2", "3"}, "namespace: 3 hosts",
@@ -72,6 +87,19 @@ func TestChoose(t *testing.T) {
 			[]hosts.Host{in("a", "1"), in("a", "2", labelled)}, hosts.Wants{Selector: labels.SelectorFromSet(labels.Set{"size": "large"})}, []string{"2"},
 			"namespace: 2 hosts, 1 not matching spec.hostSelector",
 		},
+		"every obstacle counted": {
+			[]hosts.Host{
+				in("a", "1", with(hosts.InUse)), in("a", "2", with(hosts.InUse)), in("a", "3", with(hosts.InError)), in("a", "4", with(hosts.Detached)),
+				in("a", "5", with(hosts.Paused)), in("a", "6", with(hosts.Unhealthy)), in("a", "7", with(hosts.NotReady)), in("b", "8"),
+			}, hosts.Wants{Domain: "a"}, []string{},
+			"failure domain a: 7 hosts, 2 in use, 1 in error, 1 marked unhealthy, 1 detached, 1 paused, 1 not available yet",
+		},
+	})
+}
+
+func TestChooseToReuse(t *testing.T) {
+	t.Parallel()
+	check(t, map[string]choice{
 		"one to be reused first": {
 			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{"2", "1"}, "namespace: 2 hosts",
 		},
@@ -96,22 +124,7 @@ func TestChoose(t *testing.T) {
 			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Wants{Domain: "a", Preferred: true, Reuse: "cp-kcp"}, []string{"1", "2"},
 			"namespace: 2 hosts",
 		},
-		"every obstacle counted": {
-			[]hosts.Host{
-				in("a", "1", with(hosts.InUse)), in("a", "2", with(hosts.InUse)), in("a", "3", with(hosts.InError)), in("a", "4", with(hosts.Detached)),
-				in("a", "5", with(hosts.Paused)), in("a", "6", with(hosts.Unhealthy)), in("a", "7", with(hosts.NotReady)), in("b", "8"),
-			}, hosts.Wants{Domain: "a"}, []string{},
-			"failure domain a: 7 hosts, 2 in use, 1 in error, 1 marked unhealthy, 1 detached, 1 paused, 1 not available yet",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			order, why := hosts.Choose(tc.hosts, tc.wants)
-			g.Expect(names(order)).To(Equal(tc.order))
-			g.Expect(why.String()).To(Equal(tc.why))
-		})
-	}
+	})
 }
 
 func TestChooseAtRandomScattersAndRepeats(t *testing.T) {
