@@ -128,14 +128,16 @@ func (r *Reconciler) show(s *scope) {
 	s.template.Status.Indexes = indexes
 }
 
-// gather reads the claims and the data of the template, out of the cache's indexes.
+// gather reads the claims and the data of the template, out of the cache's indexes and without copies of them: most need
+// nothing done. Whoever changes one makes a copy of it.
 func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate) (*scope, error) {
 	s := &scope{key: key, template: template}
 	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
-	if err := r.Client.List(ctx, claims, client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}); err != nil {
+	options := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}, client.UnsafeDisableDeepCopy}
+	if err := r.Client.List(ctx, claims, options...); err != nil {
 		return nil, fmt.Errorf("listing Metal3DataClaims of %s: %w", key.Name, err)
 	}
-	if err := r.Client.List(ctx, datas, client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}); err != nil {
+	if err := r.Client.List(ctx, datas, options...); err != nil {
 		return nil, fmt.Errorf("listing Metal3Datas of %s: %w", key.Name, err)
 	}
 	s.claims, s.datas = claims.Items, datas.Items
@@ -191,8 +193,10 @@ func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error 
 		s.behind = true
 		return nil
 	case !a.claim.DeletionTimestamp.IsZero():
+		a.claim = a.claim.DeepCopy()
 		return []func(context.Context) error{func(ctx context.Context) error { return r.release(ctx, a) }}
 	case a.data == nil || !recorded(a):
+		a.claim = a.claim.DeepCopy()
 		return []func(context.Context) error{func(ctx context.Context) error { return r.give(ctx, s, a) }}
 	}
 	return nil
