@@ -49,7 +49,7 @@ func run(next []string) error {
 	if err != nil {
 		return fmt.Errorf("finding this machine's address: %w", err)
 	}
-	uuid, err := identity(ctx, os.Getenv(identityVariable), address)
+	uuid, err := identity(ctx, os.Getenv(identityVariable))
 	if err != nil {
 		return fmt.Errorf("finding this machine's identity: %w", err)
 	}
@@ -101,12 +101,12 @@ func address() (net.IP, error) {
 }
 
 // identity asks the simulated vCenter for the UUID that a machine would find in its
-// firmware. Docker and vCenter may both take a moment to know the machine.
-func identity(ctx context.Context, service string, address net.IP) (string, error) {
+// firmware. It may take a moment to know the machine's address.
+func identity(ctx context.Context, service string) (string, error) {
 	tick := time.NewTicker(identityPoll)
 	defer tick.Stop()
 	for {
-		uuid, err := ask(ctx, service, address)
+		uuid, err := ask(ctx, service)
 		if err == nil {
 			return uuid, nil
 		}
@@ -118,17 +118,8 @@ func identity(ctx context.Context, service string, address net.IP) (string, erro
 	}
 }
 
-func ask(ctx context.Context, service string, address net.IP) (string, error) {
-	// Not this machine's own file of hosts, which knows its address by another name.
-	out, err := exec.CommandContext(ctx, "getent", "-s", "dns", "hosts", address.String()).Output()
-	if err != nil {
-		return "", fmt.Errorf("asking Docker for the name of %s: %w", address, err)
-	}
-	name := nameOf(string(out))
-	if name == "" {
-		return "", fmt.Errorf("%q is no machine of a simulated vCenter", strings.TrimSpace(string(out)))
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service+"/uuid/"+name, http.NoBody)
+func ask(ctx context.Context, service string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service+"/uuid", http.NoBody)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +130,7 @@ func ask(ctx context.Context, service string, address net.IP) (string, error) {
 	defer func() { _ = response.Body.Close() }()
 	uuid, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("asking for the UUID of %s: %s: %s", name, response.Status, uuid)
+		err = fmt.Errorf("it answers %s: %s", response.Status, uuid)
 	}
 	return string(uuid), err
 }

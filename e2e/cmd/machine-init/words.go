@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"strings"
 )
 
@@ -25,16 +24,6 @@ func split(environment []string) (guestinfo, others []string) {
 		}
 	}
 	return guestinfo, others
-}
-
-// nameOf reads the name of the virtual machine out of what getent says about its
-// address: the container is called vcsim-<name of the machine>-<a UUID>.<network>.
-func nameOf(hosts string) string {
-	match := regexp.MustCompile(`(?m)\svcsim-(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.`).FindStringSubmatch(hosts)
-	if match == nil {
-		return ""
-	}
-	return match[1]
 }
 
 // kubeletArguments are those that a kubelet needs in a container, and what a cloud

@@ -20,19 +20,6 @@ func TestSplitKeepsSecretsFromSystemd(t *testing.T) {
 	g.Expect(others).To(Equal([]string{"container=docker", "PATH=/bin"}))
 }
 
-func TestNameOf(t *testing.T) {
-	t.Parallel()
-	const uuid = "265104de-1472-547c-b873-6dc7883fb6cb"
-	for hosts, want := range map[string]string{
-		"172.18.0.4      vcsim-demo-wttdb-" + uuid + ".kind\n": "demo-wttdb",
-		"172.18.0.4      vcsim-" + uuid + ".kind\n":            "",
-		"172.18.0.2      faultline-control-plane.kind\n":       "",
-		"": "",
-	} {
-		NewWithT(t).Expect(nameOf(hosts)).To(Equal(want), hosts)
-	}
-}
-
 func TestMachinesReachEachOthersPods(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

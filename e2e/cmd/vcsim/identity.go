@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -17,25 +18,24 @@ import (
 // readTimeout is generous: those who ask are in the same process's machines.
 const readTimeout = 10 * time.Second
 
-// identities answers GET /uuid/<name of a virtual machine>. A machine reads its UUID
-// from its firmware, which a container does not have.
+// identities answers GET /uuid with the UUID of the virtual machine that asks, known
+// by its address. A machine reads it from its firmware, which a container does not
+// have.
 func identities(machines func() []simulator.VM) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /uuid/{name}", func(w http.ResponseWriter, r *http.Request) {
-		var found []string
+	mux.HandleFunc("GET /uuid", func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
 		for _, vm := range machines() {
-			if vm.Name == r.PathValue("name") {
-				found = append(found, vm.UUID)
+			if slices.Contains(vm.IPs, host) {
+				_, _ = fmt.Fprint(w, vm.UUID)
+				return
 			}
 		}
-		switch len(found) {
-		case 0:
-			http.NotFound(w, r)
-		case 1:
-			_, _ = fmt.Fprint(w, found[0])
-		default:
-			http.Error(w, "several machines have this name", http.StatusConflict)
-		}
+		http.Error(w, "no machine reports the address "+host, http.StatusNotFound)
 	})
 	return mux
 }

@@ -17,16 +17,20 @@ import (
 func TestIdentities(t *testing.T) {
 	t.Parallel()
 	handler := identities(func() []simulator.VM {
-		return []simulator.VM{{Name: "a", UUID: "1"}, {Name: "b", UUID: "2"}, {Name: "b", UUID: "3"}}
+		return []simulator.VM{{UUID: "1", IPs: []string{"10.0.0.1"}}, {UUID: "2", IPs: []string{"fd00::2", "10.0.0.2"}}}
 	})
-	for name, want := range map[string]int{"a": http.StatusOK, "b": http.StatusConflict, "c": http.StatusNotFound} {
+	for address, want := range map[string]string{"10.0.0.1:5": "1", "10.0.0.2:5": "2", "[fd00::2]:5": "2", "10.0.0.3:5": ""} {
 		g := NewWithT(t)
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/uuid", http.NoBody)
+		request.RemoteAddr = address
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/uuid/"+name, http.NoBody))
-		g.Expect(recorder.Code).To(Equal(want), name)
-		if want == http.StatusOK {
-			g.Expect(recorder.Body.String()).To(Equal("1"))
+		handler.ServeHTTP(recorder, request)
+		if want == "" {
+			g.Expect(recorder.Code).To(Equal(http.StatusNotFound))
+			continue
 		}
+		g.Expect(recorder.Code).To(Equal(http.StatusOK))
+		g.Expect(recorder.Body.String()).To(Equal(want), address)
 	}
 }
 
