@@ -44,7 +44,7 @@ var _ = Describe("A rollout survives", Label("disturb"), func() {
 	It("the end of the manager's pod", Label("manager"), func(ctx SpecContext) {
 		survives(ctx, "kill-manager", func(ctx context.Context) {
 			Expect(management.GetClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(providerNamespace),
-				client.MatchingLabels{"control-plane": "capv-controller-manager"}, client.GracePeriodSeconds(0))).To(Succeed())
+				client.MatchingLabels{"control-plane": "controller-manager"}, client.GracePeriodSeconds(0))).To(Succeed())
 		})
 	})
 

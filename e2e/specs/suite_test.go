@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/kind"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -84,6 +85,20 @@ func scheme() *runtime.Scheme {
 // namespaceCreated is called by every spec before it writes its cluster template.
 func namespaceCreated(framework.ClusterProxy, string) {
 	endpoints.next()
+	removeZones(background())
+}
+
+// removeZones takes away what the template of the spec before has left. Zones are in no namespace, and the framework cannot
+// apply an object again that is in none.
+func removeZones(ctx context.Context) {
+	for _, kind := range []client.Object{&infrav1.VSphereDeploymentZone{}, &infrav1.VSphereFailureDomain{}} {
+		Expect(management.GetClient().DeleteAllOf(ctx, kind)).To(Succeed())
+	}
+	Eventually(func(g Gomega) {
+		domains := &infrav1.VSphereFailureDomainList{}
+		g.Expect(management.GetClient().List(ctx, domains)).To(Succeed())
+		g.Expect(domains.Items).To(BeEmpty())
+	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
 }
 
 // background is for what outlives a spec.
