@@ -55,6 +55,10 @@ assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (onc
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
 	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -count=1 ./...; do :; done
 
+.PHONY: e2e
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, LABEL=... picks specs
+	cd e2e && go test -tags e2e ./specs -timeout 80m -v -args -ginkgo.v $(if $(FAST),-e2e.fast) $(if $(LABEL),'-ginkgo.label-filter=$(LABEL)')
+
 .PHONY: bench
 bench: assets ## Print planner times and what a VM costs in calls, seconds, CPU and memory
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/

@@ -40,3 +40,12 @@ var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
 		}
 	})
 })
+
+var _ = Describe("Remediation of a MachineDeployment", Label("md-remediation"), func() {
+	capie2e.MachineDeploymentRemediationSpec(background(), func() capie2e.MachineDeploymentRemediationSpecInput {
+		return capie2e.MachineDeploymentRemediationSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "md-remediation"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+		}
+	})
+})

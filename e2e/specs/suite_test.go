@@ -67,6 +67,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for name, value := range config.Variables {
 		Expect(os.Setenv(name, value)).To(Succeed())
 	}
+	writeFlavors()
 	management = framework.NewClusterProxy("management", environment.Kubeconfig(), scheme())
 	DeferCleanup(func(ctx SpecContext) { management.Dispose(ctx) })
 
