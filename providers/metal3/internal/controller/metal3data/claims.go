@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
@@ -60,6 +62,19 @@ func (r *Reconciler) unusable(ctx context.Context, claim client.Object, kind str
 		return fmt.Sprintf("%s %s is being deleted, though its address is needed: it is claimed again when it is gone", kind, claim.GetName()), nil
 	}
 	return "", nil
+}
+
+// answerPatience is how long a claim may be without an address before the user is told.
+const answerPatience = time.Minute
+
+// overdue is what to say of a claim that nobody has answered in any way. A young one is given time.
+func (s *scope) overdue(claim client.Object, kind string, pool render.Pool, now time.Time) string {
+	if left := answerPatience - now.Sub(claim.GetCreationTimestamp().Time); left > 0 {
+		s.retryAfter = left
+		return ""
+	}
+	return fmt.Sprintf("%s has given no address to %s %s in %s: see that the pool exists and that its provider runs",
+		pool, kind, claim.GetName(), answerPatience)
 }
 
 // finishOff takes the finalizer off a claim that nobody will release any more, because its data is gone.

@@ -57,7 +57,7 @@ type scope struct {
 	patch    *patch.Patch
 	template *infrav1.Metal3DataTemplate
 	objects
-	retryAfter time.Duration // set where no event can bring the data back
+	retryAfter time.Duration // set where the time that passes is what matters, not an event
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;create;update;patch;delete
@@ -108,18 +108,15 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	problem := ""
 	if !done {
-		var problem string
 		if done, problem, err = r.produce(ctx, s); err != nil {
 			return ctrl.Result{}, err
 		}
-		s.data.Status.ErrorMessage = nil
-		if problem != "" {
-			s.data.Status.ErrorMessage = ptr.To(problem)
-		}
 	}
-	if done {
-		s.data.Status.Ready, s.data.Status.ErrorMessage = true, nil
+	s.data.Status.Ready, s.data.Status.ErrorMessage = done, nil
+	if problem != "" {
+		s.data.Status.ErrorMessage = ptr.To(problem)
 	}
 	return ctrl.Result{RequeueAfter: s.retryAfter}, nil
 }

@@ -4,8 +4,10 @@
 package metal3data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -42,8 +44,10 @@ func (c clusterAPIPools) Address(ctx context.Context, s *scope, pool render.Pool
 		return nil, problem, err
 	}
 	address := &ipamclusterv1.IPAddress{}
-	if found, err := c.find(ctx, s.data, claim.Status.AddressRef.Name, address); err != nil || !found {
-		return nil, claimProblem(claim, pool), err
+	if found, err := c.find(ctx, s.data, claim.Status.AddressRef.Name, address); err != nil {
+		return nil, "", err
+	} else if !found {
+		return nil, cmp.Or(claimProblem(claim, pool), s.overdue(claim, addressClaimKind, pool, time.Now())), nil
 	}
 	return &render.Address{
 		Address: address.Spec.Address, Prefix: ptr.Deref(address.Spec.Prefix, 0), Gateway: address.Spec.Gateway,
@@ -64,8 +68,8 @@ func (c clusterAPIPools) claim(ctx context.Context, data *infrav1.Metal3Data, na
 	return nil
 }
 
-// claimProblem is what the pool's provider says of a claim that has no address. Pools are of kinds that only their
-// provider knows, so that nobody else can tell whether one exists.
+// claimProblem is what the pool's provider says of a claim that has no address. Only the provider knows the kind of its
+// pools, so that nobody else can tell whether one exists.
 func claimProblem(claim *ipamclusterv1.IPAddressClaim, pool render.Pool) string {
 	ready := conditions.Get(claim, ipamclusterv1.IPAddressClaimReadyCondition)
 	if ready == nil || ready.Status != metav1.ConditionFalse {

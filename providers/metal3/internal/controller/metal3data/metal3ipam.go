@@ -51,7 +51,7 @@ func (m metal3Pools) Address(ctx context.Context, s *scope, pool render.Pool) (*
 		return nil, problem, err
 	}
 	if claim.Status.Address == nil {
-		problem, err := m.claimProblem(ctx, s.data, claim, pool)
+		problem, err := m.claimProblem(ctx, s, claim, pool)
 		return nil, problem, err
 	}
 	address := &ipamv1.IPAddress{}
@@ -102,15 +102,18 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 }
 
 // claimProblem tells why the claim has no address: what the IP address manager says, or that there is no pool.
-func (m metal3Pools) claimProblem(ctx context.Context, data *infrav1.Metal3Data, claim *ipamv1.IPClaim, pool render.Pool) (string, error) {
+func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.IPClaim, pool render.Pool) (string, error) {
 	if claim.Status.ErrorMessage != nil {
 		return fmt.Sprintf("%s gives no address: %s", pool, *claim.Status.ErrorMessage), nil
 	}
-	found, err := m.find(ctx, data, pool.Name, newPoolMetadata())
-	if err != nil || found {
+	found, err := m.find(ctx, s.data, pool.Name, newPoolMetadata())
+	switch {
+	case err != nil:
 		return "", err
+	case found:
+		return s.overdue(claim, ipClaimKind, pool, time.Now()), nil
 	}
-	return fmt.Sprintf("%s, which Metal3DataTemplate %s refers to, does not exist: create it", pool, data.Spec.Template.Name), nil
+	return fmt.Sprintf("%s, which Metal3DataTemplate %s refers to, does not exist: create it", pool, s.template.Name), nil
 }
 
 // newPoolMetadata is all that is read of a pool: whether there is one.
