@@ -26,7 +26,7 @@ func main() {
 func collect() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		if pid <= 0 && err != syscall.EINTR { //nolint:errorlint // A system call answers a bare number.
+		if pid <= 0 && err != syscall.EINTR {
 			return
 		}
 	}

@@ -56,7 +56,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, err := simulator.New(chosen.layout, simulator.WithListen(address),
+	server, err := simulator.New(chosen.layout, //nolint:contextcheck // It lives until it is closed.
+		simulator.WithListen(address),
 		simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay))
 	if err != nil {
 		return err

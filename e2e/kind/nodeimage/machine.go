@@ -18,6 +18,8 @@ import (
 const MachineName = "faultline/machine:"
 
 const (
+	// machineBaseName is completed by the version of Kubernetes.
+	machineBaseName = "faultline/machine-base:"
 	// machineEntrypoint ends in that of a kind node.
 	machineEntrypoint = `["/usr/local/bin/machine-init","/usr/local/bin/entrypoint","/sbin/init"]`
 	vcenterEntrypoint = `["/usr/local/bin/vcsim"]`
@@ -39,7 +41,7 @@ locale: false
 // container.
 //
 //go:embed kubeadm.sh
-var kubeadm []byte //nolint:gochecknoglobals // That is how files are embedded.
+var kubeadm []byte
 
 // Machine ensures the image that a virtual machine boots from and answers its name.
 // It is the image of a node with cloud-init.
@@ -52,10 +54,14 @@ func (b Builder) Machine(ctx context.Context, node, kubeVIPVersion string) (stri
 	if _, err := vip.Ensure(ctx, b.Docker); err != nil {
 		return "", err
 	}
+	// The packages take longest and move least, so they are an image of their own.
+	base := recipe{name: machineBaseName + version, base: node, script: installCloudInit, entrypoint: machineEntrypoint}
+	if err := b.commit(ctx, base); err != nil {
+		return "", err
+	}
 	name := MachineName + version
 	return name, b.commit(ctx, recipe{
-		name: name, base: node, script: installCloudInit, files: b.machineFiles(),
-		images: []string{vip.Name}, entrypoint: machineEntrypoint,
+		name: name, base: base.name, files: b.machineFiles(), images: []string{vip.Name}, entrypoint: machineEntrypoint,
 	})
 }
 
