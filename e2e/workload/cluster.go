@@ -45,6 +45,7 @@ type cluster struct {
 
 	nodes    map[string]node      // by machine
 	bootable map[string]time.Time // since when a machine has been bootable
+	powered  map[string]Identity  // machines that were told to boot
 }
 
 // pki is what a cluster's certificates come from.
@@ -66,6 +67,7 @@ func newCluster(key client.ObjectKey, listener net.Listener, s *Simulator) *clus
 		log:      logger,
 		nodes:    map[string]node{},
 		bootable: map[string]time.Time{},
+		powered:  map[string]Identity{},
 	}
 }
 
@@ -138,6 +140,7 @@ func (c *cluster) restConfig() (*rest.Config, error) {
 func (c *cluster) observe(machines []machine, now time.Time) observation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.identify(machines)
 	bootable := map[string]time.Time{}
 	for _, m := range machines {
 		// A machine may have joined before the simulator was restarted.

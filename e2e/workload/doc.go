@@ -13,6 +13,9 @@
 // certificates from the Cluster's own authorities, at the control-plane
 // endpoint, so that the controllers connect to it as to any other cluster.
 //
+// Infrastructure that waits for the Node instead tells with PowerOn and PowerOff
+// when a Machine boots and stops.
+//
 // It knows nothing of any provider: all it reads is the contract between
 // Cluster API and providers. A Cluster takes part when its control-plane
 // endpoint is one of the Simulator's; others are left alone.

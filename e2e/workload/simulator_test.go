@@ -118,6 +118,34 @@ func TestBootingTakesTheDelay(t *testing.T) {
 	w.Expect(time.Since(begin)).To(BeNumerically(">=", delay))
 }
 
+// unprovisioned is a machine of infrastructure that waits for the machine's node.
+func unprovisioned(m *clusterv1.Machine) {
+	m.Spec.ProviderID, m.Status.Initialization.InfrastructureProvisioned, m.Status.Addresses = "", nil, nil
+}
+
+func TestPoweredMachineBootsAsItIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.createCluster("blue")
+	w.provisioned("blue", "cp-0", controlPlane, unprovisioned)
+	w.provisioned("blue", "cp-1", controlPlane, unprovisioned)
+	as := workload.Identity{NodeName: "node-0", ProviderID: "metal://host-0"}
+	w.Eventually(w.simulator.PowerOn).WithArguments(t.Context(), w.key("cp-0"), as).Should(Succeed())
+	w.eventuallyReady("blue", "node-0")
+	node := &corev1.Node{}
+	w.Expect(w.workload("blue").Get(t.Context(), client.ObjectKey{Name: "node-0"}, node)).To(Succeed())
+	w.Expect(node.Spec.ProviderID).To(Equal("metal://host-0"))
+
+	// Switched off before the next look at the machines, cp-1 never comes.
+	w.Expect(w.simulator.PowerOff(t.Context(), w.key("cp-1"))).To(Succeed())
+	w.Expect(w.simulator.PowerOff(t.Context(), w.key("stranger"))).To(Succeed())
+	w.Expect(w.simulator.PowerOff(t.Context(), w.key("cp-0"))).To(Succeed())
+	_, err := w.simulator.ClientFor(w.namespace, "blue")
+	w.Expect(err).To(HaveOccurred(), "its only control plane has no power")
+	w.Expect(w.simulator.PowerOn(t.Context(), w.key("cp-0"), as)).To(Succeed())
+	w.eventuallyReady("blue", "node-0")
+	w.Expect(w.simulator.PowerOn(t.Context(), w.key("stranger"), as)).To(MatchError(ContainSubstring("stranger")))
+}
+
 func TestDeletedMachineLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.createCluster("blue")
