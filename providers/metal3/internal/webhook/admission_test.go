@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // eventually is more than anything takes on a busy machine.
@@ -135,7 +136,7 @@ func serve(t *testing.T, config *rest.Config, env *envtest.Environment) {
 // refused expects an object to be refused for exactly these causes.
 func refused(g Gomega, err error, want ...string) {
 	g.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-	g.Expect(causes(err)).To(ConsistOf(want))
+	g.Expect(rulestest.Causes(err)).To(ConsistOf(want))
 }
 
 func named(name string) metav1.ObjectMeta {

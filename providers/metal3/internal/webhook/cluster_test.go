@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func validCluster() infrav1.Metal3ClusterSpec {
@@ -44,7 +45,7 @@ func TestValidateClusterObject(t *testing.T) {
 	cluster := &infrav1.Metal3Cluster{Spec: validCluster()}
 	g.Expect(validateClusterObject(cluster)).To(BeEmpty())
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
-	g.Expect(summary(validateClusterObject(cluster))).To(ConsistOf("spec.controlPlaneEndpoint.host: Required value"))
+	g.Expect(rulestest.Summary(validateClusterObject(cluster))).To(ConsistOf("spec.controlPlaneEndpoint.host: Required value"))
 	cluster.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
 	g.Expect(validateClusterObject(cluster)).To(BeEmpty(), "somebody else finds out")
 }

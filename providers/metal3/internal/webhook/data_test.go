@@ -15,6 +15,7 @@ import (
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // validDataTemplate has every renderer.
@@ -121,7 +122,7 @@ func TestValidateData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := newData()
 			tc.change(data)
-			NewWithT(t).Expect(summary(validateData(data))).To(ConsistOf(tc.want))
+			NewWithT(t).Expect(rulestest.Summary(validateData(data))).To(ConsistOf(tc.want))
 		})
 	}
 }

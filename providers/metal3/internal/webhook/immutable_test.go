@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestChanged(t *testing.T) {
@@ -38,8 +40,8 @@ func TestChanged(t *testing.T) {
 			g := NewWithT(t)
 			before, after := valid(), valid()
 			tc.change(&after)
-			errs := changed(&before, &after, field.NewPath("spec"), "do this instead", "automatedCleaningMode")
-			g.Expect(summary(errs)).To(ConsistOf(tc.want))
+			errs := rules.Changed(&before, &after, field.NewPath("spec"), "do this instead", "automatedCleaningMode")
+			g.Expect(rulestest.Summary(errs)).To(ConsistOf(tc.want))
 			for _, err := range errs {
 				g.Expect(err.Detail).To(ContainSubstring("do this instead"))
 			}

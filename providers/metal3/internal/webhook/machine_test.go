@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 const namespace = metav1.NamespaceDefault
@@ -116,7 +117,7 @@ func TestValidateMachineTemplate(t *testing.T) {
 			"spec.failureDomainDataTemplates[1].dataTemplate.namespace: Invalid value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(summary(validateMachineTemplate(newTemplate(tc.change)))).To(ConsistOf(tc.want))
+			NewWithT(t).Expect(rulestest.Summary(validateMachineTemplate(newTemplate(tc.change)))).To(ConsistOf(tc.want))
 		})
 	}
 	NewWithT(t).Expect(warnMachineTemplate(newTemplate(func(s *spec) { s.Template.Spec.FailureDomain = "rack-1" }))).
@@ -147,7 +148,7 @@ func TestMachineTemplateInTopologyDryRuns(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
 			}
-			g.Expect(causes(err)).To(ConsistOf("spec.template.spec.image.checksum: Forbidden"))
+			g.Expect(rulestest.Causes(err)).To(ConsistOf("spec.template.spec.image.checksum: Forbidden"))
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // defaultAPIServerPort is where API servers are reached unless told otherwise.
@@ -25,7 +26,7 @@ const defaultAPIServerPort = 6443
 // Metal3Cluster defaults and validates Metal3Clusters. Its Reader should be
 // uncached: a machine that was made a moment ago counts.
 type Metal3Cluster struct {
-	deletable[*infrav1.Metal3Cluster]
+	rules.Deletable[*infrav1.Metal3Cluster]
 
 	Reader client.Reader
 }
@@ -63,13 +64,13 @@ func (w *Metal3Cluster) ValidateCreate(_ context.Context, cluster *infrav1.Metal
 // ValidateUpdate refuses changes that ValidateCreate would, and to remove a
 // failure domain that has machines: they would be in no domain at all.
 func (w *Metal3Cluster) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3Cluster) (admission.Warnings, error) {
-	errs := added(validateClusterObject(before), validateClusterObject(after))
+	errs := rules.Added(validateClusterObject(before), validateClusterObject(after))
 	inUse, err := w.removedInUse(ctx, before, after)
 	if err != nil {
 		return nil, err
 	}
 	path := field.NewPath("spec")
-	return addedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
+	return rules.AddedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
 		refuse("Metal3Cluster", after.Name, append(errs, inUse...))
 }
 
@@ -149,7 +150,7 @@ func warnCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) admission.War
 	var warnings admission.Warnings
 	for i, intent := range spec.Distribution.FailureDomains {
 		if !hasDomain(spec.FailureDomains, intent.Name) {
-			warnings = append(warnings, warning(path.Child("distribution", "failureDomains").Index(i).Child("name"),
+			warnings = append(warnings, rules.Warning(path.Child("distribution", "failureDomains").Index(i).Child("name"),
 				"%s is not among spec.failureDomains, so its state is of no effect; correct the name or remove it", intent.Name))
 		}
 	}

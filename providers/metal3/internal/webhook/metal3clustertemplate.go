@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Metal3ClusterTemplate validates Metal3ClusterTemplates.
 type Metal3ClusterTemplate struct {
-	deletable[*infrav1.Metal3ClusterTemplate]
+	rules.Deletable[*infrav1.Metal3ClusterTemplate]
 }
 
 var _ admission.Validator[*infrav1.Metal3ClusterTemplate] = &Metal3ClusterTemplate{}
@@ -40,6 +41,6 @@ func (w *Metal3ClusterTemplate) ValidateCreate(_ context.Context, template *infr
 func (w *Metal3ClusterTemplate) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3ClusterTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	return addedWarnings(warnCluster(from, path), warnCluster(to, path)),
-		refuse("Metal3ClusterTemplate", after.Name, added(validateCluster(from, path), validateCluster(to, path)))
+	return rules.AddedWarnings(warnCluster(from, path), warnCluster(to, path)),
+		refuse("Metal3ClusterTemplate", after.Name, rules.Added(validateCluster(from, path), validateCluster(to, path)))
 }

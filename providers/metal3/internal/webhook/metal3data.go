@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Metal3Data validates Metal3Datas.
 type Metal3Data struct {
-	deletable[*infrav1.Metal3Data]
+	rules.Deletable[*infrav1.Metal3Data]
 }
 
 var _ admission.Validator[*infrav1.Metal3Data] = &Metal3Data{}
@@ -36,8 +37,8 @@ func (w *Metal3Data) ValidateCreate(_ context.Context, data *infrav1.Metal3Data)
 
 // ValidateUpdate refuses to give the data to another machine.
 func (w *Metal3Data) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3Data) (admission.Warnings, error) {
-	errs := added(validateData(before), validateData(after))
-	errs = append(errs, changed(&before.Spec, &after.Spec, field.NewPath("spec"),
+	errs := rules.Added(validateData(before), validateData(after))
+	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"),
 		"create another Metal3DataClaim, and the controller makes data for it",
 		"metaData.name", "metaData.namespace", "networkData.name", "networkData.namespace")...)
 	return nil, refuse("Metal3Data", after.Name, errs)

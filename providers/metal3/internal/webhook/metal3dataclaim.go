@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Metal3DataClaim validates Metal3DataClaims.
 type Metal3DataClaim struct {
-	deletable[*infrav1.Metal3DataClaim]
+	rules.Deletable[*infrav1.Metal3DataClaim]
 }
 
 var _ admission.Validator[*infrav1.Metal3DataClaim] = &Metal3DataClaim{}
@@ -35,8 +36,8 @@ func (w *Metal3DataClaim) ValidateCreate(_ context.Context, claim *infrav1.Metal
 // ValidateUpdate refuses to change the template: what was rendered from it may
 // be on a host.
 func (w *Metal3DataClaim) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3DataClaim) (admission.Warnings, error) {
-	errs := added(validateDataClaim(before), validateDataClaim(after))
-	errs = append(errs, changed(&before.Spec, &after.Spec, field.NewPath("spec"), "create another Metal3DataClaim")...)
+	errs := rules.Added(validateDataClaim(before), validateDataClaim(after))
+	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), "create another Metal3DataClaim")...)
 	return nil, refuse("Metal3DataClaim", after.Name, errs)
 }
 

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Metal3DataTemplate validates Metal3DataTemplates.
 type Metal3DataTemplate struct {
-	deletable[*infrav1.Metal3DataTemplate]
+	rules.Deletable[*infrav1.Metal3DataTemplate]
 }
 
 var _ admission.Validator[*infrav1.Metal3DataTemplate] = &Metal3DataTemplate{}
@@ -36,8 +37,8 @@ func (w *Metal3DataTemplate) ValidateCreate(_ context.Context, template *infrav1
 // template would differ.
 func (w *Metal3DataTemplate) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := added(validateDataTemplate(before.Spec, path), validateDataTemplate(after.Spec, path))
-	errs = append(errs, changed(&before.Spec, &after.Spec, path,
+	errs := rules.Added(validateDataTemplate(before.Spec, path), validateDataTemplate(after.Spec, path))
+	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"create another Metal3DataTemplate and name it in a new Metal3MachineTemplate", "clusterName")...)
 	return nil, refuse("Metal3DataTemplate", after.Name, errs)
 }

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Metal3Machine validates Metal3Machines.
 type Metal3Machine struct {
-	deletable[*infrav1.Metal3Machine]
+	rules.Deletable[*infrav1.Metal3Machine]
 }
 
 var _ admission.Validator[*infrav1.Metal3Machine] = &Metal3Machine{}
@@ -38,8 +39,8 @@ func (w *Metal3Machine) ValidateCreate(_ context.Context, machine *infrav1.Metal
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *Metal3Machine) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3Machine) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := added(validateMachine(before.Spec, before.Namespace, path), validateMachine(after.Spec, after.Namespace, path))
-	return addedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
+	errs := rules.Added(validateMachine(before.Spec, before.Namespace, path), validateMachine(after.Spec, after.Namespace, path))
+	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
 		refuse("Metal3Machine", after.Name, errs)
 }
 
@@ -65,12 +66,12 @@ func validateMachine(spec infrav1.Metal3MachineSpec, namespace string, path *fie
 func warnMachine(spec infrav1.Metal3MachineSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if _, ok := spec.HostSelector.MatchLabels[infrav1.FailureDomainLabel]; ok {
-		warnings = append(warnings, warning(path.Child("hostSelector", "matchLabels"),
+		warnings = append(warnings, rules.Warning(path.Child("hostSelector", "matchLabels"),
 			"%s keeps the machine in one failure domain whatever domain the Machine names; name the domain in the Machine instead",
 			infrav1.FailureDomainLabel))
 	}
 	if spec.Image.IsDefined() && spec.CustomDeploy.Method == "" && isPlainHTTP(spec.Image) {
-		warnings = append(warnings, warning(path.Child("image", "checksum"),
+		warnings = append(warnings, rules.Warning(path.Child("image", "checksum"),
 			"is fetched by http, so whoever can change the image on its way can change its checksum; "+
 				"give the checksum itself, or use https"))
 	}

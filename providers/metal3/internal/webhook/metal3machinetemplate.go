@@ -13,11 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // Metal3MachineTemplate validates Metal3MachineTemplates.
 type Metal3MachineTemplate struct {
-	deletable[*infrav1.Metal3MachineTemplate]
+	rules.Deletable[*infrav1.Metal3MachineTemplate]
 }
 
 var _ admission.Validator[*infrav1.Metal3MachineTemplate] = &Metal3MachineTemplate{}
@@ -43,12 +44,12 @@ func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, afte
 	if err != nil {
 		return nil, err
 	}
-	errs := added(validateMachineTemplate(before), validateMachineTemplate(after))
+	errs := rules.Added(validateMachineTemplate(before), validateMachineTemplate(after))
 	if !dryRun {
-		errs = append(errs, changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
+		errs = append(errs, rules.Changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
 			"create another Metal3MachineTemplate and name it in the control plane or MachineDeployment", "automatedCleaningMode")...)
 	}
-	return addedWarnings(warnMachineTemplate(before), warnMachineTemplate(after)),
+	return rules.AddedWarnings(warnMachineTemplate(before), warnMachineTemplate(after)),
 		refuse("Metal3MachineTemplate", after.Name, errs)
 }
 
@@ -83,7 +84,7 @@ func warnMachineTemplate(template *infrav1.Metal3MachineTemplate) admission.Warn
 	path := field.NewPath("spec", "template", "spec")
 	warnings := warnMachine(template.Spec.Template.Spec, path)
 	if template.Spec.Template.Spec.FailureDomain != "" {
-		warnings = append(warnings, warning(path.Child("failureDomain"),
+		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),
 			"is of no effect, because machines take the failure domain of their Machine; "+
 				"remove it, and name the domain in the MachineDeployment"))
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // apiServer is a real API server with our CRDs, and our webhooks in front of
@@ -145,7 +146,7 @@ func moduleDir(t *testing.T, path string) string {
 // message to tell what to do.
 func refused(g Gomega, err error, want ...string) {
 	g.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-	g.Expect(causes(err)).To(ConsistOf(want))
+	g.Expect(rulestest.Causes(err)).To(ConsistOf(want))
 }
 
 func named(name string) metav1.ObjectMeta {

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 const (
@@ -51,11 +52,11 @@ func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field
 func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission.Warnings {
 	var warnings admission.Warnings
 	if spec.CloneMode == infrav1.LinkedClone && spec.DiskGiB > 0 {
-		warnings = append(warnings, warning(path.Child("diskGiB"),
+		warnings = append(warnings, rules.Warning(path.Child("diskGiB"),
 			"a linked clone keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
 	}
 	if spec.CloneMode == infrav1.FullClone && spec.Snapshot != "" {
-		warnings = append(warnings, warning(path.Child("snapshot"),
+		warnings = append(warnings, rules.Warning(path.Child("snapshot"),
 			"a full clone is made from the template itself; use cloneMode %s to clone from a snapshot", infrav1.LinkedClone))
 	}
 	return warnings

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // validCloneSpec uses all that is acted on.
@@ -103,7 +104,7 @@ func TestValidatePowerOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := validatePowerOff(tc.mode, tc.seconds, field.NewPath("spec"))
-			NewWithT(t).Expect(summary(errs)).To(ConsistOf(tc.want))
+			NewWithT(t).Expect(rulestest.Summary(errs)).To(ConsistOf(tc.want))
 		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestValidateServer(t *testing.T) {
@@ -27,7 +29,7 @@ func TestValidateServer(t *testing.T) {
 		t.Run("refuses "+server, func(t *testing.T) {
 			g := NewWithT(t)
 			errs := validateServer(server, field.NewPath("server"))
-			g.Expect(summary(errs)).To(ConsistOf("server: Invalid value"))
+			g.Expect(rulestest.Summary(errs)).To(ConsistOf("server: Invalid value"))
 			g.Expect(errs[0].Detail).To(ContainSubstring("leave scheme and path out"))
 		})
 	}
@@ -56,7 +58,7 @@ func TestValidateThumbprint(t *testing.T) {
 				g.Expect(errs).To(BeEmpty())
 				return
 			}
-			g.Expect(summary(errs)).To(ConsistOf("thumbprint: Invalid value"))
+			g.Expect(rulestest.Summary(errs)).To(ConsistOf("thumbprint: Invalid value"))
 			g.Expect(errs[0].Detail).To(ContainSubstring("openssl x509 -fingerprint"))
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestChanged(t *testing.T) {
@@ -34,8 +36,8 @@ func TestChanged(t *testing.T) {
 			g := NewWithT(t)
 			before, after := valid(), valid()
 			tc.change(&after)
-			errs := changed(&before, &after, field.NewPath("spec"), "do this instead", "network.devices", "thumbprint")
-			g.Expect(summary(errs)).To(ConsistOf(tc.want))
+			errs := rules.Changed(&before, &after, field.NewPath("spec"), "do this instead", "network.devices", "thumbprint")
+			g.Expect(rulestest.Summary(errs)).To(ConsistOf(tc.want))
 			for _, err := range errs {
 				g.Expect(err.Detail).To(ContainSubstring("do this instead"))
 			}
@@ -46,6 +48,6 @@ func TestChanged(t *testing.T) {
 func TestChangedTellsAnEmptySelectorFromNone(t *testing.T) {
 	g := NewWithT(t)
 	none, all := infrav1.VSphereClusterSpec{}, infrav1.VSphereClusterSpec{FailureDomainSelector: &metav1.LabelSelector{}}
-	g.Expect(changed(&none, &all, field.NewPath("spec"), "")).To(HaveLen(1))
-	g.Expect(changed(&all, &none, field.NewPath("spec"), "")).To(HaveLen(1))
+	g.Expect(rules.Changed(&none, &all, field.NewPath("spec"), "")).To(HaveLen(1))
+	g.Expect(rules.Changed(&all, &none, field.NewPath("spec"), "")).To(HaveLen(1))
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func TestValidateCluster(t *testing.T) {
@@ -196,7 +197,7 @@ func TestMachineTemplateInTopologyDryRuns(t *testing.T) {
 				return
 			}
 			g.Expect(template.Spec.Template.Spec.PowerOffMode).To(BeEmpty())
-			g.Expect(causes(err)).To(ConsistOf("spec.template.spec.numCPUs: Forbidden"))
+			g.Expect(rulestest.Causes(err)).To(ConsistOf("spec.template.spec.numCPUs: Forbidden"))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // validateNaming wants a template whose outcome is a valid object name.
@@ -38,6 +39,6 @@ func warnNaming(naming infrav1.VSphereVMNamingSpec, path *field.Path) admission.
 	if other, err := naming.VMName("another-b"); err != nil || one != other {
 		return nil
 	}
-	return admission.Warnings{warning(path.Child("template"),
+	return admission.Warnings{rules.Warning(path.Child("template"),
 		"makes the name %q for every machine, so only one can exist; use .machine.name in it", one)}
 }

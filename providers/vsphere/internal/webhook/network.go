@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 const (
@@ -46,11 +47,11 @@ func warnNetwork(spec infrav1.NetworkSpec, path *field.Path) admission.Warnings 
 	for i, device := range spec.Devices {
 		at := path.Child("devices").Index(i)
 		if device.NetworkName == "" {
-			warnings = append(warnings, warning(at.Child("networkName"),
+			warnings = append(warnings, rules.Warning(at.Child("networkName"),
 				"is not set: the machine can only be placed in failure domains that name a network for this card"))
 		}
 		if !hasAddress(device) {
-			warnings = append(warnings, warning(at,
+			warnings = append(warnings, rules.Warning(at,
 				"has no address and no way to get one: unless its failure domain gives one, the machine is not created until dhcp4, dhcp6, ipAddrs or skipIPAllocation is set"))
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereCluster validates VSphereClusters.
 type VSphereCluster struct {
-	deletable[*infrav1.VSphereCluster]
+	rules.Deletable[*infrav1.VSphereCluster]
 }
 
 var _ admission.Validator[*infrav1.VSphereCluster] = &VSphereCluster{}
@@ -36,7 +37,7 @@ func (w *VSphereCluster) ValidateCreate(_ context.Context, cluster *infrav1.VSph
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *VSphereCluster) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereCluster) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	return nil, refuse("VSphereCluster", after.Name, added(validateCluster(before.Spec, path), validateCluster(after.Spec, path)))
+	return nil, refuse("VSphereCluster", after.Name, rules.Added(validateCluster(before.Spec, path), validateCluster(after.Spec, path)))
 }
 
 // validateCluster has the rules of a cluster, on its own or in a template.

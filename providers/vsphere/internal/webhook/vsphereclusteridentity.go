@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereClusterIdentity validates VSphereClusterIdentities.
 type VSphereClusterIdentity struct {
-	deletable[*infrav1.VSphereClusterIdentity]
+	rules.Deletable[*infrav1.VSphereClusterIdentity]
 }
 
 var _ admission.Validator[*infrav1.VSphereClusterIdentity] = &VSphereClusterIdentity{}
@@ -39,8 +40,8 @@ func (w *VSphereClusterIdentity) ValidateCreate(_ context.Context, identity *inf
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *VSphereClusterIdentity) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := added(validateIdentity(before.Spec, path), validateIdentity(after.Spec, path))
-	return addedWarnings(warnIdentity(before.Spec, path), warnIdentity(after.Spec, path)),
+	errs := rules.Added(validateIdentity(before.Spec, path), validateIdentity(after.Spec, path))
+	return rules.AddedWarnings(warnIdentity(before.Spec, path), warnIdentity(after.Spec, path)),
 		refuse("VSphereClusterIdentity", after.Name, errs)
 }
 
@@ -61,6 +62,6 @@ func warnIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path) adm
 	if spec.AllowedNamespaces != nil {
 		return nil
 	}
-	return admission.Warnings{warning(path.Child("allowedNamespaces"),
+	return admission.Warnings{rules.Warning(path.Child("allowedNamespaces"),
 		"is not set, so clusters of no namespace may use the identity; an empty selector allows all namespaces")}
 }

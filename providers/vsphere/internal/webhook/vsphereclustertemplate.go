@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereClusterTemplate validates VSphereClusterTemplates.
 type VSphereClusterTemplate struct {
-	deletable[*infrav1.VSphereClusterTemplate]
+	rules.Deletable[*infrav1.VSphereClusterTemplate]
 }
 
 var _ admission.Validator[*infrav1.VSphereClusterTemplate] = &VSphereClusterTemplate{}
@@ -35,7 +36,7 @@ func (w *VSphereClusterTemplate) ValidateCreate(_ context.Context, template *inf
 
 // ValidateUpdate refuses every change of the cluster's spec.
 func (w *VSphereClusterTemplate) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereClusterTemplate) (admission.Warnings, error) {
-	errs := changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
+	errs := rules.Changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
 		"create another VSphereClusterTemplate and name it in the ClusterClass")
 	return nil, refuse("VSphereClusterTemplate", after.Name, errs)
 }

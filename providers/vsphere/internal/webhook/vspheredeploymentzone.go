@@ -15,12 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereDeploymentZone defaults and validates VSphereDeploymentZones. Its
 // Reader should be uncached: a machine that was made a moment ago counts.
 type VSphereDeploymentZone struct {
-	deletable[*infrav1.VSphereDeploymentZone]
+	rules.Deletable[*infrav1.VSphereDeploymentZone]
 
 	Reader client.Reader
 }
@@ -59,7 +60,7 @@ func (w *VSphereDeploymentZone) ValidateCreate(ctx context.Context, zone *infrav
 // would put a zone that has machines in another place than they are.
 func (w *VSphereDeploymentZone) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := added(validateZone(before.Spec, path), validateZone(after.Spec, path))
+	errs := rules.Added(validateZone(before.Spec, path), validateZone(after.Spec, path))
 	if len(movedZone(before, after, "")) > 0 {
 		machines, err := machinesIn(ctx, w.Reader, after.Name)
 		if err != nil {
@@ -80,20 +81,20 @@ func (w *VSphereDeploymentZone) ValidateUpdate(ctx context.Context, before, afte
 
 // movedZone has an error for each change that moves a zone.
 func movedZone(before, after *infrav1.VSphereDeploymentZone, wayOut string) field.ErrorList {
-	return changed(&before.Spec, &after.Spec, field.NewPath("spec"), wayOut, "controlPlane", "thumbprint", "identityRef")
+	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), wayOut, "controlPlane", "thumbprint", "identityRef")
 }
 
 // warn has what a zone lacks to become ready.
 func (w *VSphereDeploymentZone) warn(ctx context.Context, spec infrav1.VSphereDeploymentZoneSpec, path *field.Path) (admission.Warnings, error) {
 	var warnings admission.Warnings
 	if spec.Server == "" {
-		warnings = append(warnings, warning(path.Child("server"),
+		warnings = append(warnings, rules.Warning(path.Child("server"),
 			"is not set, so no cluster uses the zone; set it to the server of the VSphereClusters that should"))
 	}
 	err := w.Reader.Get(ctx, client.ObjectKey{Name: spec.FailureDomain}, &infrav1.VSphereFailureDomain{})
 	switch {
 	case apierrors.IsNotFound(err):
-		warnings = append(warnings, warning(path.Child("failureDomain"),
+		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),
 			"there is no VSphereFailureDomain %q yet; the zone is not ready until there is", spec.FailureDomain))
 	case err != nil:
 		return nil, fmt.Errorf("reading VSphereFailureDomain %s: %w", spec.FailureDomain, err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereFailureDomain validates VSphereFailureDomains. Its Reader should be
@@ -41,8 +42,8 @@ func (w *VSphereFailureDomain) ValidateCreate(_ context.Context, domain *infrav1
 // says.
 func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := added(validateFailureDomain(before.Spec, path), validateFailureDomain(after.Spec, path))
-	if len(changed(&before.Spec, &after.Spec, path, "")) > 0 {
+	errs := rules.Added(validateFailureDomain(before.Spec, path), validateFailureDomain(after.Spec, path))
+	if len(rules.Changed(&before.Spec, &after.Spec, path, "")) > 0 {
 		zones, _, err := zonesOf(ctx, w.Reader, after.Name)
 		if err != nil {
 			return nil, err
@@ -52,7 +53,7 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 			return nil, err
 		}
 		if len(machines) > 0 {
-			errs = append(errs, changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
+			errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
 				"%s in the failure domain; %s", inUseBy(machines), wayOutOfUse))...)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // VSphereMachine defaults and validates VSphereMachines.
 type VSphereMachine struct {
-	deletable[*infrav1.VSphereMachine]
+	rules.Deletable[*infrav1.VSphereMachine]
 }
 
 var (
@@ -63,11 +64,11 @@ func (w *VSphereMachine) ValidateUpdate(ctx context.Context, before, after *infr
 		return nil, err
 	}
 	path := field.NewPath("spec")
-	errs := added(validateMachine(before.Spec, path), validateMachine(after.Spec, path))
-	errs = append(errs, changed(&before.Spec, &after.Spec, path,
+	errs := rules.Added(validateMachine(before.Spec, path), validateMachine(after.Spec, path))
+	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"change the VSphereMachineTemplate that the machine is made from, and the machine is replaced",
 		"providerID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")...)
-	return addedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
+	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
 		refuse("VSphereMachine", after.Name, errs)
 }
 

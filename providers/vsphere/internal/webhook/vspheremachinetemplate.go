@@ -13,11 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereMachineTemplate defaults and validates VSphereMachineTemplates.
 type VSphereMachineTemplate struct {
-	deletable[*infrav1.VSphereMachineTemplate]
+	rules.Deletable[*infrav1.VSphereMachineTemplate]
 }
 
 var (
@@ -64,12 +65,12 @@ func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, aft
 	}
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs := added(validateMachineTemplate(from, path), validateMachineTemplate(to, path))
+	errs := rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path))
 	if !dryRun {
-		errs = append(errs, changed(&from, &to, path,
+		errs = append(errs, rules.Changed(&from, &to, path,
 			"create another VSphereMachineTemplate and name it in the control plane or MachineDeployment")...)
 	}
-	return addedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
+	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
 		refuse("VSphereMachineTemplate", after.Name, errs)
 }
 
@@ -102,7 +103,7 @@ func warnMachineTemplate(spec infrav1.VSphereMachineSpec, path *field.Path) admi
 	warnings := warnMachine(spec, path)
 	for i, device := range spec.Network.Devices {
 		if device.MACAddr != "" {
-			warnings = append(warnings, warning(path.Child("network", "devices").Index(i).Child("macAddr"),
+			warnings = append(warnings, rules.Warning(path.Child("network", "devices").Index(i).Child("macAddr"),
 				"is shared by all machines of the template, so only one can run; remove it to have vCenter choose"))
 		}
 	}

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // VSphereVM defaults and validates VSphereVMs.
 type VSphereVM struct {
-	deletable[*infrav1.VSphereVM]
+	rules.Deletable[*infrav1.VSphereVM]
 }
 
 var (
@@ -58,8 +59,8 @@ func (w *VSphereVM) ValidateUpdate(ctx context.Context, before, after *infrav1.V
 		mutable = append(mutable, "biosUUID")
 	}
 	path := field.NewPath("spec")
-	errs := added(validateVM(before.Spec, path), validateVM(after.Spec, path))
-	errs = append(errs, changed(&before.Spec, &after.Spec, path,
+	errs := rules.Added(validateVM(before.Spec, path), validateVM(after.Spec, path))
+	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"it was settled when the machine was made; change the VSphereMachineTemplate, and the machine is replaced", mutable...)...)
 	return nil, refuse("VSphereVM", after.Name, errs)
 }

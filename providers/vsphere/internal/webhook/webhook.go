@@ -11,17 +11,13 @@
 package webhook
 
 import (
-	"context"
 	"fmt"
-	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
 )
 
 // SetupWithManager registers the webhooks of every kind.
@@ -46,39 +42,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// deletable lets every object of a kind be deleted.
-type deletable[T runtime.Object] struct{}
-
-// ValidateDelete allows the deletion.
-func (deletable[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
-	return nil, nil
-}
-
 // refuse makes one error of an object's errors, nil when there are none.
 func refuse(kind, name string, errs field.ErrorList) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(infrav1.GroupVersion.WithKind(kind).GroupKind(), name, errs)
-}
-
-// added returns the errors in after that were not in before.
-func added(before, after field.ErrorList) field.ErrorList {
-	var errs field.ErrorList
-	for _, err := range after {
-		if !slices.ContainsFunc(before, func(known *field.Error) bool { return known.Error() == err.Error() }) {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
-
-// addedWarnings returns the warnings in after that were not in before.
-func addedWarnings(before, after admission.Warnings) admission.Warnings {
-	return slices.DeleteFunc(after, func(warning string) bool { return slices.Contains(before, warning) })
-}
-
-// warning says at the field that something about it is surprising.
-func warning(path *field.Path, format string, args ...any) string {
-	return fmt.Sprintf("%s: %s", path, fmt.Sprintf(format, args...))
+	return rules.Refuse(infrav1.GroupVersion.WithKind(kind), name, errs)
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package rules
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// changed forbids every field that differs between two specs, given as pointers
-// to structs. Fields whose path below base, such as metaData.name, is among
+// Changed forbids every field that differs between two specs, given as pointers
+// to structs. Fields whose path below base, such as network.devices, is among
 // mutable may differ. The way out is what the error tells to do instead.
-func changed[T any](before, after *T, base *field.Path, wayOut string, mutable ...string) field.ErrorList {
+func Changed[T any](before, after *T, base *field.Path, wayOut string, mutable ...string) field.ErrorList {
 	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
 	if err != nil {
 		return field.ErrorList{field.InternalError(base, fmt.Errorf("reading the old spec: %w", err))}
@@ -56,7 +56,8 @@ func differences(parent *field.Path, from, to map[string]any) []*field.Path {
 		right, rightIsStruct := to[name].(map[string]any)
 		switch {
 		// A struct that is left out has no fields, so the fields of the other
-		// are what differs.
+		// are what differs. An empty struct has none either, but is not nothing:
+		// an empty selector selects all.
 		case leftIsStruct && rightIsStruct,
 			leftIsStruct && to[name] == nil && len(left) > 0,
 			rightIsStruct && from[name] == nil && len(right) > 0:

@@ -1,0 +1,69 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/faultline-io/faultline/shared/rules"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+)
+
+func TestAdded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	path := field.NewPath("spec", "server")
+	old := field.ErrorList{field.Invalid(path, "a b", "no spaces")}
+	g.Expect(rules.Added(old, old)).To(BeEmpty(), "an error that was there before")
+	g.Expect(rules.Added(nil, old)).To(Equal(old), "an error that is new")
+	g.Expect(rules.Added(old, field.ErrorList{field.Invalid(path, "c d", "no spaces")})).To(HaveLen(1), "the same error of another value")
+	g.Expect(rules.Added(old, nil)).To(BeEmpty(), "an error that is mended")
+}
+
+func TestAddedWarnings(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(rules.AddedWarnings(admission.Warnings{"a"}, admission.Warnings{"a", "b"})).To(ConsistOf("b"))
+}
+
+func TestRefuse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kind := clusterv1.GroupVersion.WithKind("Machine")
+	g.Expect(rules.Refuse(kind, "a", nil)).To(Succeed())
+	err := rules.Refuse(kind, "a", field.ErrorList{field.Forbidden(field.NewPath("spec", "os"), "remove it")})
+	g.Expect(apierrors.IsInvalid(err)).To(BeTrue())
+	g.Expect(err).To(MatchError(And(ContainSubstring("Machine"), ContainSubstring("spec.os"), ContainSubstring("remove it"))))
+	g.Expect(rulestest.Causes(err)).To(ConsistOf("spec.os: Forbidden"))
+}
+
+// A refusal must leave what it does not name alone: lists as a whole, fields of structs one by one.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	before := clusterv1.MachineSpec{ClusterName: "c", Version: "v1", ReadinessGates: []clusterv1.MachineReadinessGate{{ConditionType: "a"}}}
+	for name, tc := range map[string]struct {
+		change func(*clusterv1.MachineSpec)
+		want   []string
+	}{
+		"nothing":                         {func(*clusterv1.MachineSpec) {}, nil},
+		"a field":                         {func(s *clusterv1.MachineSpec) { s.ClusterName = "d" }, []string{"spec.clusterName: Forbidden"}},
+		"a field that is gone":            {func(s *clusterv1.MachineSpec) { s.ClusterName = "" }, []string{"spec.clusterName: Forbidden"}},
+		"a field of a struct that is new": {func(s *clusterv1.MachineSpec) { s.InfrastructureRef.Name = "a" }, []string{"spec.infrastructureRef.name: Forbidden"}},
+		"an item of a list":               {func(s *clusterv1.MachineSpec) { s.ReadinessGates[0].ConditionType = "b" }, []string{"spec.readinessGates: Forbidden"}},
+		"what may change":                 {func(s *clusterv1.MachineSpec) { s.Version = "v2" }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			after := *before.DeepCopy()
+			tc.change(&after)
+			errs := rules.Changed(&before, &after, field.NewPath("spec"), "do this instead", "version")
+			NewWithT(t).Expect(rulestest.Summary(errs)).To(ConsistOf(tc.want))
+		})
+	}
+}
