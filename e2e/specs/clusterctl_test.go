@@ -31,7 +31,7 @@ var _ = Describe("clusterctl", Label("clusterctl"), func() {
 		By("Describing the cluster")
 		out := run(ctx, "describe", "cluster", c.name, "--namespace", c.namespace, "--show-conditions", "all", "--grouping=false")
 		AddReportEntry("clusterctl describe cluster", out)
-		Expect(out).To(And(ContainSubstring("VSphereCluster/"+c.name), ContainSubstring("FailureDomainsReady"), ContainSubstring("VirtualMachineProvisioned")))
+		Expect(out).To(And(ContainSubstring("VSphereCluster "+c.namespace+"/"+c.name), ContainSubstring("FailureDomainsReady"), ContainSubstring("VirtualMachineProvisioned")))
 
 		By("Upgrading the provider to its next version")
 		next := nextVersion(ctx)

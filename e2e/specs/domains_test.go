@@ -33,13 +33,9 @@ var _ = Describe("Failure domains", Label("failure-domains"), func() {
 			}
 		}
 
-		By("Taking the datastore of zone-b away")
-		vc.rename(ctx, "datastore-b", "datastore-b-gone")
-		DeferCleanup(func(ctx SpecContext) { // for the next spec, should this one fail
-			if _, err := vc.finder.Datastore(ctx, "/*/datastore/datastore-b-gone"); err == nil {
-				vc.rename(ctx, "datastore-b-gone", "datastore-b")
-			}
-		})
+		By("Putting the hosts of zone-b into maintenance mode")
+		vc.setMaintenance(ctx, "zone-b", true)
+		DeferCleanup(func(ctx SpecContext) { vc.setMaintenance(ctx, "zone-b", false) }) // should this spec fail before it does
 		within := config.GetIntervals(spec, "wait-failure-domain")
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf("zone-a", "zone-c"))
 
@@ -55,8 +51,8 @@ var _ = Describe("Failure domains", Label("failure-domains"), func() {
 			return slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, g)))
 		}, config.GetIntervals(spec, "wait-control-plane")...).Should(And(HaveLen(3), HaveEach(Not(BeEmpty())), Not(ContainElement("zone-b"))))
 
-		By("Giving the datastore back")
-		vc.rename(ctx, "datastore-b-gone", "datastore-b")
+		By("Taking them out again")
+		vc.setMaintenance(ctx, "zone-b", false)
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(zones))
 
 		By("Deleting the cluster")

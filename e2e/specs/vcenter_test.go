@@ -65,11 +65,19 @@ func (v vcenter) compute(ctx context.Context, machine *object.VirtualMachine) st
 	return name
 }
 
-// rename gives a datastore another name: to whoever names it, it is gone.
-func (v vcenter) rename(ctx context.Context, datastore, name string) {
-	found, err := v.finder.Datastore(ctx, "/*/datastore/"+datastore)
+// setMaintenance puts all hosts of a compute cluster into maintenance mode, or takes them out of it. Machines on them stay.
+func (v vcenter) setMaintenance(ctx context.Context, cluster string, on bool) {
+	hosts, err := v.finder.HostSystemList(ctx, "/*/host/"+cluster+"/*")
 	Expect(err).NotTo(HaveOccurred())
-	task, err := found.Rename(ctx, name)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(task.Wait(ctx)).To(Succeed())
+	for _, host := range hosts {
+		change := host.ExitMaintenanceMode
+		if on {
+			change = func(ctx context.Context, timeout int32) (*object.Task, error) {
+				return host.EnterMaintenanceMode(ctx, timeout, false, nil)
+			}
+		}
+		task, err := change(ctx, 0)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(task.Wait(ctx)).To(Succeed())
+	}
 }
