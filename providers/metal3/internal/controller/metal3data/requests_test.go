@@ -11,7 +11,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -83,4 +86,56 @@ func TestRequests(t *testing.T) {
 		w.Expect(request).NotTo(HavePrefix("GET"))
 		w.Expect(n).To(BeNumerically("<=", machines), request)
 	}
+}
+
+// A platform team that changes the provider under a running cluster must see nothing move.
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	template := w.template(plain)
+	w.host("h-1")
+	machine := w.machine("m-1", "h-1")
+	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("m-1")}
+	data := &infrav1.Metal3Data{ObjectMeta: w.meta("t-0"), Spec: infrav1.Metal3DataSpec{
+		Template: corev1.ObjectReference{Namespace: w.name, Name: "t"}, Claim: corev1.ObjectReference{Namespace: w.name, Name: "m-1"},
+		MetaData:    &corev1.SecretReference{Namespace: w.name, Name: "m-1-metadata"},
+		NetworkData: &corev1.SecretReference{Namespace: w.name, Name: "m-1-networkdata"},
+	}}
+	data.Finalizers = []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer}
+	data.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataTemplate", Name: "t", UID: template.UID, Controller: ptr.To(true)},
+		{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m-1", UID: machine.UID},
+	}
+	w.create(data)
+	updateStatus(w, data, func(data *infrav1.Metal3Data) { data.Status.Ready = true })
+	updateStatus(w, claim, func(claim *infrav1.Metal3DataClaim) {
+		claim.Status.RenderedData = &corev1.ObjectReference{Namespace: w.name, Name: "t-0"}
+	})
+	update(w, template, func(template *infrav1.Metal3DataTemplate) {
+		template.Finalizers = []string{infrav1.DataTemplateFinalizer}
+	})
+	updateStatus(w, template, func(template *infrav1.Metal3DataTemplate) {
+		template.Status.Indexes = []infrav1.IndexEntry{{Name: "m-1", Index: 0}}
+	})
+	for _, name := range []string{"m-1-metadata", "m-1-networkdata"} {
+		secret := &corev1.Secret{ObjectMeta: w.meta(name)}
+		secret.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "t-0", UID: data.UID, Controller: ptr.To(true),
+		}}
+		w.create(secret)
+	}
+	before := w.versions(template, claim, data)
+	mgr := w.start()
+	w.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+		SetupWithManager(t.Context(), mgr, "", controller.Options{})).To(Succeed())
+	w.Consistently(func() []string { return w.versions(template, claim, data) }, "1s").Should(Equal(before))
+}
+
+func (w *world) versions(objects ...client.Object) []string {
+	versions := make([]string, len(objects))
+	for i, o := range objects {
+		w.get(o)
+		versions[i] = o.GetResourceVersion()
+	}
+	return versions
 }

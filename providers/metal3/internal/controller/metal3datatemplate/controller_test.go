@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -293,4 +294,29 @@ func TestTwoManagers(t *testing.T) {
 	for i := range datas.Items {
 		w.Expect(datas.Items[i].Spec.Claim.Name).To(Equal(owners[datas.Items[i].Name]), "claim and data agree")
 	}
+}
+
+// A quota is told to the user, and data is made when there is room.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var full atomic.Bool
+	full.Store(true)
+	w.start(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if full.Load() {
+				return apierrors.NewForbidden(infrav1.GroupVersion.WithResource("metal3datas").GroupResource(), o.GetName(), errors.New("exceeded quota"))
+			}
+			return c.Create(ctx, o, opts...)
+		},
+	})
+	w.template("t")
+	claim := w.claim("t", "m-1")
+	w.Expect(w.refused(claim)).To(ContainSubstring("exceeded quota"))
+	full.Store(false)
+	w.Expect(w.given(claim).Name).To(Equal("t-0"))
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		g.Expect(claim.Status.ErrorMessage).To(BeNil())
+	}).Should(Succeed())
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,8 +105,10 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", nil // another template's, by whatever accident
 		}
 		return data.Spec.Claim.Name, nil
-	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
+	case apierrors.IsInvalid(err):
 		return a.claim.Name, r.refuse(ctx, a.claim, err.Error())
+	case apierrors.IsForbidden(err): // by a quota, say, whose end is no event
+		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, err.Error())})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}
