@@ -16,6 +16,8 @@ import (
 // Wants is what a machine asks of its host.
 type Wants struct {
 	Machine types.NamespacedName
+	// Cluster is the machine's.
+	Cluster string
 	// Since is when the machine was created: who waits longest is served first.
 	Since time.Time
 	// Selector is spec.hostSelector.
@@ -84,7 +86,7 @@ func (w Wants) selects(host *Host) bool {
 }
 
 func (w Wants) reuses(host *Host) bool {
-	return host.Reuse != "" && host.Reuse == w.Reuse
+	return host.Reuse != "" && host.Reuse == w.Reuse && (host.KeptFor == "" || host.KeptFor == w.Cluster)
 }
 
 // awaits reports whether the host is one of the owner's that will be available again by itself. With a preferred domain only

@@ -103,6 +103,14 @@ func TestChooseToReuse(t *testing.T) {
 		"one to be reused first": {
 			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{"2", "1"}, "namespace: 2 hosts",
 		},
+		"none that is kept for machines of another cluster": {
+			[]hosts.Host{in("a", "1", kept("cp-kcp"), func(host *hosts.Host) { host.KeptFor = "other" })}, hosts.Wants{Cluster: "one", Reuse: "cp-kcp"}, []string{},
+			"namespace: 1 host, 1 kept for reuse by other machines",
+		},
+		"one that is kept for its cluster": {
+			[]hosts.Host{in("a", "1", kept("cp-kcp"), func(host *hosts.Host) { host.KeptFor = "one" })}, hosts.Wants{Cluster: "one", Reuse: "cp-kcp"}, []string{"1"},
+			"namespace: 1 host",
+		},
 		"none that is kept for others": {
 			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
 		},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
@@ -24,8 +25,10 @@ type Host struct {
 	// Domain is the failure domain that the host's label names; "" means none.
 	Domain string
 	// Reuse is the value of the node-reuse label: whose machine had the host last, and gets it again.
-	Reuse  string
-	Labels labels.Set
+	Reuse string
+	// KeptFor is the Cluster that a host with such a label is kept for, where that is known.
+	KeptFor string
+	Labels  labels.Set
 	// Obstacle says why no machine can have the host now; "" when one can.
 	Obstacle Obstacle
 	// Consumer is the Metal3Machine that has the host; its Name is "" when none has.
@@ -67,7 +70,8 @@ func (o Obstacle) Broken() bool {
 func Observe(host *bmov1alpha1.BareMetalHost) Host {
 	return Host{
 		Namespace: host.Namespace, Name: host.Name, Version: host.ResourceVersion,
-		Domain: host.Labels[infrav1.FailureDomainLabel], Reuse: host.Labels[infrav1.NodeReuseLabel], Labels: host.Labels,
+		Domain: host.Labels[infrav1.FailureDomainLabel], Labels: host.Labels,
+		Reuse: host.Labels[infrav1.NodeReuseLabel], KeptFor: keptFor(host),
 		Obstacle: obstacle(host), Consumer: consumer(host.Spec.ConsumerRef),
 	}
 }
@@ -87,7 +91,7 @@ func obstacle(host *bmov1alpha1.BareMetalHost) Obstacle {
 		return Unhealthy
 	case annotated(host, bmov1alpha1.DetachedAnnotation) || host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached:
 		return Detached
-	case host.Spec.ConsumerRef != nil:
+	case host.Spec.ConsumerRef != nil && keptFor(host) == "":
 		return InUse
 	case annotated(host, bmov1alpha1.PausedAnnotation):
 		return Paused
@@ -125,6 +129,18 @@ func consumer(ref *corev1.ObjectReference) types.NamespacedName {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// keptFor is the Cluster that stands in as the consumer of a host between two machines of the same owner.
+func keptFor(host *bmov1alpha1.BareMetalHost) string {
+	ref := host.Spec.ConsumerRef
+	if ref == nil || host.Labels[infrav1.NodeReuseLabel] == "" || ref.Kind != "Cluster" {
+		return ""
+	}
+	if version, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || version.Group != clusterv1.GroupVersion.Group {
+		return ""
+	}
+	return ref.Name
 }
 
 // BelongsTo reports whether the host is claimed by the machine.

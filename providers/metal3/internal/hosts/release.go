@@ -5,12 +5,15 @@ package hosts
 
 import (
 	"context"
+	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
@@ -51,9 +54,10 @@ func Vacant(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 // Release gives the host up. With reuse, which is the value of the node-reuse label, it is kept for other machines of the
-// same owner.
+// same owner, and its cluster stands in as the consumer.
 func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine metav1.Object, reuse string) error {
 	before := host.DeepCopy()
+	cluster := host.Labels[clusterv1.ClusterNameLabel]
 	host.Spec.ConsumerRef = nil
 	host.OwnerReferences = withoutOwner(host.OwnerReferences, machine.GetName())
 	delete(host.Labels, clusterv1.ClusterNameLabel)
@@ -62,10 +66,34 @@ func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, ma
 		delete(host.Annotations, bmov1alpha1.PausedAnnotation)
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}
-	if reuse != "" {
+	if reuse != "" && cluster != "" {
 		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NodeReuseLabel, reuse)
+		host.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: host.Namespace, Name: cluster,
+		}
 	}
 	return h.patch(ctx, host, before)
+}
+
+// ReleaseKept gives up the hosts that are kept for the next machines of a cluster, of which there will be none.
+func (h *Hosts) ReleaseKept(ctx context.Context, namespace, cluster string) error {
+	list := &bmov1alpha1.BareMetalHostList{}
+	if err := h.Client.List(ctx, list, client.InNamespace(namespace), client.HasLabels{infrav1.NodeReuseLabel}); err != nil {
+		return fmt.Errorf("listing BareMetalHosts that are kept for reuse: %w", err)
+	}
+	for i := range list.Items {
+		host := &list.Items[i]
+		if cluster == "" || keptFor(host) != cluster {
+			continue
+		}
+		before := host.DeepCopy()
+		host.Spec.ConsumerRef = nil
+		delete(host.Labels, infrav1.NodeReuseLabel)
+		if err := h.patch(ctx, host, before); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func pausedByUs(host *bmov1alpha1.BareMetalHost) bool {

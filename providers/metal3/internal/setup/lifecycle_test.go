@@ -218,6 +218,9 @@ func TestReusedHostGoesToItsOwnerAndStaysInItsDomain(t *testing.T) {
 	w.remove(blocker)
 	w.remove(first)
 	w.Expect(w.host("rack-1-host-002").Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
+	w.Expect(w.host("rack-1-host-002").Spec.ConsumerRef).To(HaveValue(Equal(corev1.ObjectReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: w.name, Name: "one",
+	})), "nobody else takes it")
 	elsewhere := w.machine("one", "elsewhere", "rack-2", ours)
 	w.Expect(w.provisioned(elsewhere).Name).To(Equal("rack-2-host-001"), "the domain goes before reuse")
 	worker := w.machine("one", "worker", "rack-1")
@@ -227,6 +230,20 @@ func TestReusedHostGoesToItsOwnerAndStaysInItsDomain(t *testing.T) {
 	w.Expect(host.Name).To(Equal("rack-1-host-002"))
 	w.Expect(host.Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
 	w.Expect(w.waits(second, infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason)).To(BeEmpty())
+}
+
+func TestHostsThatAreKeptGoWithTheirCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	infra := w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1", reusable(w))
+	w.provisioned(machine)
+	w.remove(machine)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	w.gone(infra)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	w.Expect(w.host(rack1).Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
 }
 
 func TestPausedClusterPausesItsHostsForAMove(t *testing.T) {

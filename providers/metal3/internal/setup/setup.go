@@ -39,6 +39,8 @@ type Options struct {
 	// Clusters, Machines, DataTemplates, Data and Workloads are how many are reconciled at the same time; workload clusters
 	// are reconciled to keep a connection to each.
 	Clusters, Machines, DataTemplates, Data, Workloads int
+	// MachineTemplates, Labels and Remediations are too: labels are those of one machine's Node.
+	MachineTemplates, Labels, Remediations int
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -60,18 +62,21 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
+	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack}
 	if err := (&metal3cluster.Reconciler{
-		Client: c, Domains: &publish.Publisher{
+		Client: c, Hosts: ours, Domains: &publish.Publisher{
 			Client: c, Recorder: mgr.GetEventRecorder("metal3cluster"), Clock: clock.RealClock{}, Metrics: domainMetrics,
 		},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}
 	if err := (&metal3machine.Reconciler{
-		Client: c, Workloads: workloads, Recorder: mgr.GetEventRecorder("metal3machine"),
-		Hosts: &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack},
+		Client: c, Hosts: ours, Workloads: workloads, Recorder: mgr.GetEventRecorder("metal3machine"),
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
+	}
+	if err := addCare(ctx, mgr, o, workloads, ours); err != nil {
+		return err
 	}
 	return addData(ctx, mgr, o)
 }

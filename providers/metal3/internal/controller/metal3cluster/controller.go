@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
@@ -29,6 +30,7 @@ import (
 // Reconciler drives Metal3Clusters.
 type Reconciler struct {
 	Client  client.Client
+	Hosts   *hosts.Hosts
 	Domains *publish.Publisher
 
 	filter  watchfilter.Filter
@@ -46,6 +48,7 @@ type scope struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clustertemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
@@ -123,17 +126,25 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
 		return nil
 	}
+	if err := r.Hosts.ReleaseKept(ctx, s.cluster.Namespace, s.name()); err != nil {
+		return err
+	}
 	r.Domains.Withdraw(s.target(nil))
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return nil
 }
 
+// name is the Cluster's, which may be gone.
+func (s *scope) name() string {
+	if s.owner.Name != "" {
+		return s.owner.Name
+	}
+	return s.cluster.Labels[clusterv1.ClusterNameLabel]
+}
+
 // remaining names the machines that still belong to the cluster.
 func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) {
-	name := s.owner.Name
-	if name == "" {
-		name = s.cluster.Labels[clusterv1.ClusterNameLabel]
-	}
+	name := s.name()
 	if name == "" {
 		return nil, nil // it never had a Cluster, so no machine
 	}

@@ -101,7 +101,7 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 		return hosts.Wants{}, metav1.Condition{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
 	}
 	wants := hosts.Wants{
-		Machine: s.key(), Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: s.machine.Spec.FailureDomain,
+		Machine: s.key(), Cluster: s.cluster.Name, Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: s.machine.Spec.FailureDomain,
 		Preferred: spec.FailureDomainPolicy == infrav1.FailureDomainPreferred,
 		Reuse:     s.reuse(), Random: spec.HostSelectionOrder == infrav1.HostSelectionRandom,
 		Closed: placement.Closed(s.infraCluster),

@@ -106,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.machine == nil && metal3.DeletionTimestamp.IsZero() {
+	if (s.machine == nil || s.cluster == nil) && metal3.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // the Machine controller sets the owner
 	}
 	defer func() {
