@@ -50,7 +50,7 @@ func bootable(objects []*unstructured.Unstructured, keys map[string]string) ([]*
 func (e *Environment) machineKeys(image string) (map[string]string, error) {
 	run, err := json.Marshal([]string{
 		"--label", environmentLabel + "=" + e.Name,
-		"--env", "FAULTLINE_IDENTITY=http://" + e.vcenter() + ":8990",
+		"--env", "FAULTLINE_IDENTITY=http://" + e.vcenter() + ":" + controlPort,
 		"--privileged", "--cgroupns=private", "--network", cluster.Network,
 		"--tmpfs", "/tmp", "--tmpfs", "/run", "--volume", "/var", "--volume", "/lib/modules:/lib/modules:ro",
 		// systemd takes its time to stop, and nobody waits for this machine's goodbye.

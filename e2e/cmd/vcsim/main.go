@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	password := flags.String("password", "simulator", "its password")
 	delay := flags.Duration("guest-delay", guestDelay, "how long a guest boots")
 	containers := flags.Bool("containers", false, "guests are the containers that the machines' RUN.container asks for, and report themselves")
-	identity := flags.String("identity", ":8990", "with --containers, address on which guests ask for their UUID")
+	controls := flags.String("control", ":8990", "address on which guests ask for their UUID and tests make faults")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -63,13 +63,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer server.Close()
-	if *containers {
-		stop, err := serveIdentities(ctx, *identity, server.VMs)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	stop, err := serve(ctx, *controls, control(server))
+	if err != nil {
+		return err
 	}
+	defer stop()
 	if err := describe(stdout, server, chosen); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestIdentities(t *testing.T) {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/uuid", http.NoBody)
 		request.RemoteAddr = address
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, request)
+		handler(recorder, request)
 		if want == "" {
 			g.Expect(recorder.Code).To(Equal(http.StatusNotFound))
 			continue
@@ -32,6 +32,23 @@ func TestIdentities(t *testing.T) {
 		g.Expect(recorder.Code).To(Equal(http.StatusOK))
 		g.Expect(recorder.Body.String()).To(Equal(want), address)
 	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	handler := control(simulator.Start(t, simulator.ThreeZones()))
+	do := func(method, path string) int {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody))
+		return recorder.Code
+	}
+	for _, path := range []string{"/faults/server", "/faults/datastores/dc-1/datastore-a", "/faults/hosts/zone-a"} {
+		g.Expect(do(http.MethodPut, path)).To(Equal(http.StatusNoContent), path)
+		g.Expect(do(http.MethodDelete, path)).To(Equal(http.StatusNoContent), path)
+	}
+	g.Expect(do(http.MethodPut, "/faults/datastores/dc-1/none")).To(Equal(http.StatusUnprocessableEntity))
+	g.Expect(do(http.MethodPut, "/faults/weather")).To(Equal(http.StatusNotFound))
 }
 
 func TestReachable(t *testing.T) {

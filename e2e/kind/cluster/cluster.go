@@ -26,9 +26,11 @@ const (
 	PublishedNode = defaults.Image
 	// readyTimeout is how long a node may take to become Ready.
 	readyTimeout = 2 * time.Minute
+	// finished is a file on the node of a cluster whose creation was not cut short.
+	finished = "/kind/finished"
 	// reviveTimeout is how long a cluster that is there may take to answer before it
 	// is created anew.
-	reviveTimeout = time.Minute
+	reviveTimeout = 2 * time.Minute
 )
 
 // Cluster is a kind cluster of one node.
@@ -62,7 +64,11 @@ func (c Cluster) Ensure(ctx context.Context) error {
 			return fmt.Errorf("setting up the network of the pods: %w", err)
 		}
 	}
-	return c.await(ctx, readyTimeout)
+	if err := c.await(ctx, readyTimeout); err != nil {
+		return err
+	}
+	_, err = c.Docker.Exec(ctx, c.Node(), "touch", finished)
+	return err
 }
 
 func (c Cluster) create() error {
@@ -91,9 +97,12 @@ func config(ownImage bool) *v1alpha4.Cluster {
 }
 
 // revive starts a cluster whose node was stopped, by a restart of the machine for
-// example, and sees whether it answers.
+// example, and sees whether it was ever finished and answers.
 func (c Cluster) revive(ctx context.Context) error {
 	if _, err := c.Docker.Run(ctx, "start", c.Node()); err != nil {
+		return err
+	}
+	if _, err := c.Docker.Exec(ctx, c.Node(), "test", "-f", finished); err != nil {
 		return err
 	}
 	if err := c.provider().ExportKubeConfig(c.Name, c.Kubeconfig, false); err != nil {
