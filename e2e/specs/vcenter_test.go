@@ -15,7 +15,9 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,27 +44,36 @@ func connect(ctx context.Context) vcenter {
 
 // clusterOf tells in which compute cluster each virtual machine is whose name begins with the prefix.
 func (v vcenter) clusterOf(ctx context.Context, prefix string) map[string]string {
-	machines, err := v.finder.VirtualMachineList(ctx, "/*/vm/...")
-	if _, none := err.(*find.NotFoundError); !none { //nolint:errorlint // the finder returns the bare value
-		Expect(err).NotTo(HaveOccurred())
+	var machines []mo.VirtualMachine
+	v.all(ctx, "VirtualMachine", []string{"name", "runtime.host"}, &machines)
+	var hosts []mo.HostSystem
+	v.all(ctx, "HostSystem", []string{"parent"}, &hosts)
+	var clusters []mo.ComputeResource
+	v.all(ctx, "ComputeResource", []string{"name"}, &clusters)
+
+	names := map[types.ManagedObjectReference]string{}
+	for _, cluster := range clusters {
+		names[cluster.Self] = cluster.Name
+	}
+	of := map[types.ManagedObjectReference]string{}
+	for _, host := range hosts {
+		of[host.Self] = names[*host.Parent]
 	}
 	places := map[string]string{}
 	for _, machine := range machines {
-		if name := machine.Name(); strings.HasPrefix(name, prefix) {
-			places[name] = v.compute(ctx, machine)
+		if strings.HasPrefix(machine.Name, prefix) {
+			places[machine.Name] = of[*machine.Runtime.Host]
 		}
 	}
 	return places
 }
 
-func (v vcenter) compute(ctx context.Context, machine *object.VirtualMachine) string {
-	host, err := machine.HostSystem(ctx)
+// all reads properties of all objects of a kind.
+func (v vcenter) all(ctx context.Context, kind string, properties []string, into any) {
+	container, err := view.NewManager(v.Client.Client).CreateContainerView(ctx, v.ServiceContent.RootFolder, []string{kind}, true)
 	Expect(err).NotTo(HaveOccurred())
-	var properties mo.HostSystem
-	Expect(host.Properties(ctx, host.Reference(), []string{"parent"}, &properties)).To(Succeed())
-	name, err := object.NewCommon(v.Client.Client, *properties.Parent).ObjectName(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	return name
+	defer func() { _ = container.Destroy(ctx) }()
+	Expect(container.Retrieve(ctx, []string{kind}, properties, into)).To(Succeed())
 }
 
 // setMaintenance puts all hosts of a compute cluster into maintenance mode, or takes them out of it. Machines on them stay.
