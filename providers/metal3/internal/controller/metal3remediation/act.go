@@ -1,0 +1,143 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3remediation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
+	capipatch "sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// act does what the step says. Whatever it is, it may have been done before.
+func (r *Reconciler) act(ctx context.Context, s *scope, what action) error {
+	switch what {
+	case keepOff:
+		return r.Hosts.KeepOff(ctx, s.host, s.remediation.UID)
+	case letRun:
+		return r.Hosts.LetRun(ctx, s.host, s.remediation.UID)
+	case restart:
+		return r.Hosts.Restart(ctx, s.host)
+	case fence:
+		return r.setTaints(ctx, s, append(slices.Clone(s.node.Spec.Taints), outOfService()))
+	case finish:
+		if err := r.unfence(ctx, s); err != nil {
+			return err
+		}
+		controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
+		return nil
+	case replace:
+		return r.replace(ctx, s)
+	default:
+		return nil
+	}
+}
+
+func (r *Reconciler) unfence(ctx context.Context, s *scope) error {
+	if s.node == nil || !slices.ContainsFunc(s.node.Spec.Taints, isOutOfService) {
+		return nil
+	}
+	return r.setTaints(ctx, s, slices.DeleteFunc(slices.Clone(s.node.Spec.Taints), isOutOfService))
+}
+
+// setTaints carries the resource version: taints are one list, and Kubernetes writes others into it.
+func (r *Reconciler) setTaints(ctx context.Context, s *scope, taints []corev1.Taint) error {
+	workload, err := r.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))
+	if err != nil {
+		return err
+	}
+	before := s.node.DeepCopy()
+	s.node.Spec.Taints = taints
+	if err := workload.Patch(ctx, s.node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("tainting Node %s: %w", s.node.Name, err))
+	}
+	return nil
+}
+
+// replace keeps machines off the host, and then asks the owner of the Machine to replace it.
+func (r *Reconciler) replace(ctx context.Context, s *scope) error {
+	if s.host != nil {
+		if err := r.Hosts.MarkUnhealthy(ctx, s.host); err != nil {
+			return err
+		}
+	}
+	return r.askOwner(ctx, s.machine)
+}
+
+// askOwner sets the condition by which a MachineHealthCheck, too, leaves a Machine to its owner, in both of its forms. One
+// that the owner has answered already is the owner's.
+func (r *Reconciler) askOwner(ctx context.Context, machine *clusterv1.Machine) error {
+	helper, err := capipatch.NewHelper(machine, r.Client)
+	if err != nil {
+		return fmt.Errorf("patching Machine %s: %w", machine.Name, err)
+	}
+	if !conditions.IsFalse(machine, clusterv1.MachineOwnerRemediatedCondition) {
+		conditions.Set(machine, metav1.Condition{
+			Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse,
+			Reason:  clusterv1.MachineOwnerRemediatedWaitingForRemediationReason,
+			Message: "Rebooting the host has not helped: the Machine is to be replaced",
+		})
+	}
+	if !v1beta1conditions.IsFalse(machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {
+		v1beta1conditions.MarkFalse(machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition,
+			clusterv1.WaitingForRemediationV1Beta1Reason, clusterv1.ConditionSeverityWarning, "")
+	}
+	if err := helper.Patch(ctx, machine,
+		capipatch.WithOwnedConditions{Conditions: []string{clusterv1.MachineOwnerRemediatedCondition}},
+		capipatch.WithOwnedV1Beta1Conditions{Conditions: []clusterv1.ConditionType{clusterv1.MachineOwnerRemediatedV1Beta1Condition}},
+	); err != nil {
+		return fmt.Errorf("patching Machine %s: %w", machine.Name, err)
+	}
+	return nil
+}
+
+// clear leaves hosts as they were, and the Node unless it goes with its Machine.
+func (r *Reconciler) clear(ctx context.Context, s *scope) error {
+	if !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
+		return nil
+	}
+	if err := r.letAllRun(ctx, s); err != nil {
+		return err
+	}
+	stays := s.machine != nil && s.machine.DeletionTimestamp.IsZero() && s.cluster != nil && s.cluster.DeletionTimestamp.IsZero()
+	if stays {
+		if err := r.findNode(ctx, s); err != nil {
+			return err
+		}
+		if err := r.unfence(ctx, s); err != nil {
+			return err
+		}
+	}
+	controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
+	return nil
+}
+
+// letAllRun also finds a host that the machine has given up meanwhile.
+func (r *Reconciler) letAllRun(ctx context.Context, s *scope) error {
+	list := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(s.remediation.Namespace),
+		client.MatchingFields{keptOffIndex: string(s.remediation.UID)}); err != nil {
+		return fmt.Errorf("listing BareMetalHosts that are kept off: %w", err)
+	}
+	for i := range list.Items {
+		if err := r.Hosts.LetRun(ctx, &list.Items[i], s.remediation.UID); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	if s.host != nil && len(list.Items) == 0 {
+		return r.Hosts.LetRun(ctx, s.host, s.remediation.UID)
+	}
+	return nil
+}

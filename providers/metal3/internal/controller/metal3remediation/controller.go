@@ -1,0 +1,193 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metal3remediation heals a machine by powering its host off and on, and has it replaced when that does not help.
+package metal3remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler drives Metal3Remediations.
+type Reconciler struct {
+	Client client.Client
+	Hosts  *hosts.Hosts
+	// Workloads reaches the Nodes of workload clusters.
+	Workloads clustercache.ClusterCache
+	Clock     clock.PassiveClock
+	Recorder  events.EventRecorder
+
+	filter  watchfilter.Filter
+	written patch.Written
+}
+
+// scope is what one reconcile knows. It holds data only.
+type scope struct {
+	remediation *infrav1.Metal3Remediation
+	// machine is nil when it is gone, cluster when it is or nothing says which it was.
+	machine *clusterv1.Machine
+	cluster *clusterv1.Cluster
+	// host is nil when the machine has none.
+	host *bmov1alpha1.BareMetalHost
+	// node is nil as long as it has not been looked at, or when there is none.
+	node *corev1.Node
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Reconcile does the next step of the remediation.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	remediation := &infrav1.Metal3Remediation{}
+	if err := r.Client.Get(ctx, req.NamespacedName, remediation); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.written.Forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(remediation) {
+		return ctrl.Result{}, nil // another manager's
+	}
+	if r.written.Behind(remediation) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	s, err := r.gather(ctx, remediation)
+	if err != nil || s.paused() {
+		return ctrl.Result{}, err
+	}
+	p := patch.From(remediation)
+	defer func() {
+		if err := r.save(ctx, &p, remediation); err != nil {
+			reterr = kerrors.NewAggregate([]error{reterr, err})
+		}
+	}()
+	after, err := r.proceed(ctx, s)
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil // the host is about to be seen as it is
+	case errors.Is(err, clustercache.ErrClusterNotConnected):
+		return ctrl.Result{RequeueAfter: after}, nil // the connection is an event
+	}
+	return ctrl.Result{RequeueAfter: after}, err
+}
+
+// proceed does the next step, or clears up when nobody is interested any more.
+func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, error) {
+	if !s.remediation.DeletionTimestamp.IsZero() || s.machine == nil || !s.machine.DeletionTimestamp.IsZero() {
+		return 0, r.clear(ctx, s)
+	}
+	state := &s.remediation.Status
+	if state.Phase != "" && state.LastRemediated == nil {
+		state.LastRemediated = r.now()
+	}
+	situation, err := r.observe(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	next := situation.next()
+	if err := r.act(ctx, s, next.act); err != nil {
+		return next.after, err
+	}
+	r.record(s, next)
+	return next.after, nil
+}
+
+// record writes where the step has led. The finalizer is there before anything is done to the host.
+func (r *Reconciler) record(s *scope, next step) {
+	state := &s.remediation.Status
+	if next.try {
+		controllerutil.AddFinalizer(s.remediation, infrav1.RemediationFinalizer)
+		state.RetryCount++
+		state.LastRemediated = r.now()
+	}
+	if next.phase != "" {
+		state.Phase = next.phase
+	}
+	r.tell(s, next)
+}
+
+func (r *Reconciler) now() *metav1.Time {
+	now := metav1.NewTime(r.Clock.Now())
+	return &now
+}
+
+func (s *scope) paused() bool {
+	cluster := s.cluster
+	if cluster == nil {
+		cluster = &clusterv1.Cluster{}
+	}
+	return annotations.IsPaused(cluster, s.remediation)
+}
+
+// gather reads everything but the Node.
+func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Remediation) (*scope, error) {
+	s := &scope{remediation: remediation}
+	machine, err := util.GetOwnerMachine(ctx, r.Client, remediation.ObjectMeta)
+	if err != nil || machine == nil {
+		return s, client.IgnoreNotFound(err)
+	}
+	s.machine = machine
+	cluster := &clusterv1.Cluster{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}, cluster); err == nil {
+		s.cluster = cluster
+	} else if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading Cluster %s: %w", machine.Spec.ClusterName, err)
+	}
+	s.host, err = r.hostOf(ctx, machine)
+	return s, err
+}
+
+// hostOf finds the host that the Machine runs on, nil when it has none.
+func (r *Reconciler) hostOf(ctx context.Context, machine *clusterv1.Machine) (*bmov1alpha1.BareMetalHost, error) {
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.InfrastructureRef.Name}
+	metal3 := &infrav1.Metal3Machine{}
+	if err := r.Client.Get(ctx, key, metal3); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	_, name, _ := strings.Cut(metal3.Annotations[infrav1.HostAnnotation], "/")
+	if name == "" {
+		return nil, nil
+	}
+	return r.Hosts.Recover(ctx, key, name)
+}
+
+func (r *Reconciler) save(ctx context.Context, p *patch.Patch, remediation *infrav1.Metal3Remediation) error {
+	err := p.Apply(ctx, r.Client, remediation)
+	if err == nil {
+		r.written.Note(remediation)
+	}
+	if !remediation.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3remediation
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+const (
+	// keptOffIndex is the cache index of BareMetalHosts by the UIDs of the remediations that keep them off.
+	keptOffIndex = "metadata.annotations[" + infrav1.RemediationRebootAnnotationPrefix + "]"
+	// machineIndex is the cache index of Metal3Remediations by their Machine.
+	machineIndex = "metadata.ownerReferences[Machine]"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, keptOffIndex, func(o client.Object) []string {
+		return hosts.KeptOffBy(o.(*bmov1alpha1.BareMetalHost))
+	}); err != nil {
+		return fmt.Errorf("indexing BareMetalHosts: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.Metal3Remediation{}, machineIndex, func(o client.Object) []string {
+		return machineNames(o)
+	}); err != nil {
+		return fmt.Errorf("indexing Metal3Remediations: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.Metal3Remediation{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfHost), builder.WithPredicates(powerChanged())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfMachine), builder.WithPredicates(deletionBegins())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfCluster),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(r.Workloads.GetClusterSource("metal3remediation", r.remediationsOfCluster)).
+		Complete(r)
+}
+
+// powerChanged drops all that happens to a host but what a remediation waits for.
+func powerChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
+			return before.Status.PoweredOn != after.Status.PoweredOn || before.Spec.Online != after.Spec.Online ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				len(hosts.KeptOffBy(before)) != len(hosts.KeptOffBy(after))
+		},
+	}
+}
+
+func deletionBegins() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+		},
+	}
+}
+
+// machineNames are those of the Machines that own an object.
+func machineNames(o client.Object) []string {
+	var names []string
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind == "Machine" {
+			names = append(names, owner.Name)
+		}
+	}
+	return names
+}
+
+// remediationsOfHost goes by the Metal3Machine that has the host to the Machine that owns that.
+func (r *Reconciler) remediationsOfHost(ctx context.Context, o client.Object) []reconcile.Request {
+	consumer := hosts.Observe(o.(*bmov1alpha1.BareMetalHost)).Consumer
+	metal3 := &infrav1.Metal3Machine{}
+	if consumer.Name == "" || consumer.Namespace != o.GetNamespace() || r.Client.Get(ctx, consumer, metal3) != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, machine := range machineNames(metal3) {
+		requests = append(requests, r.remediations(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{machineIndex: machine})...)
+	}
+	return requests
+}
+
+func (r *Reconciler) remediationsOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
+	return r.remediations(ctx, client.InNamespace(machine.GetNamespace()), client.MatchingFields{machineIndex: machine.GetName()})
+}
+
+// remediationsOfCluster names those that a MachineHealthCheck has labelled; it labels all.
+func (r *Reconciler) remediationsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return r.remediations(ctx, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
+}
+
+func (r *Reconciler) remediations(ctx context.Context, which ...client.ListOption) []reconcile.Request {
+	list := &infrav1.Metal3RemediationList{}
+	if err := r.Client.List(ctx, list, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Remediations")
+		return nil
+	}
+	requests := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	}
+	return requests
+}

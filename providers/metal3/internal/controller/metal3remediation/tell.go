@@ -1,0 +1,74 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3remediation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+// Reasons of the events on a Metal3Remediation.
+const (
+	// StartedReason: another try begins.
+	StartedReason = "RemediationStarted"
+	// PoweringOffReason: the host is told to power off.
+	PoweringOffReason = "PoweringOffHost"
+	// PoweringOnReason: the host may run again.
+	PoweringOnReason = "PoweringOnHost"
+	// RestartingReason: the host, which may not be powered off, is restarted.
+	RestartingReason = "RestartingHost"
+	// OutOfServiceReason: the Node is tainted so that Kubernetes moves its Pods.
+	OutOfServiceReason = "NodeOutOfService"
+	// RebootedReason: the host runs again.
+	RebootedReason = "HostRebooted"
+	// GivenUpReason: the Machine is to be replaced.
+	GivenUpReason = "RemediationGivenUp"
+	// FailedReason: the host is meant to be off.
+	FailedReason = "RemediationFailed"
+)
+
+// tell makes events of a step, on the remediation because its Machine is Cluster API's.
+func (r *Reconciler) tell(s *scope, next step) {
+	switch next.act {
+	case keepOff:
+		r.event(s, PoweringOffReason, "Powering off BareMetalHost %s", s.host.Name)
+	case letRun:
+		r.event(s, PoweringOnReason, "Powering on BareMetalHost %s", s.host.Name)
+	case restart:
+		r.event(s, RestartingReason, "Restarting BareMetalHost %s, which may not be powered off", s.host.Name)
+	case fence:
+		r.event(s, OutOfServiceReason, "Node %s is out of service until BareMetalHost %s runs again", s.node.Name, s.host.Name)
+	case finish:
+		r.event(s, RebootedReason, "BareMetalHost %s runs again", s.host.Name)
+	case replace:
+		r.warn(s, GivenUpReason, "After %d of %d reboots the Machine is left to its owner to be replaced%s",
+			s.remediation.Status.RetryCount, s.limit(), s.aboutHost())
+	}
+	switch {
+	case next.try:
+		r.event(s, StartedReason, "Try %d of %d", s.remediation.Status.RetryCount, s.limit())
+	case next.phase == infrav1.RemediationFailed:
+		r.warn(s, FailedReason, "BareMetalHost %s is meant to be off: set spec.online, or delete the Machine", s.host.Name)
+	}
+}
+
+func (s *scope) limit() int32 {
+	return orDefault(s.remediation.Spec.Strategy.RetryLimit, infrav1.DefaultRemediationRetryLimit)
+}
+
+func (s *scope) aboutHost() string {
+	if s.host == nil {
+		return ": it has no BareMetalHost"
+	}
+	return "; BareMetalHost " + s.host.Name + " gets no machine before the annotation " + infrav1.UnhealthyAnnotation + " is removed"
+}
+
+func (r *Reconciler) event(s *scope, reason, format string, args ...any) {
+	r.Recorder.Eventf(s.remediation, nil, corev1.EventTypeNormal, reason, "Remediate", format, args...)
+}
+
+func (r *Reconciler) warn(s *scope, reason, format string, args ...any) {
+	r.Recorder.Eventf(s.remediation, nil, corev1.EventTypeWarning, reason, "Remediate", format, args...)
+}
