@@ -6,6 +6,8 @@ package plane
 import (
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
@@ -21,6 +23,9 @@ type Component struct {
 	// arguments of its Deployment are given to the program, which runs as that
 	// ServiceAccount and thus with no more rights than a release gives it.
 	Config string
+	// Objects are created with those of Config: what the manager needs, and what is
+	// installed by others beside it.
+	Objects []*unstructured.Unstructured
 	// Variables are the values of the ${VARIABLES} in Config.
 	Variables map[string]string
 	// Args come after those of the Deployment and so override them.

@@ -75,20 +75,28 @@ func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condit
 // clusterUp waits until Cluster API calls the cluster available with all its
 // machines ready.
 func (s *story) clusterUp(ctx context.Context) error {
-	before := s.infrastructure.Calls()
+	before := s.callsSoFar()
 	err := until(ctx, func(ctx context.Context) (string, error) {
-		return s.whole(ctx, clusterv1.ClusterAvailableCondition)
+		return s.whole(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 	if err != nil {
 		return err
 	}
-	s.calls = costs{machines: controlPlanes + workers, calls: difference(before, s.infrastructure.Calls())}
+	s.calls = costs{machines: controlPlanes + workers, calls: difference(before, s.callsSoFar())}
+	return nil
+}
+
+func (s *story) callsSoFar() map[string]int {
+	if api, ok := s.infrastructure.(counter); ok {
+		return api.Calls()
+	}
 	return nil
 }
 
 // whole says what is missing for the cluster to have all its machines, ready, and
-// the conditions to be true.
-func (s *story) whole(ctx context.Context, conditions ...string) (missing string, err error) {
+// the conditions to be true. Machines in the domain called down, unless that is "",
+// need not be ready.
+func (s *story) whole(ctx context.Context, down string, conditions ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
 	if err := s.plane.Client.Get(ctx, s.cluster, &cluster); err != nil {
 		return "", err
@@ -99,7 +107,7 @@ func (s *story) whole(ctx context.Context, conditions ...string) (missing string
 	}
 	ready := 0
 	for _, m := range now.Machines {
-		if m.Ready && !m.Deleting {
+		if (m.Ready || down != "" && m.Domain == down) && !m.Deleting {
 			ready++
 		}
 	}
@@ -145,7 +153,7 @@ func (s *story) breakDomain(ctx context.Context) error {
 	}
 	// The one in the middle has workers too, which must stay as they are.
 	s.victim = now.in(roleControlPlane, s.setup.Domains[len(s.setup.Domains)/2])[0]
-	what, err := s.infrastructure.Break(s.victim.Domain)
+	what, err := s.infrastructure.Break(ctx, s.victim.Domain)
 	if err != nil {
 		return err
 	}
@@ -155,7 +163,7 @@ func (s *story) breakDomain(ctx context.Context) error {
 
 // mendDomain undoes breakDomain and waits until that is to be seen.
 func (s *story) mendDomain(ctx context.Context) error {
-	what, err := s.infrastructure.Mend(s.victim.Domain)
+	what, err := s.infrastructure.Mend(ctx, s.victim.Domain)
 	if err != nil {
 		return err
 	}
@@ -164,7 +172,7 @@ func (s *story) mendDomain(ctx context.Context) error {
 		return err
 	}
 	return until(ctx, func(ctx context.Context) (string, error) {
-		return s.whole(ctx, clusterv1.ClusterAvailableCondition)
+		return s.whole(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 }
 
@@ -210,6 +218,13 @@ func (s *story) replace(ctx context.Context) error {
 		return fmt.Errorf("deleting Machine %s: %w", s.victim.Name, err)
 	}
 	s.reporter.note("deleted Machine " + s.victim.Name)
+	notes, err := s.infrastructure.Abandon(ctx, s.victim.Host)
+	if err != nil {
+		return fmt.Errorf("letting Machine %s go: %w", s.victim.Name, err)
+	}
+	for _, note := range notes {
+		s.reporter.note(note)
+	}
 	return until(ctx, func(ctx context.Context) (string, error) {
 		now, err := s.observe(ctx)
 		if err != nil {
@@ -218,13 +233,21 @@ func (s *story) replace(ctx context.Context) error {
 		if missing, err := replaced(now, s.victim, known); missing != "" || err != nil {
 			return missing, err
 		}
-		// The Cluster as a whole is not Available while a failure domain is broken.
-		missing, err := s.whole(ctx, clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
+		missing, err := s.wholeWithout(ctx, s.victim.Domain)
 		if missing == "" && err == nil {
 			s.noteReplacement(now, known)
 		}
 		return missing, err
 	})
+}
+
+// wholeWithout is whole while a domain is broken. The Cluster as a whole is not
+// Available then; nor are workers that stopped with the domain.
+func (s *story) wholeWithout(ctx context.Context, domain string) (missing string, err error) {
+	if s.setup.BreakStops {
+		return s.whole(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)
+	}
+	return s.whole(ctx, "", clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
 }
 
 func (s *story) noteReplacement(now Snapshot, known map[string]bool) {
@@ -244,8 +267,8 @@ func (s *story) remove(ctx context.Context) error {
 		return fmt.Errorf("deleting Cluster %s: %w", s.cluster.Name, err)
 	}
 	err := until(ctx, func(ctx context.Context) (string, error) {
-		if n := len(s.infrastructure.Machines()); n > 0 {
-			return fmt.Sprintf("%s still has %d machines", s.setup.System, n), nil
+		if what, err := s.infrastructure.Remains(ctx); what != "" || err != nil {
+			return what, err
 		}
 		err := s.plane.Client.Get(ctx, s.cluster, cluster)
 		if !apierrors.IsNotFound(err) {

@@ -111,6 +111,22 @@ func (s *story) startPlane(ctx context.Context) error {
 			s.end(fmt.Errorf("simulating workload clusters: %w", err))
 		}
 	})
+	return s.join(ctx)
+}
+
+// join lets the infrastructure play its part in the plane.
+func (s *story) join(ctx context.Context) error {
+	run, err := s.infrastructure.Join(ctx, s.plane, s.workload)
+	if err != nil {
+		return fmt.Errorf("preparing %s: %w", s.setup.System, err)
+	}
+	if run != nil {
+		s.background.Go(func() {
+			if err := run(s.life); err != nil {
+				s.end(fmt.Errorf("simulating %s: %w", s.setup.System, err))
+			}
+		})
+	}
 	return nil
 }
 

@@ -62,9 +62,13 @@ func (s *story) observe(ctx context.Context) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("listing Machines: %w", err)
 	}
+	placements, err := s.infrastructure.Machines(ctx)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", s.setup.System, err)
+	}
 	return Snapshot{
 		Domains:  domains(s.setup.Domains, cluster.Status.FailureDomains),
-		Machines: merge(machines.Items, s.infrastructure.Machines()),
+		Machines: merge(machines.Items, placements),
 	}, nil
 }
 

@@ -48,7 +48,7 @@ func TestFailureIsExplained(t *testing.T) {
 	t.Cleanup(s.close)
 	err = s.tell([]step{
 		{"Start", time.Minute, s.begin},
-		{"Break", time.Second, func(context.Context) error { _, err := s.infrastructure.Break("zone-a"); return err }},
+		{"Break", time.Second, func(ctx context.Context) error { _, err := s.infrastructure.Break(ctx, "zone-a"); return err }},
 		{"Apply", time.Minute, s.apply},
 		{"Wait", 15 * time.Second, s.domainsReady},
 		{"Never", time.Second, func(context.Context) error { panic("the story went on") }},

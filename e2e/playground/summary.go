@@ -32,7 +32,9 @@ func (s *story) summary() string {
 	fmt.Fprintf(&text, "  %-52s %8s\n", "in all", seconds(time.Since(s.began)))
 	processes := append(s.plane.Processes(), plane.Self("playground"))
 	fmt.Fprintf(&text, "  memory: %s\n", memoryWords(processes))
-	fmt.Fprintf(&text, "  calls to %s: %s\n", s.setup.System, s.calls.words())
+	if _, counted := s.infrastructure.(counter); counted {
+		fmt.Fprintf(&text, "  calls to %s: %s\n", s.setup.System, s.calls.words())
+	}
 	return text.String()
 }
 

@@ -4,11 +4,14 @@
 package playground
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -72,20 +75,25 @@ func (v *vSphere) Setup(dir string) (Setup, error) {
 	}, nil
 }
 
+// Join does nothing: a vCenter is beside the management plane.
+func (*vSphere) Join(context.Context, *plane.Plane, *workload.Simulator) (func(context.Context) error, error) {
+	return nil, nil
+}
+
 // Machines lists the virtual machines. In this layout the compute cluster is the
 // zone, by the same name.
-func (v *vSphere) Machines() []Placement {
+func (v *vSphere) Machines(context.Context) ([]Placement, error) {
 	vms := v.vcenter.VMs()
 	placements := make([]Placement, 0, len(vms))
 	for _, vm := range vms {
 		placements = append(placements, Placement{Name: vm.Name, Domain: vm.Cluster, Host: vm.Host, Running: vm.Power == "poweredOn"})
 	}
-	return placements
+	return placements, nil
 }
 
 // Break takes the zone's datastore away, as a storage outage or a mistaken
 // unmount does. What runs there goes on; nothing new can be put there.
-func (v *vSphere) Break(zone string) (string, error) {
+func (v *vSphere) Break(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
 	if err := v.vcenter.RemoveDatastore(datacenter, name); err != nil {
 		return "", fmt.Errorf("removing datastore %s: %w", name, err)
@@ -93,8 +101,11 @@ func (v *vSphere) Break(zone string) (string, error) {
 	return "datastore " + name + " is gone", nil
 }
 
+// Abandon does nothing: virtual machines can be deleted without their datastore.
+func (*vSphere) Abandon(context.Context, string) ([]string, error) { return nil, nil }
+
 // Mend brings the datastore back.
-func (v *vSphere) Mend(zone string) (string, error) {
+func (v *vSphere) Mend(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
 	if err := v.vcenter.RestoreDatastore(datacenter, name); err != nil {
 		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
@@ -104,6 +115,14 @@ func (v *vSphere) Mend(zone string) (string, error) {
 
 // datastore is the one that the layout gives a zone: datastore-a to zone-a.
 func datastore(zone string) string { return "datastore-" + zone[len(zone)-1:] }
+
+// Remains counts the virtual machines.
+func (v *vSphere) Remains(context.Context) (string, error) {
+	if n := len(v.vcenter.VMs()); n > 0 {
+		return fmt.Sprintf("vCenter still has %d machines", n), nil
+	}
+	return "", nil
+}
 
 // Calls counts requests by SOAP method or REST path.
 func (v *vSphere) Calls() map[string]int { return v.vcenter.Calls() }
