@@ -59,7 +59,8 @@ func (r *Reconciler) unusable(ctx context.Context, claim client.Object, kind str
 		}
 		return fmt.Sprintf("%s %s belongs to %s %s: it must go first", kind, claim.GetName(), owner.Kind, owner.Name), nil
 	case !claim.GetDeletionTimestamp().IsZero():
-		return fmt.Sprintf("%s %s is being deleted, though its address is needed: it is claimed again when it is gone", kind, claim.GetName()), nil
+		return fmt.Sprintf("%s %s is being deleted, though its address is needed: it is claimed again when it is gone",
+			kind, claim.GetName()), nil
 	}
 	return "", nil
 }

@@ -133,7 +133,9 @@ func (r *Reconciler) show(s *scope) {
 func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate) (*scope, error) {
 	s := &scope{key: key, template: template}
 	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
-	options := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}, client.UnsafeDisableDeepCopy}
+	options := []client.ListOption{
+		client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}, client.UnsafeDisableDeepCopy,
+	}
 	if err := r.Client.List(ctx, claims, options...); err != nil {
 		return nil, fmt.Errorf("listing Metal3DataClaims of %s: %w", key.Name, err)
 	}

@@ -127,7 +127,9 @@ func (r *Reconciler) refuse(ctx context.Context, claim *infrav1.Metal3DataClaim,
 
 // newData is the Metal3Data of a claim. It has all its finalizers and the names of its Secrets from the beginning, which
 // saves the requests to add them.
-func newData(template *infrav1.Metal3DataTemplate, claim *infrav1.Metal3DataClaim, index int32, machine *metav1.OwnerReference) *infrav1.Metal3Data {
+func newData(
+	template *infrav1.Metal3DataTemplate, claim *infrav1.Metal3DataClaim, index int32, machine *metav1.OwnerReference,
+) *infrav1.Metal3Data {
 	data := &infrav1.Metal3Data{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: claim.Namespace, Name: dataName(template.Name, index),

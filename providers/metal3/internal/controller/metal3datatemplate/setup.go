@@ -35,7 +35,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.Metal3DataTemplate{}, builder.WithPredicates(worthServing(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		For(&infrav1.Metal3DataTemplate{},
+			builder.WithPredicates(worthServing(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(worthServing())).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.comesOrGoes())).
