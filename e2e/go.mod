@@ -7,6 +7,7 @@ require (
 	github.com/faultline-io/faultline/providers/metal3 v0.0.0
 	github.com/faultline-io/faultline/providers/vsphere v0.0.0
 	github.com/go-logr/logr v1.4.4
+	github.com/metal3-io/baremetal-operator/apis v0.13.1
 	github.com/onsi/ginkgo/v2 v2.32.0
 	github.com/onsi/gomega v1.42.1
 	github.com/prometheus/common v0.67.5
@@ -101,7 +102,6 @@ require (
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/mattn/go-runewidth v0.0.19 // indirect
-	github.com/metal3-io/baremetal-operator/apis v0.13.1 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect

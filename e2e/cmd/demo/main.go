@@ -31,8 +31,8 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	options := playground.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to show")
-	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template: external-loadbalancer, topology; empty for the plain one")
+	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to show: metal3 or vsphere")
+	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
 	if err := flags.Parse(args); err != nil {
