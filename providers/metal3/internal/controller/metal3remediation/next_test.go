@@ -1,0 +1,175 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3remediation
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+)
+
+const limitOfTime = 10 * time.Minute
+
+// at is a first try of two that began a minute ago, with a host that runs.
+func at(phase infrav1.RemediationPhase, changes ...func(*situation)) situation {
+	s := situation{
+		phase: phase, tries: 1, limit: 2, elapsed: time.Minute, timeout: limitOfTime, unfinished: true,
+		host: hostState{found: true, wanted: true, running: true},
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+func keptOff(s *situation)  { s.host.keptOff = true }
+func off(s *situation)      { s.host.running = false }
+func finished(s *situation) { s.unfinished = false }
+func late(s *situation)     { s.elapsed = limitOfTime }
+func lastTry(s *situation)  { s.tries = s.limit }
+func noHost(s *situation)   { s.host = hostState{} }
+func unwanted(s *situation) { s.host.wanted = false }
+func mustRun(s *situation)  { s.host.mustRun = true }
+func halfTime(s *situation) { s.elapsed = limitOfTime / 2 }
+
+func with(state nodeState) func(*situation) {
+	return func(s *situation) { s.node = state }
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	const (
+		running  = infrav1.RemediationRunning
+		waiting  = infrav1.RemediationWaiting
+		deleting = infrav1.RemediationDeletingMachine
+		failed   = infrav1.RemediationFailed
+		rest     = limitOfTime - time.Minute
+	)
+	retry, giveUp := step{phase: running, try: true}, step{act: replace, phase: deleting}
+	for name, tc := range map[string]struct {
+		situation situation
+		want      step
+	}{
+		"new":                          {at(""), retry},
+		"host to be powered off":       {at(running), step{act: keepOff, after: rest}},
+		"host powers off":              {at(running, keptOff), step{after: rest}},
+		"host was off":                 {at(running, off), step{act: keepOff, after: rest}},
+		"Node to be taken out":         {at(running, keptOff, off, with(nodeInService)), step{act: fence, after: drainCheck}},
+		"Node is being emptied":        {at(running, keptOff, off, with(nodeDraining)), step{after: drainCheck}},
+		"Node is empty":                {at(running, keptOff, off, with(nodeDrained)), step{phase: waiting}},
+		"Node is gone":                 {at(running, keptOff, off, with(nodeGone)), step{phase: waiting}},
+		"Node cannot be reached":       {at(running, keptOff, off, with(nodeUnreachable)), step{after: limitOfTime/2 - time.Minute}},
+		"Node takes too long":          {at(running, keptOff, off, halfTime, with(nodeDraining)), step{phase: waiting}},
+		"Node cannot ever be reached":  {at(running, keptOff, off, halfTime, with(nodeUnreachable)), step{phase: waiting}},
+		"host may not be off":          {at(running, mustRun), step{act: restart, phase: waiting}},
+		"host is meant to be off":      {at(running, unwanted), step{phase: failed}},
+		"no host":                      {at(running, noHost), giveUp},
+		"host does not power off":      {at(running, keptOff, late), retry},
+		"host never powers off":        {at(running, keptOff, late, lastTry), giveUp},
+		"host may run":                 {at(waiting, keptOff, off), step{act: letRun, after: rest}},
+		"host powers on":               {at(waiting, off), step{after: rest}},
+		"host runs":                    {at(waiting, with(nodeDrained)), step{act: finish, after: rest}},
+		"host runs, Node gone":         {at(waiting, with(nodeGone)), step{act: finish, after: rest}},
+		"host runs, Node out of reach": {at(waiting, with(nodeUnreachable)), step{after: rest}},
+		"Node to get healthy":          {at(waiting, finished), step{after: rest}},
+		"Node does not get healthy":    {at(waiting, finished, late), retry},
+		"Node never gets healthy":      {at(waiting, finished, late, lastTry), giveUp},
+		"host gone meanwhile":          {at(waiting, noHost), giveUp},
+		"end":                          {at(deleting), step{}},
+		"end with host kept off":       {at(deleting, keptOff), step{act: letRun}},
+		"failed":                       {at(failed, unwanted, off), step{}},
+		"failed with host kept off":    {at(failed, unwanted, keptOff), step{act: letRun}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(tc.situation.next()).To(Equal(tc.want))
+		})
+	}
+}
+
+// world answers steps as hosts, Nodes and time may.
+type world struct {
+	situation
+	crashed bool // of the last step only what it did is known, not where it led
+	fenced  bool
+}
+
+func (w *world) do(t *rapid.T, s step) {
+	switch s.act {
+	case keepOff:
+		w.host.keptOff = true
+	case letRun:
+		w.host.keptOff = false
+	case fence:
+		if w.host.running {
+			t.Fatal("a Node is taken out of service while its host runs")
+		}
+		w.fenced, w.node = true, nodeDraining
+	case finish:
+		w.fenced = false
+	}
+	if w.crashed = rapid.IntRange(0, 4).Draw(t, "crash") == 0; w.crashed {
+		return
+	}
+	if s.act == finish {
+		w.unfinished = false
+	}
+	if s.try {
+		w.tries, w.elapsed, w.unfinished = w.tries+1, 0, true
+	}
+	if s.phase != "" {
+		w.phase = s.phase
+	}
+}
+
+func (w *world) move(t *rapid.T, after time.Duration) {
+	if rapid.Bool().Draw(t, "power follows") {
+		w.host.running = w.host.wanted && !w.host.keptOff
+	}
+	if w.fenced && rapid.Bool().Draw(t, "drained") {
+		w.node = nodeDrained
+	}
+	if !w.fenced {
+		w.node = rapid.SampledFrom([]nodeState{nodeInService, nodeUnreachable, nodeGone}).Draw(t, "node")
+	}
+	if after > 0 {
+		w.elapsed += min(after, time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds"))*time.Second)
+	}
+}
+
+// Whatever happens, and wherever it is interrupted, a remediation that nobody ends comes to its end after as many tries as
+// are allowed, and keeps no host off then.
+func TestEveryRemediationEnds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{situation: situation{
+			limit: rapid.Int32Range(1, 3).Draw(t, "limit"), timeout: limitOfTime,
+			host: hostState{found: true, running: rapid.Bool().Draw(t, "runs"), wanted: rapid.IntRange(0, 9).Draw(t, "wanted") > 0},
+		}}
+		for range 10_000 {
+			s := w.next()
+			if s == (step{}) {
+				break
+			}
+			w.do(t, s)
+			w.move(t, s.after)
+		}
+		if s := w.next(); s != (step{}) {
+			t.Fatalf("in phase %q it goes on: %+v", w.phase, s)
+		}
+		if w.phase != infrav1.RemediationDeletingMachine && w.phase != infrav1.RemediationFailed {
+			t.Fatalf("it ended in phase %q", w.phase)
+		}
+		if w.tries > w.limit {
+			t.Fatalf("%d tries of %d", w.tries, w.limit)
+		}
+		if w.host.keptOff {
+			t.Fatal("the host is kept off for ever")
+		}
+	})
+}
