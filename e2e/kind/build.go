@@ -12,6 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind/certmanager"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
+	"github.com/faultline-io/faultline/e2e/kind/engine"
 	"github.com/faultline-io/faultline/e2e/kind/image"
 	"github.com/faultline-io/faultline/e2e/kind/nodeimage"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
@@ -24,6 +25,13 @@ const (
 )
 
 func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
+	advice, err := engine.RaiseLimits()
+	if err != nil {
+		return err
+	}
+	for _, command := range advice {
+		_, _ = fmt.Fprintln(e.Out, "Several nodes need more than this machine allows; run:", command)
+	}
 	return e.engine(log).Ensure(ctx)
 }
 
