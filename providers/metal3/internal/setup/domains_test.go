@@ -84,17 +84,6 @@ func TestHostLabelThatIsNoDomainIsSaid(t *testing.T) {
 	w.Eventually(func() string { return describe(w.get(infra).(*infrav1.Metal3Cluster)) }).ShouldNot(ContainSubstring("rack-2"))
 }
 
-func TestClusterWithoutAnEndpointIsNotProvisioned(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	infra := w.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Spec.ControlPlaneEndpoint.Host = "" }, "rack-1")
-	w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason)
-	w.Expect(infra.Status.Initialization.Provisioned).To(BeNil())
-	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.ControlPlaneEndpoint.Host = "10.0.0.1" })
-	w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)
-	w.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
-}
-
 func TestClusterGoesAfterItsMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

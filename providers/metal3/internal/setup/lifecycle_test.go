@@ -73,13 +73,11 @@ func TestDeleteIsAlwaysPossible(t *testing.T) {
 				w.Expect(w.client.Delete(w.t.Context(), &corev1.Secret{ObjectMeta: w.meta(name)})).To(Succeed())
 			}
 		},
-		"domain gone": func(w *world, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
-			update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.FailureDomains = nil })
-		},
 		"domain unlabelled": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
 			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Labels, infrav1.FailureDomainLabel) })
 			w.Eventually(func() string { return w.get(machine).(*infrav1.Metal3Machine).Status.FailureDomain }).Should(BeEmpty())
 		},
+		// And with it the domain, which could not have been taken out of it.
 		"Metal3Cluster gone": func(w *world, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
 			w.Expect(w.client.Delete(w.t.Context(), infra)).To(Succeed())
 			w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)

@@ -11,25 +11,30 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	webhooks "github.com/faultline-io/faultline/providers/metal3/internal/webhook"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// The API server is real and shared by all tests, with our CRDs; every test has its own namespace, manager and simulated
-// hosts. It also plays the workload cluster of every test: the Nodes of its machines are there.
+// The API server is real and shared by all tests, with our CRDs and webhooks; every test has its own namespace, manager and
+// simulated hosts. It also plays the workload cluster of every test: the Nodes of its machines are there.
 var (
 	apiServer  *rest.Config
 	kubeconfig []byte
@@ -70,6 +75,7 @@ func run(m *testing.M) (int, error) {
 			filepath.Join(strings.TrimSpace(string(capi)), "core", "config", "crd", "bases"),
 		},
 		ErrorIfCRDPathMissing: true,
+		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{filepath.Join("..", "..", "config", "webhook", "manifests.yaml")}},
 	}
 	if apiServer, err = env.Start(); err != nil {
 		return 0, fmt.Errorf("starting the API server: %w", err)
@@ -77,5 +83,34 @@ func run(m *testing.M) (int, error) {
 	defer func() { _ = env.Stop() }()
 	kubeconfig = env.KubeConfig
 	apiServer.QPS, apiServer.Burst = 1000, 2000
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := serveWebhooks(ctx, &env.WebhookInstallOptions); err != nil {
+		return 0, err
+	}
 	return m.Run(), nil
+}
+
+func serveWebhooks(ctx context.Context, options *envtest.WebhookInstallOptions) error {
+	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
+		}),
+	})
+	if err != nil {
+		return err
+	}
+	if err := webhooks.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			panic(err)
+		}
+	}()
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return mgr.GetWebhookServer().StartedChecker()(nil) == nil, nil
+	})
 }

@@ -96,14 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	endpoint := s.cluster.Spec.ControlPlaneEndpoint
-	reachable := endpoint.Host != "" && endpoint.Port > 0
-	if reachable {
-		status.True(s.cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)
-	} else {
-		status.False(s.cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason,
-			"spec.controlPlaneEndpoint lacks host or port: set both, nobody else does")
-	}
+	reachable := checkEndpoint(s.cluster)
 	next, err := r.publishDomains(ctx, s)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -112,6 +105,18 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+// checkEndpoint reports whether the cluster has an endpoint. The webhook asks for one too, but not of clusters that are older
+// than it.
+func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
+	if endpoint := cluster.Spec.ControlPlaneEndpoint; endpoint.Host == "" || endpoint.Port <= 0 {
+		status.False(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason,
+			"spec.controlPlaneEndpoint lacks host or port: set both, nobody else does")
+		return false
+	}
+	status.True(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)
+	return true
 }
 
 // reconcileDelete waits for the machines, whose hosts are released as hosts of the cluster. The last of them to go is an

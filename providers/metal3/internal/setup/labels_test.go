@@ -1,0 +1,158 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const (
+	zoneLabel   = "topology.kubernetes.io/zone"
+	regionLabel = "topology.kubernetes.io/region"
+	rackLabel   = "example.com/rack"
+)
+
+// labels are those of the Node of the only machine.
+func (p *patient) labels() map[string]string {
+	p.t.Helper()
+	return p.node().Labels
+}
+
+func (p *patient) label(key, value string) {
+	p.t.Helper()
+	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) {
+		if host.Labels[key] = value; value == "" {
+			delete(host.Labels, key)
+		}
+	})
+}
+
+func (p *patient) prefixes(value string) {
+	p.t.Helper()
+	update(p.world, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
+		infra.Annotations = map[string]string{"metal3.io/metal3-label-sync-prefixes": value}
+	})
+}
+
+func TestNodeHasTheLabelsOfItsHost(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	p.label(rackLabel, "a")
+	p.label("example.org/rack", "b")
+	p.prefixes("example.com")
+	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
+	p.Expect(p.labels()).NotTo(HaveKey("example.org/rack"))
+	p.Expect(p.labels()).To(HaveKeyWithValue(infrav1.NodeUUIDLabel, string(p.host(p.key.Name).UID)))
+
+	p.label(rackLabel, "c")
+	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "c"))
+	update(p.world, p.node(), func(node *corev1.Node) { node.Labels[rackLabel] = "z" })
+	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "c"), "the host is right")
+	p.label(rackLabel, "")
+	p.Eventually(p.labels).ShouldNot(HaveKey(rackLabel))
+
+	p.prefixes("example.com,example.org")
+	p.Eventually(p.labels).Should(HaveKeyWithValue("example.org/rack", "b"))
+	p.prefixes("example.com")
+	p.Eventually(p.labels).ShouldNot(HaveKey("example.org/rack"), "nobody looks after it any more")
+
+	version := p.node().ResourceVersion
+	p.label("plain", "x")
+	p.Consistently(func() string { return p.node().ResourceVersion }).WithTimeout(time.Second).Should(Equal(version), "nothing to write")
+}
+
+func TestReservedPrefixIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	p.label("node-role.kubernetes.io/control-plane", "x")
+	p.label(rackLabel, "a")
+	p.prefixes("node-role.kubernetes.io,example.com")
+	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
+	p.Expect(p.labels()).NotTo(HaveKey("node-role.kubernetes.io/control-plane"))
+	p.Eventually(func(g Gomega) {
+		events := &eventsv1.EventList{}
+		g.Expect(p.client.List(t.Context(), events, client.InNamespace(p.name))).To(Succeed())
+		g.Expect(events.Items).To(ContainElement(And(
+			HaveField("Reason", "LabelPrefixRefused"), HaveField("Regarding.Kind", "Metal3Cluster"), HaveField("Type", "Warning"),
+			HaveField("Note", ContainSubstring("node-role.kubernetes.io (is reserved to Kubernetes)")))))
+	}).Should(Succeed())
+}
+
+func TestZoneOfTheNodeFollowsTheFailureDomain(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	p.Eventually(p.labels).Should(HaveKeyWithValue(zoneLabel, "rack-1"))
+	p.Expect(p.labels()).NotTo(HaveKey(regionLabel))
+	update(p.world, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
+		infra.Spec.FailureDomains[0].Attributes = map[string]string{"region": "north"}
+	})
+	p.Eventually(p.labels).Should(HaveKeyWithValue(regionLabel, "north"))
+	p.label(infrav1.FailureDomainLabel, "rack-2")
+	p.Eventually(p.labels).Should(HaveKeyWithValue(zoneLabel, "rack-2"), "the host was in another rack all the time")
+	p.Expect(p.labels()).NotTo(HaveKey(regionLabel))
+
+	update(p.world, p.node(), func(node *corev1.Node) { node.Labels[zoneLabel] = "cloud" })
+	p.label(infrav1.FailureDomainLabel, "rack-1")
+	p.Eventually(p.labels).Should(HaveKeyWithValue(regionLabel, "north"))
+	p.Expect(p.labels()).To(HaveKeyWithValue(zoneLabel, "cloud"), "it is somebody else's now")
+}
+
+func TestZoneOfSomebodyElseStays(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	node := &corev1.Node{ObjectMeta: w.meta("")}
+	node.Namespace, node.Name = "", w.name+"-cp-0"
+	node.Labels = map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID), zoneLabel: "cloud"}
+	w.create(node)
+	w.start()
+	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
+	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
+	p.label(rackLabel, "a")
+	p.prefixes("example.com")
+	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
+	p.Expect(p.labels()).To(HaveKeyWithValue(zoneLabel, "cloud"))
+}
+
+func TestLabelsThatChangedWhileNobodyLooked(t *testing.T) {
+	t.Parallel()
+	for name, quiet := range map[string]func(*patient) (resume func()){
+		"no manager": func(p *patient) func() {
+			p.stop()
+			return p.start
+		},
+		"paused": func(p *patient) func() {
+			cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
+			update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+			p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+			return func() { update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil }) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t)
+			p.label(rackLabel, "a")
+			p.prefixes("example.com")
+			p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
+			resume := quiet(p)
+			p.label(rackLabel, "b")
+			p.Consistently(p.labels).WithTimeout(500 * time.Millisecond).Should(HaveKeyWithValue(rackLabel, "a"))
+			resume()
+			p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "b"))
+		})
+	}
+}

@@ -1,0 +1,316 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// patient is a machine with a Node, whose host takes its time with the power when the test wants it to.
+type patient struct {
+	*world
+	machine *infrav1.Metal3Machine
+	key     client.ObjectKey // of the host
+}
+
+// newPatient makes a machine with a Node on the only host there is.
+func newPatient(t *testing.T) *patient {
+	t.Helper()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
+	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
+	owner := p.owner()
+	owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: p.nodeName()}
+	w.Expect(w.client.Status().Update(t.Context(), owner)).To(Succeed())
+	return p
+}
+
+func (p *patient) nodeName() string { return p.name + "-" + p.machine.Name }
+
+func (p *patient) owner() *clusterv1.Machine {
+	p.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: p.meta(p.machine.Name)}
+	p.get(machine)
+	return machine
+}
+
+func (p *patient) node() *corev1.Node {
+	p.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.nodeName()}}
+	p.get(node)
+	return node
+}
+
+// remediate asks for a remediation as a MachineHealthCheck does.
+func (p *patient) remediate(retries int32) *infrav1.Metal3Remediation {
+	p.t.Helper()
+	owner := p.owner()
+	remediation := &infrav1.Metal3Remediation{ObjectMeta: p.meta(owner.Name), Spec: infrav1.Metal3RemediationSpec{
+		Strategy: infrav1.RemediationStrategy{Type: infrav1.RebootRemediation, RetryLimit: retries, TimeoutSeconds: 600},
+	}}
+	remediation.Labels[clusterv1.ClusterNameLabel] = "one"
+	remediation.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID,
+	}}
+	p.create(remediation)
+	return remediation
+}
+
+// reaches waits until the remediation is in the phase.
+func (p *patient) reaches(remediation *infrav1.Metal3Remediation, phase infrav1.RemediationPhase) {
+	p.t.Helper()
+	p.Eventually(func() infrav1.RemediationPhase {
+		p.get(remediation)
+		return remediation.Status.Phase
+	}).Should(Equal(phase))
+}
+
+// timesOut makes the try look as if it had begun long ago.
+func (p *patient) timesOut(remediation *infrav1.Metal3Remediation) {
+	p.t.Helper()
+	p.Eventually(func() error {
+		p.get(remediation)
+		remediation.Status.LastRemediated = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
+		return p.client.Status().Update(p.t.Context(), remediation)
+	}).Should(Succeed())
+}
+
+func (p *patient) annotation(remediation *infrav1.Metal3Remediation) string {
+	return "reboot.metal3.io/metal3-remediation-" + string(remediation.UID)
+}
+
+func outOfService() types.GomegaMatcher {
+	return ContainElement(HaveField("Key", "node.kubernetes.io/out-of-service"))
+}
+
+// pod puts a Pod on the Node, which nobody runs or deletes.
+func (p *patient) pod() *corev1.Pod {
+	p.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: p.meta("pod"), Spec: corev1.PodSpec{
+		NodeName: p.nodeName(), Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: ptr.To(int64(0)),
+	}}
+	p.create(pod)
+	return pod
+}
+
+func (p *patient) volume() *storagev1.VolumeAttachment {
+	p.t.Helper()
+	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: p.name}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: "example.com", NodeName: p.nodeName(), Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("pv")},
+	}}
+	p.create(attachment)
+	return attachment
+}
+
+func TestRemediationRebootsTheHostWhenItsNodeIsEmpty(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	before := p.node()
+	pod, volume := p.pod(), p.volume()
+	remediation := p.remediate(1)
+	p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
+	p.get(remediation)
+	p.Expect(remediation.Status.Phase).To(Equal(infrav1.RemediationRunning))
+	p.Expect(remediation.Status.RetryCount).To(Equal(int32(1)))
+	p.Expect(remediation.Finalizers).To(ConsistOf(infrav1.RemediationFinalizer))
+	host := p.host(p.key.Name)
+	p.Expect(host.Status.PoweredOn).To(BeFalse(), "the Node is not taken out of service while it may run")
+	p.Expect(host.Annotations).To(HaveKey(p.annotation(remediation)))
+	p.Expect(host.Spec.Online).To(BeTrue())
+
+	p.Expect(p.client.Delete(t.Context(), pod)).To(Succeed())
+	p.Consistently(func() bool { return p.host(p.key.Name).Status.PoweredOn }).WithTimeout(time.Second).Should(BeFalse(), "the volume is still there")
+	p.Expect(p.client.Delete(t.Context(), volume)).To(Succeed())
+	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.Eventually(func() []string {
+		p.get(remediation)
+		return remediation.Finalizers
+	}).Should(BeEmpty())
+	host = p.host(p.key.Name)
+	p.Expect(host.Status.PoweredOn).To(BeTrue())
+	p.Expect(host.Annotations).NotTo(HaveKey(p.annotation(remediation)))
+	p.Expect(p.node().Spec.Taints).To(Equal(before.Spec.Taints))
+	p.Expect(conditions.Has(p.owner(), clusterv1.MachineOwnerRemediatedCondition)).To(BeFalse())
+	p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(infrav1.UnhealthyAnnotation))
+
+	p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
+	p.gone(remediation)
+}
+
+func TestRemediationIsTriedAgainAndThenLeftToTheOwner(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	remediation := p.remediate(2)
+	for try := range int32(2) {
+		p.Eventually(func(g Gomega) {
+			p.get(remediation)
+			g.Expect(remediation.Status.Phase).To(Equal(infrav1.RemediationWaiting))
+			g.Expect(remediation.Status.RetryCount).To(Equal(try + 1))
+			g.Expect(remediation.Finalizers).To(BeEmpty(), "the host has been rebooted")
+		}).Should(Succeed())
+		p.timesOut(remediation)
+	}
+	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	owner := p.owner()
+	p.Expect(conditions.GetReason(owner, clusterv1.MachineOwnerRemediatedCondition)).To(Equal(clusterv1.MachineOwnerRemediatedWaitingForRemediationReason))
+	p.Expect(conditions.IsFalse(owner, clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())
+	p.Expect(owner.Status.Deprecated.V1Beta1.Conditions).To(ContainElement(HaveField("Type", clusterv1.MachineOwnerRemediatedV1Beta1Condition)))
+	p.Expect(p.host(p.key.Name).Annotations).To(HaveKey(infrav1.UnhealthyAnnotation))
+
+	p.remove(p.machine)
+	next := p.world.machine("one", "cp-1", "rack-1")
+	p.waits(next, infrav1.FailureDomainHostsUnhealthyReason)
+}
+
+func TestHostThatDoesNotPowerOffIsGivenUp(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	p.sim.Stick(bmov1alpha1.StateProvisioned, p.key)
+	remediation := p.remediate(1)
+	p.Eventually(func() map[string]string { return p.host(p.key.Name).Annotations }).Should(HaveKey(p.annotation(remediation)))
+	p.Expect(p.node().Spec.Taints).NotTo(outOfService())
+	p.timesOut(remediation)
+	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.Eventually(func() map[string]string { return p.host(p.key.Name).Annotations }).ShouldNot(HaveKey(p.annotation(remediation)))
+	p.Expect(p.host(p.key.Name).Annotations).To(HaveKey(infrav1.UnhealthyAnnotation))
+	p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
+	p.gone(remediation)
+}
+
+func TestHostThatIsMeantToBeOffIsNotRebooted(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
+	update(p.world, p.machine, func(machine *infrav1.Metal3Machine) { machine.Annotations[clusterv1.PausedAnnotation] = "" })
+	p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false })
+	remediation := p.remediate(1)
+	p.reaches(remediation, infrav1.RemediationFailed)
+	p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
+	p.Expect(p.get(cluster)).NotTo(BeNil())
+}
+
+func TestHostThatMustNotBePoweredOffIsRestarted(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
+	remediation := p.remediate(1)
+	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.Eventually(func(g Gomega) {
+		p.get(remediation)
+		g.Expect(remediation.Finalizers).To(BeEmpty())
+		g.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(bmov1alpha1.RebootAnnotationPrefix), "the operator has done it")
+	}).Should(Succeed())
+	p.Expect(p.host(p.key.Name).Status.PoweredOn).To(BeTrue())
+}
+
+func TestMachineWithoutAHostIsLeftToItsOwner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 0))
+	w.cluster("one", "rack-1")
+	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
+	w.waits(p.machine, infrav1.FailureDomainWithoutHostsReason)
+	remediation := p.remediate(3)
+	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.Expect(conditions.IsFalse(p.owner(), clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())
+}
+
+// Wherever the manager stops, the next one goes on from there and nothing is left over.
+func TestRestartInEveryPhaseOfARemediation(t *testing.T) {
+	t.Parallel()
+	for name, reached := range map[string]func(*patient, *infrav1.Metal3Remediation) bool{
+		"asked for": func(*patient, *infrav1.Metal3Remediation) bool { return true },
+		"powering off": func(p *patient, remediation *infrav1.Metal3Remediation) bool {
+			_, ok := p.host(p.key.Name).Annotations[p.annotation(remediation)]
+			return ok
+		},
+		"out of service": func(p *patient, _ *infrav1.Metal3Remediation) bool {
+			for _, taint := range p.node().Spec.Taints {
+				if taint.Key == corev1.TaintNodeOutOfService {
+					return true
+				}
+			}
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t)
+			pod, taints := p.pod(), p.node().Spec.Taints
+			remediation := p.remediate(1)
+			p.Eventually(func() bool { return reached(p, remediation) }).Should(BeTrue())
+			p.stop()
+			p.Expect(p.client.Delete(t.Context(), pod)).To(Succeed())
+			p.start()
+			p.Eventually(func(g Gomega) {
+				p.get(remediation)
+				g.Expect(remediation.Status.Phase).To(Equal(infrav1.RemediationWaiting))
+				g.Expect(remediation.Finalizers).To(BeEmpty())
+			}).Should(Succeed())
+			p.Expect(remediation.Status.RetryCount).To(Equal(int32(1)))
+			p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
+			p.Expect(p.node().Spec.Taints).To(Equal(taints))
+		})
+	}
+}
+
+// A remediation that is deleted half way, because the Node got healthy or the Machine goes, leaves nothing behind.
+func TestRemediationDeletedHalfWay(t *testing.T) {
+	t.Parallel()
+	t.Run("the Machine stays", func(t *testing.T) {
+		t.Parallel()
+		p := newPatient(t)
+		p.pod()
+		taints := p.node().Spec.Taints
+		remediation := p.remediate(1)
+		p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
+		p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
+		p.gone(remediation)
+		p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
+		p.Expect(p.node().Spec.Taints).To(Equal(taints))
+		p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeTrue())
+	})
+	t.Run("the machine is deleted", func(t *testing.T) {
+		t.Parallel()
+		p := newPatient(t)
+		p.pod()
+		remediation := p.remediate(1)
+		p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
+		p.remove(p.machine)
+		p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
+		p.gone(remediation)
+		p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
+	})
+}
+
+func TestPausedRemediationWaits(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
+	update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	remediation := p.remediate(1)
+	p.Consistently(func() infrav1.RemediationPhase {
+		p.get(remediation)
+		return remediation.Status.Phase
+	}).WithTimeout(time.Second).Should(BeEmpty())
+	update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
+	p.reaches(remediation, infrav1.RemediationWaiting)
+}
