@@ -16,14 +16,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	vspherev1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
 const (
@@ -41,9 +44,9 @@ const (
 type Options struct {
 	// Provider is a folder of providers/.
 	Provider string
-	// VMs are the numbers of virtual machines that are made at once, one scenario
-	// for each. The largest number is looked at when idle, too.
-	VMs []int
+	// Machines are the numbers of machines that are made at once, one scenario for
+	// each; none means those of the provider's aims.
+	Machines []int
 	// Out receives the table.
 	Out io.Writer
 	// Progress receives a line for each thing that takes time.
@@ -56,25 +59,29 @@ type Options struct {
 // could not be made; the others are in the table all the same. A missed aim is not
 // an error.
 func Run(ctx context.Context, options Options) error {
-	if options.Provider != "vsphere" {
-		return fmt.Errorf("starting the bench: there is no simulated infrastructure for provider %q; there is vsphere", options.Provider)
+	s, ok := suites()[options.Provider]
+	if !ok {
+		return fmt.Errorf("starting the bench: there is no simulated infrastructure for provider %q; there are metal3 and vsphere", options.Provider)
 	}
-	if len(options.VMs) == 0 || slices.Min(options.VMs) < 1 {
-		return fmt.Errorf("starting the bench: numbers of VMs are to be 1 or more, not %v", options.VMs)
+	if len(options.Machines) == 0 {
+		options.Machines = s.machines
+	}
+	if slices.Min(options.Machines) < 1 {
+		return fmt.Errorf("starting the bench: numbers of machines are to be 1 or more, not %v", options.Machines)
 	}
 	ctrl.SetLogger(logr.Discard())
 	b, err := newBench(ctx, options)
 	if err != nil {
 		return err
 	}
-	results, failed := b.measure(ctx, options.VMs)
+	results, failed := s.measure(ctx, b, options.Machines)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), os.RemoveAll(b.dir))
 	}
 	if err := writeJSON(options.JSON, results); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(options.Out, Report(results)); err != nil {
+	if _, err := io.WriteString(options.Out, results.report()); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -83,8 +90,38 @@ func Run(ctx context.Context, options Options) error {
 	return os.RemoveAll(b.dir)
 }
 
+// suite is what is measured of a provider.
+type suite struct {
+	// machines are the numbers that the aims are about.
+	machines []int
+	// kinds register the provider's types, and objects makes what the management plane
+	// needs besides.
+	kinds   func(*runtime.Scheme) error
+	objects func() ([]*unstructured.Unstructured, error)
+	measure func(ctx context.Context, b *bench, machines []int) (outcome, error)
+}
+
+// outcome is what was measured, to be written as JSON or as a text.
+type outcome interface{ report() string }
+
+func suites() map[string]suite {
+	return map[string]suite{
+		"vsphere": {
+			machines: []int{1, 10, 100}, kinds: vspherev1.AddToScheme,
+			objects: func() ([]*unstructured.Unstructured, error) { return nil, nil },
+			measure: func(ctx context.Context, b *bench, vms []int) (outcome, error) { return b.measure(ctx, vms) },
+		},
+		"metal3": {
+			machines: []int{200, 1000}, kinds: metal3Kinds, objects: hostKinds,
+			measure: func(ctx context.Context, b *bench, machines []int) (outcome, error) { return b.measureHosts(ctx, machines) },
+		},
+	}
+}
+
 // bench is what all scenarios share.
 type bench struct {
+	kinds      func(*runtime.Scheme) error
+	objects    []*unstructured.Unstructured
 	progress   io.Writer
 	dir        string
 	root       string // of the repository
@@ -113,7 +150,13 @@ func newBench(ctx context.Context, options Options) (*bench, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
+	s := suites()[options.Provider]
+	objects, err := s.objects()
+	if err != nil {
+		return nil, err
+	}
 	return &bench{
+		kinds: s.kinds, objects: objects,
 		progress: options.Progress, dir: dir, root: builder.Root, clusterAPI: clusterAPI,
 		provider: options.Provider, programs: programs,
 	}, nil
@@ -123,11 +166,14 @@ func (b *bench) progressf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
 }
 
+// report words the results.
+func (r Results) report() string { return Report(r) }
+
 // measure runs the scenarios one after the other, each with a manager and an API
 // server of its own, so that none finds another's memory or objects. One that
 // fails leaves its part of the results empty.
 func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
-	r := Results{Provider: b.provider, CPUs: runtime.NumCPU(), Load: load()}
+	r := Results{Provider: b.provider, CPUs: goruntime.NumCPU(), Load: load()}
 	var errs []error
 	run := func(name string, args []string, scenario func(context.Context, *lab) error) {
 		if ctx.Err() == nil {
@@ -250,7 +296,7 @@ func (l *lab) idle(ctx context.Context, n int) (Idle, error) {
 }
 
 // during answers what the manager did while something happened.
-func (l *lab) during(ctx context.Context, w *world, happens func() error) (Cost, error) {
+func (l *lab) during(ctx context.Context, w infrastructure, happens func() error) (Cost, error) {
 	before, err := l.sample(ctx, w)
 	if err != nil {
 		return Cost{}, err
@@ -315,7 +361,7 @@ func (c Cost) checks(due int) Checks {
 	return Checks{Due: due, Done: c.Reconciles[zoneController], Cost: c}
 }
 
-func writeJSON(path string, results Results) error {
+func writeJSON(path string, results outcome) error {
 	if path == "" {
 		return nil
 	}

@@ -18,27 +18,25 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
-	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-const (
-	// userAgent is what the manager calls itself to the API server.
-	userAgent = "faultline-vsphere-manager"
-	// scenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
-	// have nothing else to do.
-	scenarioLimit = 5 * time.Minute
-)
+// scenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
+// have nothing else to do.
+const scenarioLimit = 5 * time.Minute
+
+// userAgent is what the manager calls itself to the API server.
+func (b *bench) userAgent() string { return "faultline-" + b.provider + "-manager" }
 
 // lab is what one scenario runs in: a plane with the provider's manager in it, and
-// the vCenters that its worlds bring along.
+// what its worlds bring along.
 type lab struct {
-	bench    *bench
-	name     string
-	plane    *plane.Plane
-	client   client.WithWatch
-	audit    string
-	vcenters []*simulator.Server
+	bench  *bench
+	name   string
+	plane  *plane.Plane
+	client client.WithWatch
+	audit  string
+	// closers end what the worlds have started.
+	closers []func()
 }
 
 // scenario runs something in a new lab, with further arguments for the manager. It
@@ -86,7 +84,7 @@ func (b *bench) start(ctx context.Context, name string, args []string) (*lab, er
 	component.Config = config
 	// The account for clusters that name no identity; those of the bench name one.
 	component.Variables["VSPHERE_USERNAME"], component.Variables["VSPHERE_PASSWORD"] = "none", "none"
-	component.Args = args
+	component.Args, component.Objects = args, b.objects
 	l.plane, err = plane.Start(ctx, plane.Options{Dir: dir, Programs: programs, Components: []plane.Component{component}})
 	if err != nil {
 		return nil, err
@@ -101,7 +99,7 @@ func (b *bench) start(ctx context.Context, name string, args []string) (*lab, er
 // connect opens a client that knows the provider's kinds.
 func (l *lab) connect() (err error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, l.bench.kinds} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("building the scheme: %w", err)
 		}
@@ -114,8 +112,8 @@ func (l *lab) connect() (err error) {
 
 func (l *lab) stop() {
 	l.plane.Stop()
-	for _, vcenter := range l.vcenters {
-		vcenter.Close()
+	for _, closer := range l.closers {
+		closer()
 	}
 }
 

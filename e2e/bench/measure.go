@@ -40,25 +40,43 @@ const (
 	restLimit = time.Minute
 )
 
+// infrastructure is what a manager works with.
+type infrastructure interface {
+	// calls counts the calls to its API, if it has one of its own.
+	calls() Counts
+}
+
 // sample reads everything that can be counted of the manager, since it started.
-func (l *lab) sample(ctx context.Context, w *world) (Cost, error) {
+func (l *lab) sample(ctx context.Context, w infrastructure) (Cost, error) {
 	process, err := l.manager()
 	if err != nil {
 		return Cost{}, err
 	}
-	cost := Cost{Calls: w.vcenter.Calls()}
+	cost := Cost{Calls: w.calls()}
 	if cost.Requests, cost.Failed, err = l.requests(); err != nil {
 		return Cost{}, err
 	}
 	if cost.Reconciles, err = reconciles(ctx, process.Metrics); err != nil {
 		return Cost{}, fmt.Errorf("reading the manager's metrics: %w", err)
 	}
+	server, err := l.process(binaries.APIServer)
+	if err != nil {
+		return Cost{}, err
+	}
+	if cost.CPU, err = cpu(process); err != nil {
+		return Cost{}, err
+	}
+	cost.ServerCPU, err = cpu(server)
+	return cost, err
+}
+
+// cpu is how many seconds a process has used.
+func cpu(process plane.Process) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process.PID))
 	if err != nil {
-		return Cost{}, fmt.Errorf("measuring the manager's CPU time: %w", err)
+		return 0, fmt.Errorf("measuring the CPU time of %s: %w", process.Name, err)
 	}
-	cost.CPU, err = cpuSeconds(string(stat))
-	return cost, err
+	return cpuSeconds(string(stat))
 }
 
 func (l *lab) requests() (requests, failed Counts, err error) {
@@ -67,18 +85,19 @@ func (l *lab) requests() (requests, failed Counts, err error) {
 		return nil, nil, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	return countRequests(log, userAgent)
+	return countRequests(log, l.bench.userAgent())
 }
 
 // manager finds the process that is measured.
-func (l *lab) manager() (plane.Process, error) {
-	name := binaries.Provider(l.bench.provider)
+func (l *lab) manager() (plane.Process, error) { return l.process(binaries.Provider(l.bench.provider)) }
+
+func (l *lab) process(name string) (plane.Process, error) {
 	for _, process := range l.plane.Processes() {
 		if process.Name == name {
 			return process, nil
 		}
 	}
-	return plane.Process{}, fmt.Errorf("finding the manager: there is no process %s", name)
+	return plane.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
 }
 
 func (l *lab) memory() (now, peak int64, err error) {
@@ -91,7 +110,7 @@ func (l *lab) memory() (now, peak int64, err error) {
 
 // rest waits until the manager has nothing to do any more: it called nothing but
 // the stream and sent no request for a while.
-func (l *lab) rest(ctx context.Context, w *world) error {
+func (l *lab) rest(ctx context.Context, w infrastructure) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	began, last, since := time.Now(), int64(-1), time.Now()
@@ -100,7 +119,7 @@ func (l *lab) rest(ctx context.Context, w *world) error {
 		if err != nil {
 			return fmt.Errorf("looking at the audit log: %w", err)
 		}
-		calls := Counts(w.vcenter.Calls()).sum(func(name string) bool { return name != stream })
+		calls := w.calls().sum(func(name string) bool { return name != stream })
 		switch activity := log.Size() + int64(calls); {
 		case activity != last:
 			last, since = activity, time.Now()

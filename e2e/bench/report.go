@@ -54,7 +54,7 @@ func Report(r Results) string {
 		{"of these failed, by status", func(c Cost) Counts { return c.Failed }},
 		{"reconciles a VM, by controller", func(c Cost) Counts { return c.Reconciles }},
 	} {
-		text.WriteString("\n" + breakdown(part.title, r.Rollouts, part.of))
+		text.WriteString("\n" + breakdown(part.title, columns(r.Rollouts), part.of))
 	}
 	text.WriteString("\n" + totals(r))
 	return text.String()
@@ -227,12 +227,27 @@ func align(rows []row) string {
 	return text.String()
 }
 
-// breakdown has a row for every name and a column for every number of VMs.
-func breakdown(title string, rollouts []Rollout, of func(Cost) Counts) string {
+// column is a number of machines and what they cost together.
+type column struct {
+	title    string
+	machines int
+	cost     Cost
+}
+
+func columns(rollouts []Rollout) []column {
+	var list []column
+	for _, rollout := range rollouts {
+		list = append(list, column{strings.TrimSpace(among("", rollout.VMs)[1:]), rollout.VMs, rollout.Cost})
+	}
+	return list
+}
+
+// breakdown has a row for every name and a column for every number of machines.
+func breakdown(title string, columns []column, of func(Cost) Counts) string {
 	names := map[string]bool{}
 	width := len(title)
-	for _, rollout := range rollouts {
-		for name := range of(rollout.Cost) {
+	for _, column := range columns {
+		for name := range of(column.cost) {
 			names[name] = true
 			width = max(width, len(name)+2)
 		}
@@ -242,19 +257,21 @@ func breakdown(title string, rollouts []Rollout, of func(Cost) Counts) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-*s", width, title)
-	for _, rollout := range rollouts {
-		fmt.Fprintf(&text, "%10s", strings.TrimSpace(among("", rollout.VMs)[1:]))
+	for _, column := range columns {
+		fmt.Fprintf(&text, "%*s", column.width(), column.title)
 	}
 	text.WriteString("\n")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		fmt.Fprintf(&text, "  %-*s", width-2, name)
-		for _, rollout := range rollouts {
-			fmt.Fprintf(&text, "%10.2f", float64(of(rollout.Cost)[name])/float64(rollout.VMs))
+		for _, column := range columns {
+			fmt.Fprintf(&text, "%*.2f", column.width(), float64(of(column.cost)[name])/float64(column.machines))
 		}
 		text.WriteString("\n")
 	}
 	return text.String()
 }
+
+func (c column) width() int { return max(10, len(c.title)+2) }
 
 // totals lists what is not per VM.
 func totals(r Results) string {

@@ -96,12 +96,14 @@ type Cost struct {
 	Reconciles Counts `json:"reconciles"`
 	// CPU is in seconds, of user and system time.
 	CPU float64 `json:"cpuSeconds"`
+	// ServerCPU is that of the API server.
+	ServerCPU float64 `json:"serverCPUSeconds"`
 }
 
 func (c Cost) minus(before Cost) Cost {
 	return Cost{
 		Calls: c.Calls.minus(before.Calls), Requests: c.Requests.minus(before.Requests), Failed: c.Failed.minus(before.Failed),
-		Reconciles: c.Reconciles.minus(before.Reconciles), CPU: c.CPU - before.CPU,
+		Reconciles: c.Reconciles.minus(before.Reconciles), CPU: c.CPU - before.CPU, ServerCPU: c.ServerCPU - before.ServerCPU,
 	}
 }
 

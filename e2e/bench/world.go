@@ -6,8 +6,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +54,7 @@ func (l *lab) world(ctx context.Context, name string) (*world, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
-	l.vcenters = append(l.vcenters, vcenter)
+	l.closers = append(l.closers, vcenter.Close)
 	w := &world{name: name, client: l.client, vcenter: vcenter}
 	if err := w.makeCluster(ctx); err != nil {
 		return nil, err
@@ -69,6 +66,8 @@ func (l *lab) world(ctx context.Context, name string) (*world, error) {
 	}
 	return w, nil
 }
+
+func (w *world) calls() Counts { return w.vcenter.Calls() }
 
 func (w *world) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: w.name}}
@@ -253,53 +252,14 @@ func (w *world) provision(ctx context.Context, all machines) (time.Duration, err
 
 // provisioned returns when every machine was seen to be.
 func (w *world) provisioned(ctx context.Context, all machines) error {
-	missing := map[string][]metav1.Condition{}
+	names := make([]string, 0, len(all))
 	for _, machine := range all {
-		missing[machine.Name] = nil
+		names = append(names, machine.Name)
 	}
-	for len(missing) > 0 {
-		// The API server ends watches that cannot keep up with a burst of changes. A
-		// new one begins with all objects as they are.
-		changes, err := w.client.Watch(ctx, &infrav1.VSphereMachineList{}, client.InNamespace(w.name))
-		if err == nil {
-			strike(ctx, missing, changes)
-		}
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			return stillMissing(err, missing)
-		}
-	}
-	return nil
-}
-
-// strike takes machines off the missing ones as they become provisioned, and notes
-// the conditions of the others, until none is missing or the watch has ended.
-func strike(ctx context.Context, missing map[string][]metav1.Condition, changes watch.Interface) {
-	defer changes.Stop()
-	for len(missing) > 0 {
-		select {
-		case <-ctx.Done():
-			return
-		case change, open := <-changes.ResultChan():
-			machine, ok := change.Object.(*infrav1.VSphereMachine)
-			if !open || !ok {
-				return
-			}
-			if provisioned := machine.Status.Initialization.Provisioned; provisioned != nil && *provisioned {
-				delete(missing, machine.Name)
-			} else if _, waiting := missing[machine.Name]; waiting {
-				missing[machine.Name] = machine.Status.Conditions
-			}
-		}
-	}
-}
-
-// stillMissing says what is known of the first of the machines that are not ready.
-func stillMissing(cause error, missing map[string][]metav1.Condition) error {
-	first := slices.Min(slices.Collect(maps.Keys(missing)))
-	return fmt.Errorf("waiting for VMs: %w; %d are not ready, the first is %s%s", cause, len(missing), first, explain(missing[first]))
+	return await(ctx, w.client, &infrav1.VSphereMachineList{}, w.name, newWaiting(names, func(machine *infrav1.VSphereMachine) bool {
+		provisioned := machine.Status.Initialization.Provisioned
+		return provisioned != nil && *provisioned
+	}))
 }
 
 // explain lists the conditions that are not true.
@@ -311,12 +271,4 @@ func explain(conditions []metav1.Condition) string {
 		}
 	}
 	return text.String()
-}
-
-// because prefers the cause of a context's end to the error it led to.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }

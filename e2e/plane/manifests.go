@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
@@ -79,6 +80,19 @@ func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 			objects = append(objects, object)
 		}
 	}
+}
+
+// Untyped turns objects into what Component.Objects takes.
+func Untyped[T client.Object](list []T) ([]*unstructured.Unstructured, error) {
+	objects := make([]*unstructured.Unstructured, 0, len(list))
+	for _, typed := range list {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+		if err != nil {
+			return nil, fmt.Errorf("converting %T %s: %w", typed, typed.GetName(), err)
+		}
+		objects = append(objects, &unstructured.Unstructured{Object: content})
+	}
+	return objects, nil
 }
 
 // sortOut keeps what is to be created, takes the Deployment apart, and drops what

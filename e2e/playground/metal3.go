@@ -81,15 +81,7 @@ func hostKinds() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := make([]*unstructured.Unstructured, 0, len(crds))
-	for _, crd := range crds {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return nil, fmt.Errorf("converting CRD %s: %w", crd.Name, err)
-		}
-		objects = append(objects, &unstructured.Unstructured{Object: content})
-	}
-	return objects, nil
+	return plane.Untyped(crds)
 }
 
 // Join racks the hosts, as somebody does who has BMCs and credentials. They are

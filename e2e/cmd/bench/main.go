@@ -30,12 +30,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	options := bench.Options{Out: os.Stdout, Progress: os.Stderr, VMs: []int{1, 10, 100}}
+	options := bench.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to measure")
+	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to measure: metal3 or vsphere")
 	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
-	flags.Func("vms", "comma-separated numbers of VMs to make at once (default 1,10,100)", func(value string) (err error) {
-		options.VMs, err = numbers(value)
+	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {
+		options.Machines, err = numbers(value)
 		return err
 	})
 	if err := flags.Parse(args); err != nil {
