@@ -81,8 +81,20 @@ func newHandler(memory inmemoryruntime.Manager, group string, logger logr.Logger
 			etcd.ServeHTTP(w, r)
 			return
 		}
-		api.ServeHTTP(w, r)
+		api.ServeHTTP(w, wholeNode(r))
 	})
+}
+
+// wholeNode turns a request for the status of a Node, which the API server in memory does not know by itself, into one for
+// the Node.
+func wholeNode(r *http.Request) *http.Request {
+	path, status := strings.CutSuffix(r.URL.Path, "/status")
+	if !status || !strings.HasPrefix(path, "/api/v1/nodes/") {
+		return r
+	}
+	whole := r.Clone(r.Context())
+	whole.URL.Path = path
+	return whole
 }
 
 func (c *cluster) close() {

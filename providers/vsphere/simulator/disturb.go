@@ -43,12 +43,14 @@ func (s *Server) ReconnectHosts(cluster string, hosts ...string) error {
 
 // SetMaintenance puts hosts into maintenance mode, or takes them out of it. VMs stay.
 func (s *Server) SetMaintenance(cluster string, on bool, hosts ...string) error {
-	return s.eachHost(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) {
-		ctx.WithLock(host, func() {
-			ctx.Update(host, []types.PropertyChange{
-				{Name: "runtime.inMaintenanceMode", Val: on},
-				{Name: "summary.runtime", Val: host.Summary.Runtime},
-			})
+	return s.eachHost(cluster, hosts, func(ctx *simulator.Context, host *simulator.HostSystem) { s.maintenance(ctx, host, on) })
+}
+
+func (s *Server) maintenance(ctx *simulator.Context, host *simulator.HostSystem, on bool) {
+	ctx.WithLock(host, func() {
+		ctx.Update(host, []types.PropertyChange{
+			{Name: "runtime.inMaintenanceMode", Val: on},
+			{Name: "summary.runtime", Val: host.Summary.Runtime},
 		})
 	})
 }

@@ -4,10 +4,13 @@
 package simulator_test
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -201,5 +204,30 @@ func TestTagsOfDestroyedVM(t *testing.T) {
 	must(0, finder.Properties(t.Context(), finder.Reference(), []string{"datastore"}, &dc))(t)
 	if len(dc.Datastore) != 4 {
 		t.Errorf("%d datastores", len(dc.Datastore))
+	}
+}
+
+// A client that puts a host into maintenance mode, as an administrator does, must be noticed by all the others.
+func TestMaintenanceModeThatAClientAsksForIsReported(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c := connect(t, s, "dc-1")
+	host := must(c.finder.HostSystem(t.Context(), "zone-b/zone-b-host-1"))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var seen []bool
+	err := property.Wait(ctx, property.DefaultCollector(c.Client.Client), host.Reference(), []string{"runtime.inMaintenanceMode"},
+		func(changes []types.PropertyChange) bool {
+			seen = append(seen, changes[0].Val.(bool))
+			if len(seen) == 1 {
+				task := must(host.EnterMaintenanceMode(ctx, 0, false, nil))(t)
+				if err := task.Wait(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return len(seen) == 2
+		})
+	if err != nil || !slices.Equal(seen, []bool{false, true}) {
+		t.Errorf("seen %v, %v", seen, err)
 	}
 }

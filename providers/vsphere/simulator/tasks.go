@@ -150,6 +150,18 @@ func (s *Server) complete(ctx *simulator.Context, r *request, result types.AnyTy
 		s.publishConfig(ctx, body.This)
 	case *types.ReconfigureComputeResource_Task:
 		s.publishGroups(ctx, body.This)
+	case *types.EnterMaintenanceMode_Task, *types.ExitMaintenanceMode_Task, *types.DisconnectHost_Task, *types.ReconnectHost_Task:
+		s.publishHost(ctx, r.method.This)
 	}
 	return nil
+}
+
+// publishHost tells clients of what vcsim has changed of a host without a word.
+func (s *Server) publishHost(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	host, ok := get[*simulator.HostSystem](s, &ref)
+	if !ok {
+		return
+	}
+	s.maintenance(ctx, host, host.Runtime.InMaintenanceMode)
+	s.connection(ctx, host, host.Runtime.ConnectionState)
 }
