@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -47,10 +48,12 @@ func bootable(objects []*unstructured.Unstructured, keys map[string]string) ([]*
 }
 
 // machineKeys are the advanced settings that back a virtual machine by a container.
-func (e *Environment) machineKeys(image string) (map[string]string, error) {
+// It names the simulated vCenter by address: a kind node rewires its name server, and
+// after a restart that is in the way.
+func (e *Environment) machineKeys(vcenter, image string) (map[string]string, error) {
 	run, err := json.Marshal([]string{
 		"--label", environmentLabel + "=" + e.Name,
-		"--env", "FAULTLINE_IDENTITY=http://" + e.vcenter() + ":" + controlPort,
+		"--env", "FAULTLINE_IDENTITY=http://" + net.JoinHostPort(vcenter, controlPort),
 		"--privileged", "--cgroupns=private", "--network", cluster.Network,
 		"--tmpfs", "/tmp", "--tmpfs", "/run", "--volume", "/var", "--volume", "/lib/modules:/lib/modules:ro",
 		// systemd takes its time to stop, and nobody waits for this machine's goodbye.
@@ -79,7 +82,15 @@ func (e *Environment) Template(ctx context.Context, log io.Writer, name, flavor 
 	if err != nil {
 		return nil, err
 	}
-	keys, err := e.machineKeys(nodeimage.MachineName + version)
+	vcenter, err := e.describeVCenter(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(vcenter["VSPHERE_SERVER"])
+	if err != nil {
+		return nil, err
+	}
+	keys, err := e.machineKeys(host, nodeimage.MachineName+version)
 	if err != nil {
 		return nil, err
 	}

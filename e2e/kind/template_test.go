@@ -75,7 +75,7 @@ func TestMachineKeysAreSafeInAShell(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := &Environment{Options: Options{Name: "x"}}
-	keys, err := e.machineKeys("faultline/machine:v1")
+	keys, err := e.machineKeys("172.18.0.3", "faultline/machine:v1")
 	g.Expect(err).NotTo(HaveOccurred())
 	var words []string
 	g.Expect(json.Unmarshal([]byte(keys["RUN.container"]), &words)).To(Succeed())
