@@ -5,6 +5,7 @@ package hosts
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,7 @@ func newSpace() *space {
 }
 
 func (s *space) add(host Host) {
+	host.Labels = maps.Clone(host.Labels) // the caller may go on to change the object they are from
 	s.hosts[host.Name] = &host
 	if host.Obstacle == "" {
 		names := s.free[host.Domain]

@@ -87,7 +87,7 @@ var (
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Reconcile runs the steps that the machine still needs, up to the first that has to wait.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, reterr error) {
 	metal3 := &infrav1.Metal3Machine{}
 	if err := r.Client.Get(ctx, req.NamespacedName, metal3); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -110,9 +110,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, nil // the Machine controller sets the owner
 	}
 	defer func() {
-		if err := r.save(ctx, s); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
+		err := r.save(ctx, s)
+		if apierrors.IsConflict(err) {
+			result, err = ctrl.Result{RequeueAfter: patch.CatchUp}, nil // somebody else has just written
 		}
+		reterr = kerrors.NewAggregate([]error{reterr, err})
 	}()
 	if s.paused() {
 		return r.run(ctx, s, []step{r.pauseHost})
