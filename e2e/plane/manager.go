@@ -50,7 +50,10 @@ func (p *Plane) prepare(c Component) (manager, error) {
 	if err != nil {
 		return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
 	}
-	rendered.objects = append(rendered.objects, c.Objects...)
+	for _, object := range c.Objects {
+		// Another plane may be made of the same component.
+		rendered.objects = append(rendered.objects, object.DeepCopy())
+	}
 	m := manager{component: c, manifests: rendered}
 	for _, port := range []*int{&m.webhook, &m.health, &m.diagnostics} {
 		if *port, err = p.ports.take(); err != nil {
