@@ -3,7 +3,7 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 VERSION ?= v2.0.0
-PROVIDERS := vsphere
+PROVIDERS := vsphere metal3
 PROVIDER ?= vsphere
 TEST_FLAGS ?=
 MODULES := shared $(PROVIDERS:%=providers/%) e2e
@@ -25,7 +25,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 ##@ Start here
 .PHONY: demo
-demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it. KEEP=1 leaves it running
+demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it. PROVIDER=metal3 does it on bare metal, KEEP=1 leaves it running
 	@echo "Compiling the playground (some minutes the first time, silent until it is done)"
 	@cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(KEEP),--keep)
 
@@ -60,7 +60,7 @@ e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clus
 	cd e2e && go test -tags e2e ./specs -timeout 80m -v -args -ginkgo.v $(if $(FAST),-e2e.fast) $(if $(LABEL),'-ginkgo.label-filter=$(LABEL)')
 
 .PHONY: bench
-bench: assets ## Print planner times and what a VM costs in calls, seconds, CPU and memory
+bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
 

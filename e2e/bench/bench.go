@@ -26,7 +26,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	vspherev1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
 const (
@@ -107,7 +106,7 @@ type outcome interface{ report() string }
 func suites() map[string]suite {
 	return map[string]suite{
 		"vsphere": {
-			machines: []int{1, 10, 100}, kinds: vspherev1.AddToScheme,
+			machines: []int{1, 10, 100}, kinds: vSphereKinds,
 			objects: func() ([]*unstructured.Unstructured, error) { return nil, nil },
 			measure: func(ctx context.Context, b *bench, vms []int) (outcome, error) { return b.measure(ctx, vms) },
 		},

@@ -207,11 +207,11 @@ func (y *yard) associate(ctx context.Context, all []*infrav1.Metal3Machine) (too
 	for i, machine := range all {
 		each = append(each, seen[machine.Name].Sub(created[i]).Seconds())
 	}
-	return took, each, y.audit(ctx, all)
+	return took, each, y.check(ctx, all)
 }
 
-// audit makes sure that each machine has one host, in its rack.
-func (y *yard) audit(ctx context.Context, all []*infrav1.Metal3Machine) error {
+// check makes sure that each machine has one host, in its rack.
+func (y *yard) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
 	placements, err := simulator.Placements(ctx, y.lab.client, y.name)
 	if err != nil {
 		return err

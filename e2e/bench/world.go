@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +32,8 @@ const (
 	// spareNetwork is renamed to disturb the inventory; no zone names it.
 	spareNetwork = simulator.NetworkName
 )
+
+func vSphereKinds(scheme *runtime.Scheme) error { return infrav1.AddToScheme(scheme) }
 
 // zoneLetters are those of simulator.ThreeZones.
 func zoneLetters() []string { return []string{"a", "b", "c"} }
