@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +26,7 @@ import (
 const (
 	// identityVariable has the address of the service that knows the UUIDs of machines.
 	identityVariable = "FAULTLINE_IDENTITY"
+	identityFile     = "/etc/faultline-uuid"
 	identityTimeout  = time.Minute
 	identityPoll     = 200 * time.Millisecond
 	longestAnswer    = 1 << 10
@@ -49,7 +51,7 @@ func run(next []string) error {
 	if err != nil {
 		return fmt.Errorf("finding this machine's address: %w", err)
 	}
-	uuid, err := identity(ctx, os.Getenv(identityVariable))
+	uuid, err := identity(ctx, identityFile, os.Getenv(identityVariable))
 	if err != nil {
 		return fmt.Errorf("finding this machine's identity: %w", err)
 	}
@@ -100,9 +102,26 @@ func address() (net.IP, error) {
 	return nil, errors.New("there is no network")
 }
 
-// identity asks the simulated vCenter for the UUID that a machine would find in its
-// firmware. It may take a moment to know the machine's address.
-func identity(ctx context.Context, service string) (string, error) {
+// identity is the UUID that a machine would find in its firmware. It never changes, so
+// the simulated vCenter is asked at the first boot only.
+func identity(ctx context.Context, file, service string) (string, error) {
+	known, err := os.ReadFile(file)
+	if err == nil {
+		return string(known), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	uuid, err := learn(ctx, service)
+	if err != nil {
+		return "", err
+	}
+	return uuid, os.WriteFile(file, []byte(uuid), 0o644)
+}
+
+// learn asks until there is an answer: the simulator may take a moment to know the
+// machine's address.
+func learn(ctx context.Context, service string) (string, error) {
 	tick := time.NewTicker(identityPoll)
 	defer tick.Stop()
 	for {
