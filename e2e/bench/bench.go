@@ -112,7 +112,9 @@ func suites() map[string]suite {
 		},
 		"metal3": {
 			machines: []int{200, 1000}, kinds: metal3Kinds, objects: hostKinds,
-			measure: func(ctx context.Context, b *bench, machines []int) (outcome, error) { return b.measureHosts(ctx, machines) },
+			measure: func(ctx context.Context, b *bench, machines []int) (outcome, error) {
+				return b.measureHosts(ctx, machines)
+			},
 		},
 	}
 }

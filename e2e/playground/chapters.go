@@ -105,17 +105,8 @@ func (s *story) whole(ctx context.Context, down string, conditions ...string) (m
 	if err != nil {
 		return "", err
 	}
-	ready := 0
-	for _, m := range now.Machines {
-		if (m.Ready || down != "" && m.Domain == down) && !m.Deleting {
-			ready++
-		}
-	}
-	if n := len(now.Machines); n != controlPlanes+workers || ready != n {
-		return fmt.Sprintf("%d of %d machines are ready, of %d that there should be", ready, n, controlPlanes+workers), nil
-	}
-	if n := len(now.in(roleControlPlane, "")); n != controlPlanes {
-		return fmt.Sprintf("%d control-plane machines, not %d", n, controlPlanes), nil
+	if missing := complete(now, down); missing != "" {
+		return missing, nil
 	}
 	for _, kind := range conditions {
 		if !conditionIsTrue(cluster.Status.Conditions, kind) {

@@ -30,6 +30,24 @@ func spread(now Snapshot, system string) (missing string, err error) {
 	return missing, nil
 }
 
+// complete waits for all machines to be ready, except for those in the domain called
+// down, unless that is "".
+func complete(now Snapshot, down string) (missing string) {
+	ready := 0
+	for _, m := range now.Machines {
+		if (m.Ready || down != "" && m.Domain == down) && !m.Deleting {
+			ready++
+		}
+	}
+	if n := len(now.Machines); n != controlPlanes+workers || ready != n {
+		return fmt.Sprintf("%d of %d machines are ready, of %d that there should be", ready, n, controlPlanes+workers)
+	}
+	if n := len(now.in(roleControlPlane, "")); n != controlPlanes {
+		return fmt.Sprintf("%d control-plane machines, not %d", n, controlPlanes)
+	}
+	return ""
+}
+
 // replaced waits for the victim to be gone, and checks that no machine that was not
 // known before is in its domain or meant for it.
 func replaced(now Snapshot, victim Machine, known map[string]bool) (missing string, err error) {

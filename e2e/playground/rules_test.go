@@ -63,6 +63,38 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+func TestComplete(t *testing.T) {
+	all := func() Snapshot {
+		now := settled()
+		now.Machines = append(now.Machines, Machine{Name: "other", Role: "md", Domain: "c"})
+		for i := range now.Machines {
+			now.Machines[i].Ready = true
+		}
+		return now
+	}
+	for name, tc := range map[string]struct {
+		change        func(*Snapshot)
+		down, missing string
+	}{
+		"as it should be":           {change: func(*Snapshot) {}},
+		"one is not ready":          {change: func(s *Snapshot) { s.Machines[3].Ready = false }, missing: "4 of 5 machines are ready, of 5 that there should be"},
+		"one is down where all are": {change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "b"},
+		"one is down elsewhere": {
+			change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "a", missing: "4 of 5 machines are ready, of 5 that there should be",
+		},
+		"one is nowhere":        {change: func(s *Snapshot) { s.Machines[3].Ready, s.Machines[3].Domain = false, "" }, missing: "4 of 5 machines are ready, of 5 that there should be"},
+		"one is deleted":        {change: func(s *Snapshot) { s.Machines[3].Deleting = true }, down: "b", missing: "4 of 5 machines are ready, of 5 that there should be"},
+		"one is missing":        {change: func(s *Snapshot) { s.Machines = s.Machines[:4] }, missing: "4 of 4 machines are ready, of 5 that there should be"},
+		"too few control plane": {change: func(s *Snapshot) { s.Machines[0].Role = "md" }, missing: "2 control-plane machines, not 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := all()
+			tc.change(&now)
+			NewWithT(t).Expect(complete(now, tc.down)).To(Equal(tc.missing))
+		})
+	}
+}
+
 func TestReplaced(t *testing.T) {
 	victim := settled().Machines[1]
 	known := map[string]bool{"cp-a": true, "cp-b": true, "cp-c": true, "worker": true}

@@ -57,6 +57,7 @@ func variables(t *testing.T, content []byte) map[string]*string {
 func TestTemplatesAreExplained(t *testing.T) { forEachProvider(t, testExplained) }
 
 func testExplained(t *testing.T, provider string) {
+	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(templateFolder(provider), "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +119,7 @@ func filled(t *testing.T, content []byte) []*unstructured.Unstructured {
 func TestTemplatesAgree(t *testing.T) { forEachProvider(t, testAgree) }
 
 func testAgree(t *testing.T, provider string) {
+	t.Helper()
 	g := NewWithT(t)
 	// How many objects a flavor shares with the plain template, and the kinds of
 	// those that are its own.
@@ -158,6 +160,7 @@ func testAgree(t *testing.T, provider string) {
 func TestTemplatesReferToEachOther(t *testing.T) { forEachProvider(t, testReferences) }
 
 func testReferences(t *testing.T, provider string) {
+	t.Helper()
 	files := templateFiles(t, provider)
 	class := filled(t, files["clusterclass-faultline-"+provider+".yaml"])
 	for file, content := range files {
