@@ -29,7 +29,7 @@ var _ = Describe("clusterctl", Label("clusterctl"), func() {
 		machines := vc.clusterOf(ctx, c.name)
 
 		By("Describing the cluster")
-		out := run(ctx, "describe", "cluster", c.name, "--namespace", c.namespace, "--show-conditions", "all", "--grouping=false")
+		out := run(ctx, "describe", "cluster", c.name, "--namespace", c.namespace, "--show-conditions", "all", "--grouping=false", "--echo")
 		AddReportEntry("clusterctl describe cluster", out)
 		Expect(out).To(And(ContainSubstring("VSphereCluster "+c.namespace+"/"+c.name), ContainSubstring("FailureDomainsReady"), ContainSubstring("VirtualMachineProvisioned")))
 
