@@ -75,6 +75,7 @@ func TestManager(t *testing.T) {
 		g.Expect(cluster.Status.FailureDomains).To(HaveLen(1))
 	}).Should(Succeed())
 
+	rebootInVain(t, c, machine)
 	cluster.Spec.FailureDomains = nil
 	g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())

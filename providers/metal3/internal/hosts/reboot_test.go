@@ -1,0 +1,24 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+func TestKeptOff(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	host := bmh(annotated("reboot.metal3.io/metal3-remediation-1"), annotated("reboot.metal3.io/metal3-remediation-2"),
+		annotated("reboot.metal3.io/somebody"), annotated(bmov1alpha1.RebootAnnotationPrefix))
+	g.Expect(hosts.KeptOffBy(host)).To(ConsistOf("1", "2"))
+	g.Expect(hosts.KeptOff(host, "1")).To(BeTrue())
+	g.Expect(hosts.KeptOff(host, "3")).To(BeFalse())
+	g.Expect(hosts.KeptOffBy(bmh())).To(BeEmpty())
+}
