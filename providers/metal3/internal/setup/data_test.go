@@ -34,7 +34,8 @@ func TestHostIsGivenItsDataBeforeItsImage(t *testing.T) {
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
 	machine := w.machine("one", "cp-0", "rack-1", usesData("later"))
-	w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineWaitingForMetal3DataReason)
+	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).
+		To(ContainSubstring("later does not exist"))
 	host := w.host(rack1)
 	w.Expect(host.Spec.ConsumerRef).NotTo(BeNil())
 	w.Expect(host.Spec.Image).To(BeNil(), "it would boot without its data")
