@@ -82,7 +82,8 @@ func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Untyped turns objects into what Component.Objects takes.
+// Untyped turns objects, which must say of what kind they are, into what
+// Component.Objects takes.
 func Untyped[T client.Object](list []T) ([]*unstructured.Unstructured, error) {
 	objects := make([]*unstructured.Unstructured, 0, len(list))
 	for _, typed := range list {

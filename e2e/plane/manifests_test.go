@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -95,4 +97,16 @@ func TestRedirect(t *testing.T) {
 	}
 	g.Expect(redirect(configuration, "127.0.0.1:20002", nil)).To(MatchError(ContainSubstring("no Service")),
 		"what calls an address already cannot be redirected unseen")
+}
+
+func TestUntyped(t *testing.T) {
+	g := NewWithT(t)
+	objects, err := Untyped([]*corev1.ConfigMap{{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "example"}, Data: map[string]string{"key": "value"},
+	}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(objects).To(HaveLen(1))
+	g.Expect(objects[0].GetKind()).To(Equal("ConfigMap"))
+	g.Expect(objects[0].Object).To(HaveKeyWithValue("data", HaveKeyWithValue("key", "value")))
 }

@@ -101,17 +101,24 @@ func (m *metal3) Join(ctx context.Context, in *plane.Plane, workloads *workload.
 	return func(ctx context.Context) error { return m.operator.Run(ctx, in.RESTConfig) }, nil
 }
 
-// powerOn boots a Machine from what its host was given. The kubelet registers with
-// the name and the provider ID of the metadata, as the templates tell it to: there
-// is no cloud provider to do it, and the provider waits for that very Node.
-func (m *metal3) powerOn(ctx context.Context, boot simulator.Boot) error {
+// identityOf says which Machine boots, and as what. The kubelet registers with the
+// name and the provider ID of the metadata, as the templates tell it to: there is no
+// cloud provider to do it, and the provider waits for that very Node.
+func identityOf(boot simulator.Boot) (machine client.ObjectKey, as workload.Identity, err error) {
 	name, _ := boot.MetaData["name"].(string)
 	id, _ := boot.MetaData["providerid"].(string)
 	if id == "" || len(boot.UserData) == 0 {
-		return fmt.Errorf("booting host %s: it has no user data, or no provider ID in its metadata", boot.Host.Name)
+		return machine, as, fmt.Errorf("booting host %s: it has no user data, or no provider ID in its metadata", boot.Host.Name)
 	}
-	machine := client.ObjectKey{Namespace: boot.Host.Namespace, Name: name}
-	as := workload.Identity{NodeName: name, ProviderID: infrav1.ProviderIDPrefix + id}
+	return client.ObjectKey{Namespace: boot.Host.Namespace, Name: name},
+		workload.Identity{NodeName: name, ProviderID: infrav1.ProviderIDPrefix + id}, nil
+}
+
+func (m *metal3) powerOn(ctx context.Context, boot simulator.Boot) error {
+	machine, as, err := identityOf(boot)
+	if err != nil {
+		return err
+	}
 	if err := m.workloads.PowerOn(ctx, machine, as); err != nil {
 		return err
 	}
@@ -123,13 +130,18 @@ func (m *metal3) powerOn(ctx context.Context, boot simulator.Boot) error {
 
 func (m *metal3) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	machine, ok := m.booted[host.Name]
-	if !ok {
+	machine, booted := m.booted[host.Name]
+	m.mu.Unlock()
+	if !booted {
 		return nil
 	}
+	if err := m.workloads.PowerOff(ctx, machine); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	delete(m.booted, host.Name)
-	return m.workloads.PowerOff(ctx, machine)
+	return nil
 }
 
 // Machines are the hosts that were given to somebody.
@@ -159,6 +171,9 @@ func (m *metal3) Abandon(ctx context.Context, name string) (notes []string, err 
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := m.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, host); err != nil {
 		return nil, fmt.Errorf("reading host %s: %w", name, err)
+	}
+	if host.Spec.ConsumerRef == nil {
+		return nil, nil // the machine has gone already
 	}
 	err = until(ctx, func(ctx context.Context) (string, error) {
 		machine := &infrav1.Metal3Machine{}
