@@ -113,9 +113,13 @@ func (s situation) running() step {
 	return s.fencing()
 }
 
-// fencing takes half of the time at most: the host needs the rest to come back.
+// fencing takes half of the time at most: the host needs the rest to come back. A cluster that cannot be reached is given
+// less: its only API server may be on this host.
 func (s situation) fencing() step {
 	remaining := s.timeout/2 - s.elapsed
+	if s.node == nodeUnreachable {
+		remaining = s.timeout/10 - s.elapsed
+	}
 	switch {
 	case remaining <= 0, s.node == nodeGone, s.node == nodeDrained:
 		return step{phase: infrav1.RemediationWaiting}

@@ -35,6 +35,7 @@ func lastTry(s *situation)  { s.tries = s.limit }
 func noHost(s *situation)   { s.host = hostState{} }
 func unwanted(s *situation) { s.host.wanted = false }
 func mustRun(s *situation)  { s.host.mustRun = true }
+func early(s *situation)    { s.elapsed = time.Second }
 func halfTime(s *situation) { s.elapsed = limitOfTime / 2 }
 
 func with(state nodeState) func(*situation) {
@@ -63,9 +64,9 @@ func TestNext(t *testing.T) {
 		"Node is being emptied":        {at(running, keptOff, off, with(nodeDraining)), step{after: drainCheck}},
 		"Node is empty":                {at(running, keptOff, off, with(nodeDrained)), step{phase: waiting}},
 		"Node is gone":                 {at(running, keptOff, off, with(nodeGone)), step{phase: waiting}},
-		"Node cannot be reached":       {at(running, keptOff, off, with(nodeUnreachable)), step{after: limitOfTime/2 - time.Minute}},
+		"Node cannot be reached":       {at(running, keptOff, off, early, with(nodeUnreachable)), step{after: limitOfTime/10 - time.Second}},
 		"Node takes too long":          {at(running, keptOff, off, halfTime, with(nodeDraining)), step{phase: waiting}},
-		"Node cannot ever be reached":  {at(running, keptOff, off, halfTime, with(nodeUnreachable)), step{phase: waiting}},
+		"Node cannot ever be reached":  {at(running, keptOff, off, with(nodeUnreachable)), step{phase: waiting}},
 		"host may not be off":          {at(running, mustRun), step{act: restart, phase: waiting}},
 		"host is meant to be off":      {at(running, unwanted), step{phase: failed}},
 		"no host":                      {at(running, noHost), giveUp},
