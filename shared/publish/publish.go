@@ -120,8 +120,11 @@ func (p *Publisher) announce(t Target, domains []faultlinev1.DomainStatus) {
 		if domain.State != faultlinev1.DomainActive {
 			kind = corev1.EventTypeWarning
 		}
-		p.Recorder.Eventf(t.Object, nil, kind, "FailureDomain"+string(domain.State), "Publish", "Failure domain %s is %s: %s",
-			domain.Name, domain.State, domain.Message)
+		note := fmt.Sprintf("Failure domain %s is %s", domain.Name, domain.State)
+		if domain.Message != "" {
+			note += ": " + domain.Message
+		}
+		p.Recorder.Eventf(t.Object, nil, kind, "FailureDomain"+string(domain.State), "Publish", "%s", note)
 	}
 }
 

@@ -44,9 +44,12 @@ type Metal3DataStatus struct {
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 }
 
+// clusterctl would have the plural be metal3data, and needs to be told that it is not: upstream's is part of the wire format.
+
 // Metal3Data is the metadata and network data of one machine.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check="
 // +kubebuilder:resource:path=metal3datas,scope=Namespaced,categories=cluster-api,shortName=m3d;m3data;m3datas;metal3d;metal3data
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

@@ -75,7 +75,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 		return r.refused(s, "cloning", err)
 	}
 	r.started(s, task, clone)
-	r.event(s, "Cloning", "Clone", "Cloning template %s into resource pool %s", s.vm.Spec.Template, s.vm.Spec.ResourcePool)
+	r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
 	return wait, nil
 }
 
