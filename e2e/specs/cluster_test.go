@@ -56,6 +56,9 @@ func (c *cluster) cleanUp(ctx context.Context, spec, folder string, namespace *c
 		c.Cluster.Name, c.Cluster.Namespace = c.name, c.namespace
 	}
 	framework.DumpSpecResourcesAndCleanup(ctx, spec, management, environment.ClusterctlConfig(), folder, namespace, cancel, c.Cluster, config.GetIntervals, *keep)
+	if !*keep {
+		Expect(connect(ctx).clusterOf(ctx, c.name)).To(BeEmpty(), "a cluster that is gone leaves no virtual machine")
+	}
 }
 
 func (c *cluster) in() client.ListOption { return client.InNamespace(c.namespace) }

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var _ = Describe("Failure domains", Label("failure-domains"), func() {
@@ -53,9 +52,5 @@ var _ = Describe("Failure domains", Label("failure-domains"), func() {
 		By("Taking them out again")
 		vc.setMaintenance(ctx, "zone-b", false)
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(zones))
-
-		By("Deleting the cluster")
-		Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, c.Cluster))).To(Succeed())
-		Eventually(func() map[string]string { return vc.clusterOf(ctx, c.name) }, config.GetIntervals(spec, "wait-delete-cluster")...).Should(BeEmpty())
 	})
 })
