@@ -94,10 +94,10 @@ func (r *Reconciler) askOwner(ctx context.Context, machine *clusterv1.Machine) e
 		v1beta1conditions.MarkFalse(machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition,
 			clusterv1.WaitingForRemediationV1Beta1Reason, clusterv1.ConditionSeverityWarning, "")
 	}
-	if err := helper.Patch(ctx, machine,
-		capipatch.WithOwnedConditions{Conditions: []string{clusterv1.MachineOwnerRemediatedCondition}},
-		capipatch.WithOwnedV1Beta1Conditions{Conditions: []clusterv1.ConditionType{clusterv1.MachineOwnerRemediatedV1Beta1Condition}},
-	); err != nil {
+	//nolint:staticcheck // Owners of the older contract go by the older form.
+	older := capipatch.WithOwnedV1Beta1Conditions{Conditions: []clusterv1.ConditionType{clusterv1.MachineOwnerRemediatedV1Beta1Condition}}
+	owned := capipatch.WithOwnedConditions{Conditions: []string{clusterv1.MachineOwnerRemediatedCondition}}
+	if err := helper.Patch(ctx, machine, owned, older); err != nil {
 		return fmt.Errorf("patching Machine %s: %w", machine.Name, err)
 	}
 	return nil

@@ -47,11 +47,10 @@ const (
 	nodeDrained     nodeState = "drained"
 )
 
-// action is what to do to the world.
+// action is what to do to the world, "" for nothing.
 type action string
 
 const (
-	nothing action = ""
 	// keepOff powers the host off.
 	keepOff action = "power off"
 	// letRun lets the host be powered on.
