@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -47,18 +47,18 @@ type Case[T any] struct {
 func Run[T any](t *testing.T, valid func() T, validate func(T, *field.Path) field.ErrorList, cases []Case[T]) {
 	t.Helper()
 	t.Run("valid", func(t *testing.T) {
-		NewWithT(t).Expect(validate(valid(), field.NewPath("spec"))).To(BeEmpty())
+		gomega.NewWithT(t).Expect(validate(valid(), field.NewPath("spec"))).To(gomega.BeEmpty())
 	})
 	for _, tc := range cases {
 		t.Run(tc.Name, func(t *testing.T) {
-			g := NewWithT(t)
+			g := gomega.NewWithT(t)
 			spec := valid()
 			tc.Change(&spec)
 			errs := validate(spec, field.NewPath("spec"))
-			g.Expect(Summary(errs)).To(ConsistOf(tc.Want))
+			g.Expect(Summary(errs)).To(gomega.ConsistOf(tc.Want))
 			for _, err := range errs {
 				if err.Type != field.ErrorTypeDuplicate && err.Type != field.ErrorTypeNotSupported {
-					g.Expect(err.Detail).NotTo(BeEmpty(), err.Field)
+					g.Expect(err.Detail).NotTo(gomega.BeEmpty(), err.Field)
 				}
 			}
 		})
