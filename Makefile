@@ -6,6 +6,8 @@ VERSION ?= v2.0.0
 PROVIDERS := vsphere metal3
 PROVIDER ?= vsphere
 TEST_FLAGS ?=
+# Modules tested at the same time.
+JOBS ?= 2
 MODULES := shared $(PROVIDERS:%=providers/%) e2e
 
 CONTROLLER_GEN_VERSION := v0.21.0
@@ -31,7 +33,7 @@ demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it.
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module (no Docker)
-	@status=0; for module in $(MODULES); do $(MAKE) --no-print-directory test/$$module || status=1; done; exit $$status
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(TESTS)
 
 .PHONY: help
 help: ## Show this list
@@ -39,11 +41,15 @@ help: ## Show this list
 
 ##@ Develop
 ASSETS = $$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
-# The race detector slows a package down several times, so it runs where
-# goroutines of ours meet: the planner, the vCenter access and the controllers.
+# The end-to-end module goes first: it waits more than it computes, beside the others.
+TESTS := test/e2e $(filter-out test/e2e,$(MODULES:%=test/%))
+# The race detector slows a package down several times, so it runs where goroutines of ours meet: the planner, the
+# access to what is outside and the controllers.
 .PHONY: $(MODULES:%=test/%)
 test/shared: ; cd shared && go test -race -shuffle=on $(TEST_FLAGS) ./...
-$(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
+$(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && export KUBEBUILDER_ASSETS=$(ASSETS); \
+	go test -race -shuffle=on -timeout 15m $(TEST_FLAGS) . ./api/... ./internal/...; status=$$?; \
+	go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./simulator/... && exit $$status
 test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(ASSETS) go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
 
 .PHONY: assets
