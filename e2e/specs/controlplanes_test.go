@@ -7,8 +7,6 @@ package specs
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"strconv"
 
@@ -19,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// controlPlanes gives each cluster its control-plane endpoint, and in fast runs the API servers behind them: they are
-// kept in this process and listen where the pods of the kind cluster reach it.
+// controlPlanes gives each cluster its control-plane endpoint and the API servers behind it: they are kept in this
+// process and listen where the pods of the kind cluster reach it.
 type controlPlanes struct {
 	host string
 	port int
@@ -33,7 +31,7 @@ const (
 )
 
 func newControlPlanes(ctx context.Context, kubeconfig string) (*controlPlanes, error) {
-	host, err := hostOnKindNetwork()
+	host, err := environment.Gateway(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +61,4 @@ func (c *controlPlanes) next() {
 	c.port++
 	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_IP", c.host)).To(Succeed())
 	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_PORT", strconv.Itoa(c.port))).To(Succeed())
-}
-
-// hostOnKindNetwork is this machine's address on the network of the kind cluster's node.
-func hostOnKindNetwork() (string, error) {
-	gateway, err := environment.Gateway(background())
-	if err != nil {
-		return "", err
-	}
-	if net.ParseIP(gateway) == nil {
-		return "", fmt.Errorf("the kind network's gateway %q is no address", gateway)
-	}
-	return gateway, nil
 }

@@ -57,9 +57,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 	Expect(os.MkdirAll(*artifacts, 0o755)).To(Succeed())
 
+	Expect(*fast).To(BeTrue(), "no spec is for machines that boot: run the suite with -e2e.fast, as make e2e FAST=1 does")
+
 	By("Bringing up the kind environment")
 	var err error
-	environment, err = kind.New(kind.Options{Name: *name, Providers: []string{"vsphere"}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
+	environment, err = kind.New(kind.Options{Name: *name, Providers: []string{"vsphere"}, Source: "auto", Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(environment.Up(ctx)).To(Succeed())
 

@@ -57,14 +57,6 @@ const (
 	// RemediationRebootAnnotationPrefix, and the UID of a Metal3Remediation,
 	// is the annotation on a BareMetalHost that keeps it powered off meanwhile.
 	RemediationRebootAnnotationPrefix = "reboot.metal3.io/metal3-remediation-"
-
-	// NodeAnnotationsBackupAnnotation on a Metal3Remediation holds the
-	// annotations of a Node that is deleted meanwhile.
-	NodeAnnotationsBackupAnnotation = "remediation.metal3.io/node-annotations-backup"
-
-	// NodeLabelsBackupAnnotation on a Metal3Remediation holds the labels of a
-	// Node that is deleted meanwhile.
-	NodeLabelsBackupAnnotation = "remediation.metal3.io/node-labels-backup"
 )
 
 // Finalizers.
