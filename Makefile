@@ -62,8 +62,8 @@ deflake: assets ## Run the tests of one module until one fails: make deflake MOD
 	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -count=1 ./...; do :; done
 
 .PHONY: e2e
-e2e: ## Run Cluster API's own specs and ours in kind, with FAST=1: workload clusters are kept in memory. LABEL=... picks specs
-	cd e2e && go test -tags e2e ./specs -timeout 80m -v -args -ginkgo.v $(if $(FAST),-e2e.fast) $(if $(LABEL),'-ginkgo.label-filter=$(LABEL)')
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs
+	cd e2e && go test -tags e2e ./specs -timeout 80m -v -args -ginkgo.v -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast) $(if $(LABEL),'-ginkgo.label-filter=$(LABEL)')
 
 .PHONY: bench
 bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal

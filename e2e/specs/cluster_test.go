@@ -17,8 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
 // cluster is a workload cluster of one of our own specs.
@@ -39,7 +37,7 @@ func newCluster(ctx context.Context, name string, controlPlanes, workers int64) 
 		ClusterProxy: management,
 		ConfigCluster: clusterctl.ConfigClusterInput{
 			LogFolder: filepath.Join(folder, "clusters"), ClusterctlConfigPath: environment.ClusterctlConfig(),
-			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: clusterctl.DefaultInfrastructureProvider,
+			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: *provider,
 			Flavor: clusterctl.DefaultFlavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
 			ControlPlaneMachineCount: ptr.To(controlPlanes), WorkerMachineCount: ptr.To(workers),
 		},
@@ -57,21 +55,18 @@ func (c *cluster) cleanUp(ctx context.Context, spec, folder string, namespace *c
 	}
 	framework.DumpSpecResourcesAndCleanup(ctx, spec, management, environment.ClusterctlConfig(), folder, namespace, cancel, c.Cluster, config.GetIntervals, *keep)
 	if !*keep {
-		Expect(connect(ctx).clusterOf(ctx, c.name)).To(BeEmpty(), "a cluster that is gone leaves no virtual machine")
+		Expect(c.places(ctx)).To(BeEmpty(), "a cluster that is gone leaves no machine")
 	}
 }
 
 func (c *cluster) in() client.ListOption { return client.InNamespace(c.namespace) }
 
+// places tells where its machines are, as the outside system says.
+func (c *cluster) places(ctx context.Context) map[string]string { return infra.places(ctx, c.name) }
+
 // controlPlaneDomains tells in which failure domain each control-plane machine was observed.
 func (c *cluster) controlPlaneDomains(ctx context.Context, g Gomega) map[string]string {
-	machines := &infrav1.VSphereMachineList{}
-	g.Expect(management.GetClient().List(ctx, machines, c.in(), client.HasLabels{clusterv1.MachineControlPlaneLabel})).To(Succeed())
-	domains := map[string]string{}
-	for i := range machines.Items {
-		domains[machines.Items[i].Name] = ptr.Deref(machines.Items[i].Status.FailureDomain, "")
-	}
-	return domains
+	return infra.observed(ctx, g, c.namespace)
 }
 
 // published are the failure domains that Cluster API may put control-plane machines in.
@@ -90,11 +85,5 @@ func (c *cluster) published(ctx context.Context, g Gomega) []string {
 // shortenGrace makes the cluster act on what it sees at once: the specs cannot wait for the ten minutes that a domain has to
 // have been healthy.
 func (c *cluster) shortenGrace(ctx context.Context) {
-	infra := &infrav1.VSphereCluster{}
-	key := client.ObjectKey{Namespace: c.namespace, Name: c.name}
-	Eventually(func(g Gomega) {
-		g.Expect(management.GetClient().Get(ctx, key, infra)).To(Succeed())
-		infra.Spec.Distribution.GracePeriodSeconds, infra.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
-		g.Expect(management.GetClient().Update(ctx, infra)).To(Succeed())
-	}, "10s", "100ms").Should(Succeed())
+	Eventually(func(g Gomega) { infra.shortenGrace(ctx, g, c.namespace, c.name) }, "10s", "100ms").Should(Succeed())
 }

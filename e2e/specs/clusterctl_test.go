@@ -25,19 +25,20 @@ import (
 var _ = Describe("clusterctl", Label("clusterctl"), func() {
 	It("describes a cluster that is all right, and upgrades the provider under it", func(ctx SpecContext) {
 		c := newCluster(ctx, "clusterctl", 3, 1)
-		vc := connect(ctx)
-		machines := vc.clusterOf(ctx, c.name)
+		machines := c.places(ctx)
 
 		By("Describing the cluster")
 		out := run(ctx, "describe", "cluster", c.name, "--namespace", c.namespace, "--show-conditions", "all", "--grouping=false", "--echo")
 		AddReportEntry("clusterctl describe cluster", out)
-		Expect(out).To(And(ContainSubstring("VSphereCluster "+c.namespace+"/"+c.name), ContainSubstring("FailureDomainsReady"), ContainSubstring("VirtualMachineProvisioned")))
+		for _, object := range infra.described() {
+			Expect(out).To(ContainSubstring(object))
+		}
 
 		By("Upgrading the provider to its next version")
 		next := nextVersion(ctx)
 		clusterctl.UpgradeManagementClusterAndWait(ctx, clusterctl.UpgradeManagementClusterAndWaitInput{
 			ClusterProxy: management, ClusterctlConfigPath: environment.ClusterctlConfig(),
-			InfrastructureProviders: []string{fmt.Sprintf("%s/vsphere:%s", providerNamespace, next)},
+			InfrastructureProviders: []string{fmt.Sprintf("%s/%s:%s", infra.namespace(), *provider, next)},
 			LogFolder:               filepath.Join(*artifacts, "clusterctl", "upgrade"),
 		}, config.GetIntervals("clusterctl", "wait-controllers")...)
 		Expect(installed(ctx).Version).To(Equal(next))
@@ -45,7 +46,7 @@ var _ = Describe("clusterctl", Label("clusterctl"), func() {
 		By("Scaling with the new version")
 		c.scale(ctx, 2)
 		Eventually(func(g Gomega) { c.settled(ctx, g, 2) }, config.GetIntervals("clusterctl", "wait-worker-nodes")...).Should(Succeed())
-		after := vc.clusterOf(ctx, c.name)
+		after := c.places(ctx)
 		Expect(after).To(HaveLen(len(machines) + 1))
 		for name, place := range machines {
 			Expect(after).To(HaveKeyWithValue(name, place), "no machine was replaced")
@@ -63,9 +64,9 @@ func run(ctx context.Context, args ...string) string {
 }
 
 func installed(ctx context.Context) *clusterctlv1.Provider {
-	provider := &clusterctlv1.Provider{}
-	Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: providerNamespace, Name: "infrastructure-vsphere"}, provider)).To(Succeed())
-	return provider
+	is := &clusterctlv1.Provider{}
+	Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: infra.namespace(), Name: "infrastructure-" + *provider}, is)).To(Succeed())
+	return is
 }
 
 // nextVersion puts a version into clusterctl's repository that follows the installed one. It is the same but for its name:
@@ -75,8 +76,8 @@ func nextVersion(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(version.IncrementPatch()).To(Succeed())
 	next := "v" + version.String()
-	repository := filepath.Join(filepath.Dir(environment.ClusterctlConfig()), "infrastructure-vsphere")
-	source := config.GetProviderVersions("vsphere")[0]
+	repository := repositoryFolder()
+	source := config.GetProviderVersions(*provider)[0]
 	Expect(os.RemoveAll(filepath.Join(repository, next))).To(Succeed())
 	Expect(os.CopyFS(filepath.Join(repository, next), os.DirFS(filepath.Join(repository, source)))).To(Succeed())
 	return next

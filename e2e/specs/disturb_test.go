@@ -12,38 +12,35 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-const providerNamespace = "capv-system"
-
-// What happens to a management cluster in the middle of a rollout must neither lose a virtual machine nor make one twice.
+// What happens to a management cluster in the middle of a rollout must neither lose a machine nor make one twice.
 var _ = Describe("A rollout survives", Label("disturb"), func() {
 	const replicas = 6
 
 	survives := func(ctx context.Context, spec string, disturb func(context.Context)) {
 		c := newCluster(ctx, spec, 1, 1)
-		vc := connect(ctx)
-		before := len(vc.clusterOf(ctx, c.name))
+		before := len(c.places(ctx))
 
 		By("Scaling out, and disturbing when the first clone is there")
 		c.scale(ctx, replicas)
-		Eventually(func() int { return len(vc.clusterOf(ctx, c.name)) }, "1m", "100ms").Should(BeNumerically(">", before))
+		Eventually(func() int { return len(c.places(ctx)) }, "1m", "100ms").Should(BeNumerically(">", before))
 		disturb(ctx)
 		c.replaceTemplate(ctx)
 		Eventually(func(g Gomega) { c.settled(ctx, g, replicas) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 
 		By("Counting")
-		Expect(vc.clusterOf(ctx, c.name)).To(HaveLen(before+replicas-1), "as many virtual machines as Machines")
+		Expect(c.places(ctx)).To(HaveLen(before+replicas-1), "as many machines outside as Machines")
 	}
 
 	It("the end of the manager's pod", Label("manager"), func(ctx SpecContext) {
 		survives(ctx, "kill-manager", func(ctx context.Context) {
-			Expect(management.GetClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(providerNamespace),
+			Expect(management.GetClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(infra.namespace()),
 				client.MatchingLabels{"control-plane": "controller-manager"}, client.GracePeriodSeconds(0))).To(Succeed())
 		})
 	})
@@ -51,7 +48,7 @@ var _ = Describe("A rollout survives", Label("disturb"), func() {
 	It("a new certificate of its webhooks", Label("certificate"), func(ctx SpecContext) {
 		survives(ctx, "new-certificate", func(ctx context.Context) {
 			secret := &corev1.Secret{}
-			secret.Namespace, secret.Name = providerNamespace, "capv-webhook-service-cert"
+			secret.Namespace, secret.Name = infra.namespace(), infra.certificate()
 			Expect(management.GetClient().Delete(ctx, secret)).To(Succeed())
 		})
 	})
@@ -85,21 +82,25 @@ func (c *cluster) scale(ctx context.Context, replicas int32) {
 	c.change(ctx, func(d *clusterv1.MachineDeployment) { d.Spec.Replicas = ptr.To(replicas) })
 }
 
-// replaceTemplate rolls the deployment out to machines with more memory. It needs the provider's webhook.
+// replaceTemplate rolls the deployment out to machines of a new template. It needs the provider's webhook.
 func (c *cluster) replaceTemplate(ctx context.Context) {
-	template := &infrav1.VSphereMachineTemplate{}
 	var next string
 	Eventually(func(g Gomega) {
-		deployment := c.deployment(ctx, g)
-		key := client.ObjectKey{Namespace: c.namespace, Name: deployment.Spec.Template.Spec.InfrastructureRef.Name}
-		g.Expect(management.GetClient().Get(ctx, key, template)).To(Succeed())
-		next = key.Name + "-next"
-		larger := &infrav1.VSphereMachineTemplate{Spec: *template.Spec.DeepCopy()}
-		larger.Namespace, larger.Name = c.namespace, next
-		larger.Spec.Template.Spec.MemoryMiB *= 2
-		g.Expect(client.IgnoreAlreadyExists(management.GetClient().Create(ctx, larger))).To(Succeed())
+		next = c.copyTemplate(ctx, g, c.deployment(ctx, g).Spec.Template.Spec.InfrastructureRef)
 	}, "3m", "500ms").Should(Succeed())
 	c.change(ctx, func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.InfrastructureRef.Name = next })
+}
+
+// copyTemplate makes a copy of a machine template: Cluster API rolls out to it because of its name. It returns the name.
+func (c *cluster) copyTemplate(ctx context.Context, g Gomega, ref clusterv1.ContractVersionedObjectReference) string {
+	template, err := external.GetObjectFromContractVersionedRef(ctx, management.GetClient(), ref, c.namespace)
+	g.Expect(err).NotTo(HaveOccurred())
+	next := &unstructured.Unstructured{Object: map[string]any{"spec": template.Object["spec"]}}
+	next.SetGroupVersionKind(template.GroupVersionKind())
+	next.SetNamespace(c.namespace)
+	next.SetName(template.GetName() + "-next")
+	g.Expect(client.IgnoreAlreadyExists(management.GetClient().Create(ctx, next))).To(Succeed())
+	return next.GetName()
 }
 
 // settled expects all replicas of the deployment to be up to date and available, and no machine to be on its way.

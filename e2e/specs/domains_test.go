@@ -20,26 +20,26 @@ var _ = Describe("Failure domains", Label("failure-domains"), func() {
 	It("spread a control plane, replace a machine elsewhere while one is broken, and take it back", func(ctx SpecContext) {
 		c := newCluster(ctx, spec, 3, 1)
 		c.shortenGrace(ctx)
-		vc := connect(ctx)
-		zones := []string{"zone-a", "zone-b", "zone-c"}
+		domains := infra.domains()
+		lost, left := domains[1], []string{domains[0], domains[2]}
 
-		By("Comparing what the machines say with what vCenter says")
+		By("Comparing what the machines say with what the outside system says")
 		observed := c.controlPlaneDomains(ctx, Default)
-		Expect(slices.Sorted(maps.Values(observed))).To(Equal(zones))
-		places := vc.clusterOf(ctx, c.name)
-		for machine, domain := range observed { // zones and compute clusters have the same names in this vCenter
+		Expect(slices.Sorted(maps.Values(observed))).To(Equal(domains))
+		places := c.places(ctx)
+		for machine, domain := range observed {
 			Expect(places).To(HaveKeyWithValue(machine, domain))
 		}
 
-		By("Putting the hosts of zone-b into maintenance mode")
-		vc.setMaintenance(ctx, "zone-b", true)
-		DeferCleanup(func(ctx SpecContext) { vc.setMaintenance(ctx, "zone-b", false) }) // should this spec fail before it does
+		By("Breaking " + lost)
+		infra.setBroken(ctx, lost, true)
+		DeferCleanup(func(ctx SpecContext) { infra.setBroken(ctx, lost, false) }) // should this spec fail before it does
 		within := config.GetIntervals(spec, "wait-failure-domain")
-		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf("zone-a", "zone-c"))
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(left))
 
 		By("Deleting the control-plane machine in it")
 		for name, domain := range observed {
-			if domain == "zone-b" {
+			if domain == lost {
 				machine := &clusterv1.Machine{}
 				machine.Namespace, machine.Name = c.namespace, name
 				Expect(management.GetClient().Delete(ctx, machine)).To(Succeed())
@@ -47,10 +47,10 @@ var _ = Describe("Failure domains", Label("failure-domains"), func() {
 		}
 		Eventually(func(g Gomega) []string {
 			return slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, g)))
-		}, config.GetIntervals(spec, "wait-control-plane")...).Should(And(HaveLen(3), HaveEach(Not(BeEmpty())), Not(ContainElement("zone-b"))))
+		}, config.GetIntervals(spec, "wait-control-plane")...).Should(And(HaveLen(3), HaveEach(Not(BeEmpty())), Not(ContainElement(lost))))
 
-		By("Taking them out again")
-		vc.setMaintenance(ctx, "zone-b", false)
-		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(zones))
+		By("Mending " + lost)
+		infra.setBroken(ctx, lost, false)
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(domains))
 	})
 })

@@ -35,13 +35,17 @@ spec:
 
 // writeFlavors puts variants of the cluster template into clusterctl's repository that only specs need.
 func writeFlavors() {
-	version := config.GetProviderVersions("vsphere")[0]
-	folder := filepath.Join(filepath.Dir(environment.ClusterctlConfig()), "infrastructure-vsphere", version)
+	folder := filepath.Join(repositoryFolder(), config.GetProviderVersions(*provider)[0])
 	template, err := os.ReadFile(filepath.Join(folder, "cluster-template.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	// The control plane of one machine that the spec has could not be remediated.
 	remediation := append(without(string(template), "kind: MachineHealthCheck"), workerHealthCheck)
 	Expect(os.WriteFile(filepath.Join(folder, "cluster-template-md-remediation.yaml"), []byte(strings.Join(remediation, separator)), 0o600)).To(Succeed())
+}
+
+// repositoryFolder is where clusterctl finds the provider's versions.
+func repositoryFolder() string {
+	return filepath.Join(filepath.Dir(environment.ClusterctlConfig()), "infrastructure-"+*provider)
 }
 
 // without leaves out the objects that hold a line.

@@ -21,14 +21,13 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/kind"
-	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
 var (
-	configPath = flag.String("e2e.config", "../config/vsphere.yaml", "end-to-end test configuration, in the format of Cluster API's test framework")
+	provider   = flag.String("e2e.provider", "vsphere", "infrastructure provider to test")
+	configPath = flag.String("e2e.config", "", "end-to-end test configuration, in the format of Cluster API's test framework; empty for ../config/<provider>.yaml")
 	artifacts  = flag.String("e2e.artifacts-folder", "../../out/e2e", "where logs and objects are written")
 	fast       = flag.Bool("e2e.fast", false, "keep workload clusters in memory instead of booting machines")
 	name       = flag.String("e2e.cluster", "faultline", "name of the kind cluster")
@@ -40,16 +39,50 @@ var (
 	config      *clusterctl.E2EConfig
 	environment *kind.Environment
 	management  framework.ClusterProxy
-	endpoints   *controlPlanes
+	infra       infrastructure
+	endpoints   *controlPlanes // of clusters that are kept in memory
+)
+
+// Labels that say where a spec runs; one without them runs everywhere.
+const (
+	onlyFast = "fast" // needs clusters that are kept in memory
+	onlyBoot = "boot" // needs machines that boot
 )
 
 func TestSpecs(t *testing.T) {
 	RegisterFailHandler(Fail)
 	ctrl.SetLogger(klog.Background())
-	RunSpecs(t, "faultline-e2e")
+	suite, reporter := GinkgoConfiguration()
+	suite.LabelFilter = applicable(suite.LabelFilter)
+	RunSpecs(t, "faultline-e2e "+*provider, suite, reporter)
+}
+
+// applicable narrows a label filter to the specs that are for this provider and these machines.
+func applicable(filter string) string {
+	not := []string{onlyFast}
+	if *fast {
+		not = []string{onlyBoot}
+	}
+	for other := range infrastructures() {
+		if other != *provider {
+			not = append(not, other)
+		}
+	}
+	for _, label := range not {
+		if filter != "" {
+			filter = "(" + filter + ") && "
+		}
+		filter += "!" + label
+	}
+	return filter
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
+	infra = infrastructures()[*provider]
+	Expect(infra).NotTo(BeNil(), "-e2e.provider=%s: there is no such provider", *provider)
+	if *configPath == "" {
+		*configPath = filepath.Join("..", "config", *provider+".yaml")
+	}
 	for _, path := range []*string{configPath, artifacts} {
 		absolute, err := filepath.Abs(*path)
 		Expect(err).NotTo(HaveOccurred())
@@ -57,11 +90,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 	Expect(os.MkdirAll(*artifacts, 0o755)).To(Succeed())
 
-	Expect(*fast).To(BeTrue(), "no spec is for machines that boot: run the suite with -e2e.fast, as make e2e FAST=1 does")
-
 	By("Bringing up the kind environment")
 	var err error
-	environment, err = kind.New(kind.Options{Name: *name, Providers: []string{"vsphere"}, Source: "auto", Out: GinkgoWriter})
+	environment, err = kind.New(kind.Options{Name: *name, Providers: []string{*provider}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(environment.Up(ctx)).To(Succeed())
 
@@ -73,35 +104,26 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	management = framework.NewClusterProxy("management", environment.Kubeconfig(), scheme())
 	DeferCleanup(func(ctx SpecContext) { management.Dispose(ctx) })
 
-	endpoints, err = newControlPlanes(ctx, environment.Kubeconfig())
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(endpoints.stop)
+	if *fast {
+		endpoints, err = newControlPlanes(ctx, environment.Kubeconfig())
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(endpoints.stop)
+	}
 })
 
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	framework.TryAddDefaultSchemes(s)
-	Expect(infrav1.AddToScheme(s)).To(Succeed())
+	Expect(infra.addToScheme(s)).To(Succeed())
 	return s
 }
 
 // namespaceCreated is called by every spec before it writes its cluster template.
-func namespaceCreated(framework.ClusterProxy, string) {
-	endpoints.next()
-	removeZones(background())
-}
-
-// removeZones takes away what the template of the spec before has left. Zones are in no namespace, and the framework cannot
-// apply an object again that is in none.
-func removeZones(ctx context.Context) {
-	for _, kind := range []client.Object{&infrav1.VSphereDeploymentZone{}, &infrav1.VSphereFailureDomain{}} {
-		Expect(management.GetClient().DeleteAllOf(ctx, kind)).To(Succeed())
+func namespaceCreated(_ framework.ClusterProxy, namespace string) {
+	if *fast {
+		endpoints.next()
 	}
-	Eventually(func(g Gomega) {
-		domains := &infrav1.VSphereFailureDomainList{}
-		g.Expect(management.GetClient().List(ctx, domains)).To(Succeed())
-		g.Expect(domains.Items).To(BeEmpty())
-	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
+	infra.prepare(background(), namespace)
 }
 
 // background is for what outlives a spec.

@@ -1,0 +1,44 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// infrastructure is what the specs need to know about a provider and about what it drives.
+type infrastructure interface {
+	addToScheme(*runtime.Scheme) error
+
+	// namespace is where the provider runs, and certificate the Secret there that its webhooks serve with.
+	namespace() string
+	certificate() string
+	// domains are the failure domains of the cluster template, in order.
+	domains() []string
+
+	// described are parts of what clusterctl says of a cluster of the provider.
+	described() []string
+
+	// prepare makes a namespace ready for the provider's cluster template.
+	prepare(ctx context.Context, namespace string)
+	// shortenGrace makes a cluster act at once on what it sees of its failure domains.
+	shortenGrace(ctx context.Context, g Gomega, namespace, cluster string)
+	// observed tells in which failure domain the provider observed each control-plane machine of a namespace.
+	observed(ctx context.Context, g Gomega, namespace string) map[string]string
+
+	// places tells, as the outside system says, where each machine is whose cluster has this name: its failure domain by
+	// the machine's name.
+	places(ctx context.Context, cluster string) map[string]string
+	// setBroken makes a failure domain unfit for new machines, or mends it. Machines in it stay.
+	setBroken(ctx context.Context, domain string, broken bool)
+}
+
+func infrastructures() map[string]infrastructure {
+	return map[string]infrastructure{"vsphere": vSphere{}}
+}

@@ -1,0 +1,69 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// vSphere is the provider for vCenter. Zones and compute clusters have the same names in the simulated one.
+type vSphere struct{}
+
+func (vSphere) addToScheme(s *runtime.Scheme) error { return infrav1.AddToScheme(s) }
+func (vSphere) namespace() string                   { return "capv-system" }
+func (vSphere) certificate() string                 { return "capv-webhook-service-cert" }
+func (vSphere) domains() []string                   { return []string{"zone-a", "zone-b", "zone-c"} }
+
+func (vSphere) described() []string {
+	return []string{"VSphereCluster ", "FailureDomainsReady", "VirtualMachineProvisioned"}
+}
+
+// prepare takes away the zones that the template of the spec before has left: they are in no namespace, and the framework
+// cannot apply an object again that is in none.
+func (vSphere) prepare(ctx context.Context, _ string) {
+	for _, kind := range []client.Object{&infrav1.VSphereDeploymentZone{}, &infrav1.VSphereFailureDomain{}} {
+		Expect(management.GetClient().DeleteAllOf(ctx, kind)).To(Succeed())
+	}
+	Eventually(func(g Gomega) {
+		domains := &infrav1.VSphereFailureDomainList{}
+		g.Expect(management.GetClient().List(ctx, domains)).To(Succeed())
+		g.Expect(domains.Items).To(BeEmpty())
+	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
+}
+
+func (vSphere) shortenGrace(ctx context.Context, g Gomega, namespace, name string) {
+	cluster := &infrav1.VSphereCluster{}
+	g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
+	cluster.Spec.Distribution.GracePeriodSeconds, cluster.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
+	g.Expect(management.GetClient().Update(ctx, cluster)).To(Succeed())
+}
+
+func (vSphere) observed(ctx context.Context, g Gomega, namespace string) map[string]string {
+	machines := &infrav1.VSphereMachineList{}
+	g.Expect(management.GetClient().List(ctx, machines, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel})).To(Succeed())
+	domains := map[string]string{}
+	for i := range machines.Items {
+		domains[machines.Items[i].Name] = ptr.Deref(machines.Items[i].Status.FailureDomain, "")
+	}
+	return domains
+}
+
+func (vSphere) places(ctx context.Context, cluster string) map[string]string {
+	return connect(ctx).clusterOf(ctx, cluster)
+}
+
+// setBroken puts all hosts of the zone's compute cluster into maintenance mode, or takes them out of it.
+func (vSphere) setBroken(ctx context.Context, domain string, broken bool) {
+	connect(ctx).setMaintenance(ctx, domain, broken)
+}
