@@ -139,6 +139,10 @@ const (
 	// joined yet.
 	Metal3MachineWaitingForNodeReason = "WaitingForNode"
 
+	// Metal3MachineAmbiguousNodeReason: more than one Node says that it runs on
+	// the host.
+	Metal3MachineAmbiguousNodeReason = "AmbiguousNode"
+
 	// Metal3MachineUnexpectedProviderIDReason: the Node of the host has a
 	// provider ID that is not the machine's.
 	Metal3MachineUnexpectedProviderIDReason = "UnexpectedProviderID"

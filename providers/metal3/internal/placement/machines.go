@@ -16,9 +16,6 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// FailureDomainNotReadyReason of the condition AssociateBareMetalHost: the domain is Cordoned or Evicting.
-const FailureDomainNotReadyReason = "FailureDomainNotReady"
-
 // MayReceive decides whether a machine of the cluster may be put into the domain now. The condition's reason is "" when it
 // may.
 func MayReceive(cluster *infrav1.Metal3Cluster, domain string) metav1.Condition {
@@ -31,7 +28,7 @@ func MayReceive(cluster *infrav1.Metal3Cluster, domain string) metav1.Condition 
 	if state.State == faultlinev1.DomainActive {
 		return metav1.Condition{}
 	}
-	reason := FailureDomainNotReadyReason
+	reason := infrav1.FailureDomainNotReadyReason
 	if state.Reason == infrav1.FailureDomainWithoutHostsReason || state.Reason == infrav1.FailureDomainHostsUnhealthyReason {
 		reason = state.Reason
 	}
@@ -85,7 +82,7 @@ func WaitsFor(machine *infrav1.Metal3Machine) string {
 		return ""
 	}
 	switch reason := conditions.GetReason(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition); reason {
-	case infrav1.FailureDomainNotFoundReason, FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
+	case infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
 		infrav1.FailureDomainHostsUnhealthyReason, infrav1.NoCapacityReason:
 		return reason
 	default:

@@ -99,8 +99,8 @@ func TestMayReceive(t *testing.T) {
 			cluster(state("a", faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, infrav1.FailureDomainHostsUnhealthyReason)), "a",
 			infrav1.FailureDomainHostsUnhealthyReason,
 		},
-		"held back":           {cluster(state("a", faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, faultlinev1.ReasonHoldPeriod)), "a", placement.FailureDomainNotReadyReason},
-		"to be emptied":       {cluster(evict), "a", placement.FailureDomainNotReadyReason},
+		"held back":           {cluster(state("a", faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, faultlinev1.ReasonHoldPeriod)), "a", infrav1.FailureDomainNotReadyReason},
+		"to be emptied":       {cluster(evict), "a", infrav1.FailureDomainNotReadyReason},
 		"another one emptied": {cluster(evict), "b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -168,7 +167,7 @@ func TestErrorOfTheHostIsShownAndPasses(t *testing.T) {
 	key := client.ObjectKeyFromObject(w.host(rack1))
 	w.sim.Fail(bmov1alpha1.StateProvisioning, key, "image is not an image")
 	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.condition(machine, metal3machine.HostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(ContainSubstring("image is not an image"))
+	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(ContainSubstring("image is not an image"))
 	w.sim.Heal(key)
 	w.provisioned(machine)
 }
@@ -180,7 +179,7 @@ func TestHostGoneBeforeAnythingRanIsReplaced(t *testing.T) {
 	host := w.host(rack1)
 	w.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKeyFromObject(host))
 	machine := w.machine("one", "cp-0", "rack-1")
-	w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.HostProvisioningReason)
+	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
 	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil })
 	w.Expect(w.client.Delete(t.Context(), host)).To(Succeed())
 	w.Expect(w.provisioned(machine).Name).To(Equal("rack-1-host-002"))

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -27,7 +26,7 @@ func TestCloudProviderGivesNodesTheirProviderID(t *testing.T) {
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Spec.CloudProviderEnabled = ptr.To(true) }, "rack-1")
 	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.WaitingForNodeReason)).NotTo(BeEmpty())
+	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)).NotTo(BeEmpty())
 	node := w.node("cp-0")
 	w.Eventually(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(node), node) }).Should(Succeed())
 	w.Expect(node.Spec.ProviderID).To(BeEmpty(), "it is not ours to set")
@@ -43,7 +42,7 @@ func TestNodeThatJoinsLateWakesItsMachine(t *testing.T) {
 	w.create(w.node("cp-0")) // a kubelet that has not been given its labels yet
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.Eventually(func() string {
-		return w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.WaitingForNodeReason)
+		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
 	}).Should(ContainSubstring("metal3.io/uuid="))
 	update(w, w.node("cp-0"), func(node *corev1.Node) {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, infrav1.NodeUUIDLabel, string(w.host(rack1).UID))
@@ -60,7 +59,7 @@ func TestMachineWaitsForItsClusterToBeReachable(t *testing.T) {
 	w.stop()
 	w.start()
 	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.WaitingForNodeReason)).To(ContainSubstring("connection"))
+	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)).To(ContainSubstring("connection"))
 	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
 	w.provisioned(machine)
 }
@@ -88,7 +87,7 @@ func TestTwoNodesOfOneHostAreNotGuessedAt(t *testing.T) {
 	})
 	w.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-cp-0", Labels: stray.Labels}})
 	update(w, &clusterv1.Machine{ObjectMeta: w.meta("cp-0")}, func(machine *clusterv1.Machine) { machine.Spec.Bootstrap.DataSecretName = ptr.To("cp-0") })
-	w.Expect(w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.AmbiguousNodeReason)).To(ContainSubstring("-stray"))
+	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineAmbiguousNodeReason)).To(ContainSubstring("-stray"))
 	w.Expect(w.client.Delete(t.Context(), stray)).To(Succeed())
 	w.provisioned(machine)
 }

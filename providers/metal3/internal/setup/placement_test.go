@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -176,6 +175,6 @@ func TestWaitIsSummedUpAsNotReady(t *testing.T) {
 	w.cluster("one", "rack-1")
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKeyFromObject(w.host("rack-1-host-001")))
-	w.condition(machine, metal3machine.HostProvisionedCondition, metal3machine.HostProvisioningReason)
+	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
 	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeFalse())
 }

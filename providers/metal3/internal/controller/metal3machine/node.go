@@ -43,7 +43,7 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (progress, error) {
 	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
 		return wait, err
 	case err != nil && !linked:
-		unprovisioned(s, WaitingForNodeReason, "Waiting for a connection to the workload cluster")
+		unprovisioned(s, infrav1.Metal3MachineWaitingForNodeReason, "Waiting for a connection to the workload cluster")
 		return wait, nil
 	case waiting.reason != "" && !linked:
 		unprovisioned(s, waiting.reason, waiting.message)
@@ -52,7 +52,7 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (progress, error) {
 		s.metal3.Spec.ProviderID = id
 	}
 	s.metal3.Status.Initialization.Provisioned = ptr.To(true)
-	status.True(s.metal3, HostProvisionedCondition, HostProvisionedReason)
+	status.True(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisionedReason)
 	return proceed, nil
 }
 
@@ -81,7 +81,7 @@ func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, hold
 	case node.Spec.ProviderID != "":
 		return node.Spec.ProviderID, holdup{}, nil
 	case byCloud:
-		return "", holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s the provider ID %s", node.Name, ours)}, nil
+		return "", holdup{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s the provider ID %s", node.Name, ours)}, nil
 	default:
 		return ours, holdup{}, r.setProviderID(ctx, s, node, ours)
 	}
@@ -126,12 +126,12 @@ func (s *scope) nodeAmong(nodes []corev1.Node) (*corev1.Node, holdup) {
 		case id == s.providerID() || id == s.legacyProviderID():
 			return node, holdup{}
 		case id == "" && fresh != nil:
-			return nil, holdup{AmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that does not run",
+			return nil, holdup{infrav1.Metal3MachineAmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that does not run",
 				fresh.Name, node.Name, infrav1.NodeUUIDLabel, s.host.UID)}
 		case id == "":
 			fresh = node
 		case !strings.HasPrefix(id, strings.TrimSuffix(s.providerID(), s.metal3.Name)):
-			foreign = holdup{UnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
+			foreign = holdup{infrav1.Metal3MachineUnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
 				node.Name, id, s.providerID())}
 		}
 	}
@@ -141,7 +141,7 @@ func (s *scope) nodeAmong(nodes []corev1.Node) (*corev1.Node, holdup) {
 	case foreign.reason != "":
 		return nil, foreign
 	default:
-		return nil, holdup{WaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s or provider ID %s",
+		return nil, holdup{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s or provider ID %s",
 			infrav1.NodeUUIDLabel, s.host.UID, s.providerID())}
 	}
 }

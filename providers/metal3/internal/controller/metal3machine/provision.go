@@ -58,7 +58,7 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (progress, error) {
 			"BareMetalHost %s, %s: %s: mend the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
 		return wait, nil
 	case state.Provisioning.State != bmov1alpha1.StateProvisioned && state.Provisioning.State != bmov1alpha1.StateExternallyProvisioned:
-		unprovisioned(s, HostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
+		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
 		return wait, nil
 	}
 	return proceed, nil

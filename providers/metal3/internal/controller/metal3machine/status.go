@@ -12,40 +12,19 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// Condition BareMetalHostProvisioned of a Metal3Machine tells whether its host runs and its Node is known.
-const (
-	// HostProvisionedCondition is the type.
-	HostProvisionedCondition = "BareMetalHostProvisioned"
-
-	// HostProvisionedReason: it runs and its Node is known.
-	HostProvisionedReason = "Provisioned"
-
-	// HostProvisioningReason: the host is being provisioned.
-	HostProvisioningReason = "Provisioning"
-
-	// WaitingForNodeReason: the host runs, and its Node has not joined yet.
-	WaitingForNodeReason = "WaitingForNode"
-
-	// AmbiguousNodeReason: more than one Node says that it runs on the host.
-	AmbiguousNodeReason = "AmbiguousNode"
-
-	// UnexpectedProviderIDReason: the Node of the host has a provider ID that is not the machine's.
-	UnexpectedProviderIDReason = "UnexpectedProviderID"
-)
-
 func unassociated(s *scope, reason, message string) {
 	status.False(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason, message)
 }
 
 func unprovisioned(s *scope, reason, message string) {
-	status.False(s.metal3, HostProvisionedCondition, reason, message)
+	status.False(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, reason, message)
 }
 
 // summarize sets Ready. A condition that has not been reached yet does not count: the one that holds it up does.
 func summarize(metal3 *infrav1.Metal3Machine) error {
 	types := []string{infrav1.Metal3MachineAssociateBareMetalHostCondition}
 	for _, condition := range []string{
-		infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineDataReadyCondition, HostProvisionedCondition,
+		infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineHostProvisionedCondition,
 	} {
 		if conditions.Has(metal3, condition) {
 			types = append(types, condition)
