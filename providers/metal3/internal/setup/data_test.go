@@ -109,3 +109,24 @@ func TestGivenSecretsNeedNoTemplate(t *testing.T) {
 	w.Expect(host.Spec.NetworkData).To(HaveValue(Equal(corev1.SecretReference{Namespace: w.name, Name: "mine"})))
 	w.Expect(machine.Status.RenderedData).To(BeNil())
 }
+
+func TestDataClaimHasItsFinalizersFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.hosts(simulator.Racks(1, 1))
+	m := &meter{calls: map[string]int{}}
+	w.config = m.config(apiServer)
+	w.start()
+	w.cluster("one", "rack-1")
+	w.dataTemplate("t")
+	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
+	w.provisioned(machine)
+	cost := m.reset()
+	w.Expect(cost["POST metal3dataclaims"]).To(Equal(1), "%v", cost)
+	w.Expect(cost).NotTo(HaveKey("PATCH metal3dataclaims"), "%v", cost)
+	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("cp-0")}
+	w.get(claim)
+	w.Expect(claim.Finalizers).To(ConsistOf(infrav1.MachineFinalizer, infrav1.DataClaimFinalizer))
+	w.remove(machine)
+	w.gone(claim)
+}

@@ -78,12 +78,13 @@ func (r *Reconciler) dataClaim(ctx context.Context, s *scope) (*infrav1.Metal3Da
 	return claim, nil
 }
 
+// createDataClaim makes the claim with the finalizers of both who need it, which saves the request to add the second.
 func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template string) error {
 	claim := &infrav1.Metal3DataClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.metal3.Namespace, Name: s.metal3.Name,
 			Labels:     map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
-			Finalizers: []string{infrav1.MachineFinalizer},
+			Finalizers: []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: s.metal3.Name, UID: s.metal3.UID, Controller: ptr.To(true),
 			}},
