@@ -37,8 +37,13 @@ type cluster struct {
 	log      logr.Logger
 
 	mu sync.Mutex
-	// uid is that of the Cluster this simulates, once it has been seen.
-	uid types.UID
+	// uid is that of the Cluster this simulates, once it has been seen, and owner
+	// the simulator that saw it.
+	uid   types.UID
+	owner *Simulator
+	// moving says that the Cluster is paused: it may leave for another management
+	// API, and its Machines before it.
+	moving bool
 	pki *pki
 	// initialised says that there has been a control plane.
 	initialised bool
@@ -103,20 +108,36 @@ func (c *cluster) close() {
 }
 
 // claim says that a Cluster of this UID is what is simulated; it returns false
-// if another one was, of the same name.
-func (c *cluster) claim(uid types.UID) bool {
+// if another one was, of the same name, and it was not on its way to this owner.
+func (c *cluster) claim(uid types.UID, owner *Simulator) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.uid == "" {
-		c.uid = uid
+	if c.uid == "" || c.moving && c.owner != owner {
+		c.uid, c.owner = uid, owner
 	}
+	c.moving = c.moving && c.uid != uid
 	return c.uid == uid
 }
 
-func (c *cluster) claimed() bool {
+// pause notes that the Cluster of this UID is paused.
+func (c *cluster) pause(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.uid != ""
+	c.moving = c.moving || c.uid == uid
+}
+
+// disown says that the owner's Cluster is gone. It returns true if nothing is
+// left of it, and false if it may come up elsewhere.
+func (c *cluster) disown(owner *Simulator) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uid == "" || c.owner != owner {
+		return false
+	}
+	if c.moving {
+		c.uid = ""
+	}
+	return !c.moving
 }
 
 func (c *cluster) hasNode(machine string) bool {

@@ -94,6 +94,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, fmt.Errorf("reading cluster %s: %w", request.NamespacedName, err)
 	}
+	if ptr.Deref(object.Spec.Paused, false) && r.simulator.pause(object) {
+		return ctrl.Result{}, nil
+	}
 	c, err := r.simulator.adopt(object)
 	if c == nil || err != nil {
 		return ctrl.Result{}, err

@@ -41,21 +41,21 @@ func newMemory() (inmemoryruntime.Manager, error) {
 // bell has the controller look at a cluster for a reason that the management
 // API does not know. It is silent until the controller runs.
 type bell struct {
-	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	mu     sync.Mutex
+	queues []workqueue.TypedRateLimitingInterface[reconcile.Request] // one a simulator
 }
 
 func (b *bell) attach(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = queue
+	b.queues = append(b.queues, queue)
 }
 
 func (b *bell) ring(cluster client.ObjectKey) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.queue != nil {
-		b.queue.Add(reconcile.Request{NamespacedName: cluster})
+	for _, queue := range b.queues {
+		queue.Add(reconcile.Request{NamespacedName: cluster})
 	}
 }
 
@@ -63,6 +63,9 @@ func (b *bell) ring(cluster client.ObjectKey) {
 // simulated clusters. The only one to react to is the removal of an etcd member.
 func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.bell.attach(queue)
+	if s.options.With != nil {
+		return nil // which rings for both
+	}
 	pods, err := s.memory.GetCache().GetInformer(ctx, &corev1.Pod{})
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)

@@ -22,7 +22,7 @@ func (s *Simulator) adopt(object *clusterv1.Cluster) (*cluster, error) {
 	if endpoint.Host != s.options.Host || !s.options.PortRange.contains(port) {
 		return nil, nil
 	}
-	if c := s.cluster(key); c != nil && !c.claim(object.UID) {
+	if c := s.cluster(key); c != nil && !c.claim(object.UID, s) {
 		s.release(key)
 	}
 	c, err := s.reserve(key, port)
@@ -32,8 +32,22 @@ func (s *Simulator) adopt(object *clusterv1.Cluster) (*cluster, error) {
 	if c.port != port {
 		return nil, reconcile.TerminalError(fmt.Errorf("cluster %s has endpoint %s, but port %d is reserved for it", key, endpoint.String(), c.port))
 	}
-	c.claim(object.UID)
+	c.claim(object.UID, s)
 	return c, nil
+}
+
+// pause leaves the counterpart of a paused Cluster as it is when there is another
+// management API that the Cluster may move to or come from. It returns false if
+// there is none.
+func (s *Simulator) pause(object *clusterv1.Cluster) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.clusters[client.ObjectKeyFromObject(object)]
+	if !ok || !s.shared {
+		return false
+	}
+	c.pause(object.UID)
+	return true
 }
 
 // resume takes the endpoints of clusters that an earlier simulator served.
@@ -125,9 +139,9 @@ func (s *Simulator) clusterOf(machine client.ObjectKey) *cluster {
 }
 
 // forget follows the deletion of a Cluster. A reservation for one that is still
-// to come stays.
+// to come stays, and so does a cluster that is moved.
 func (s *Simulator) forget(key client.ObjectKey) {
-	if c := s.cluster(key); c != nil && c.claimed() {
+	if c := s.cluster(key); c != nil && c.disown(s) {
 		s.release(key)
 	}
 }

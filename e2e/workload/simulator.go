@@ -40,6 +40,11 @@ type Options struct {
 	// PortRange holds the ports of the endpoints, one for a cluster;
 	// 20000-20999 if empty.
 	PortRange PortRange
+	// With is a simulator of another management API, if the two are to serve the
+	// same clusters: a Cluster that is moved from one API to the other, paused as
+	// clusterctl does it, keeps its nodes, its data and its endpoint. Host and
+	// PortRange are then With's, which must outlive this simulator.
+	With *Simulator
 	// BootDelay is the time from a machine having all it needs to its node.
 	BootDelay time.Duration
 	// Log receives what the simulator does; nothing is logged without one.
@@ -47,6 +52,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
+	if o.With != nil {
+		o.Host, o.PortRange = o.With.options.Host, o.With.options.PortRange
+	}
 	if o.Host == "" {
 		o.Host = defaultHost
 	}
@@ -70,13 +78,31 @@ func (o Options) withDefaults() (Options, error) {
 type Simulator struct {
 	options Options
 	manager ctrl.Manager
-	memory  inmemoryruntime.Manager
-	bell    *bell
+	*room
+}
+
+// room holds the clusters of the simulators that serve them together.
+type room struct {
+	memory inmemoryruntime.Manager
+	bell   *bell
 
 	// mu comes before the lock of a cluster.
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
+	shared   bool // by several simulators
 	stopped  bool
+}
+
+// room is that of the simulator to serve clusters with, or a new one.
+func (o Options) room() (*room, error) {
+	if o.With != nil {
+		o.With.mu.Lock()
+		defer o.With.mu.Unlock()
+		o.With.shared = true
+		return o.With.room, nil
+	}
+	memory, err := newMemory()
+	return &room{memory: memory, bell: &bell{}, clusters: map[client.ObjectKey]*cluster{}}, err
 }
 
 // New prepares a simulator for the management API that mgmt reaches, which must
@@ -92,7 +118,7 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 	if err := errors.Join(clusterv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("registering the management API's types: %w", err)
 	}
-	memory, err := newMemory()
+	room, err := options.room()
 	if err != nil {
 		return nil, err
 	}
@@ -104,25 +130,25 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the management API: %w", err)
 	}
-	s := &Simulator{
-		options:  options,
-		manager:  manager,
-		memory:   memory,
-		bell:     &bell{},
-		clusters: map[client.ObjectKey]*cluster{},
-	}
+	s := &Simulator{options: options, manager: manager, room: room}
 	if err := s.setUp(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.resume(ctx); err != nil {
-		s.stop()
+		if options.With == nil {
+			s.stop()
+		}
 		return nil, err
 	}
 	return s, nil
 }
 
-// Start simulates until ctx ends, then closes every endpoint. It can be called once.
+// Start simulates until ctx ends, then closes every endpoint, unless another
+// simulator serves the clusters too. It can be called once.
 func (s *Simulator) Start(ctx context.Context) error {
+	if s.options.With != nil {
+		return s.manager.Start(ctx)
+	}
 	defer s.stop()
 	if err := s.memory.Start(ctrl.LoggerInto(ctx, s.options.Log.V(1))); err != nil {
 		if ctx.Err() != nil {

@@ -109,11 +109,18 @@ type world struct {
 func newWorld(t *testing.T, change ...func(*workload.Options)) *world {
 	t.Helper()
 	g := NewWithT(t)
+	config, err := management()
+	g.Expect(err).NotTo(HaveOccurred())
+	return newWorldOn(t, config, change...)
+}
+
+// newWorldOn makes a world on a management API.
+func newWorldOn(t *testing.T, config *rest.Config, change ...func(*workload.Options)) *world {
+	t.Helper()
+	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
-	config, err := management()
-	g.Expect(err).NotTo(HaveOccurred())
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "workload-"}}
