@@ -11,6 +11,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -35,6 +36,9 @@ type Options struct {
 	Source Source
 	// Boot lets the machines of the simulated vCenter boot: each is a container.
 	Boot bool
+	// VCenterOf is the name of another environment that is up, if its simulated vCenter
+	// is to be used instead of one of this environment's own.
+	VCenterOf string
 	// Out receives a line for each step, and the progress of builds.
 	Out io.Writer
 }
@@ -152,7 +156,7 @@ func (e *Environment) repository() repository.Repository {
 }
 
 // vcenter is the container of the simulated vCenter.
-func (e *Environment) vcenter() string { return e.Name + "-vcenter" }
+func (e *Environment) vcenter() string { return cmp.Or(e.VCenterOf, e.Name) + "-vcenter" }
 
 // Variables are those of cluster templates that describe the simulated vCenter and
 // the network; Up finds them out.

@@ -24,27 +24,50 @@ const environmentLabel = "io.faultline.environment"
 // startVCenter runs the simulated vCenter on the network of the node. It starts
 // anew, with an empty inventory, only when its image has moved.
 func (e *Environment) startVCenter(ctx context.Context, log io.Writer) error {
+	if e.VCenterOf == "" {
+		if err := e.ensureVCenter(ctx, log); err != nil {
+			return err
+		}
+	}
+	var err error
+	if e.found.variables, err = e.describeVCenter(ctx, log); err != nil {
+		return err
+	}
+	return e.describeNetwork(ctx, log)
+}
+
+func (e *Environment) ensureVCenter(ctx context.Context, log io.Writer) error {
 	d := e.docker(log)
 	image, err := d.ImageID(ctx, e.found.vcenter)
 	if err != nil {
 		return err
 	}
 	running, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+e.vcenter()+"$", "--filter", "ancestor="+image)
-	if err != nil {
+	if err != nil || running != "" {
 		return err
 	}
-	if running == "" {
-		if err := e.removeVCenter(ctx, log); err != nil {
-			return err
-		}
-		if _, err := d.Run(ctx, e.vcenterArguments()...); err != nil {
-			return err
-		}
-	}
-	if e.found.variables, err = e.describeVCenter(ctx, log); err != nil {
+	if err := e.removeVCenter(ctx, log); err != nil {
 		return err
 	}
-	return e.describeNetwork(ctx, log)
+	_, err = d.Run(ctx, e.vcenterArguments()...)
+	return err
+}
+
+// AddVCenter starts another simulated vCenter, with the inventory of a layout that
+// cmd/vcsim knows, and tells what cluster templates need to know about it. It is
+// there until remove is called, or Down.
+func (e *Environment) AddVCenter(ctx context.Context, layout string) (variables map[string]string, remove func(context.Context) error, err error) {
+	d, name := e.docker(io.Discard), e.vcenter()+"-"+layout
+	remove = func(ctx context.Context) error { return d.Remove(ctx, name) }
+	if err := remove(ctx); err != nil {
+		return nil, nil, err
+	}
+	if _, err := d.Run(ctx, "run", "--detach", "--name", name, "--network", cluster.Network, "--label", environmentLabel+"="+e.Name,
+		"--read-only", "--tmpfs", "/tmp", vcenterImage, "--layout", layout); err != nil {
+		return nil, nil, err
+	}
+	variables, err = e.describe(ctx, io.Discard, name)
+	return variables, remove, err
 }
 
 // describeNetwork adds the addresses that a cluster may take.
@@ -107,21 +130,25 @@ func (e *Environment) removeVCenter(ctx context.Context, log io.Writer) error {
 	return d.Remove(ctx, strings.Fields(out)...)
 }
 
-// describeVCenter waits until the simulated vCenter has said what cluster templates
-// need to know about it.
 func (e *Environment) describeVCenter(ctx context.Context, log io.Writer) (map[string]string, error) {
+	return e.describe(ctx, log, e.vcenter())
+}
+
+// describe waits until the simulated vCenter of that name has said what cluster
+// templates need to know about it.
+func (e *Environment) describe(ctx context.Context, log io.Writer, name string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, vcenterTimeout)
 	defer cancel()
 	tick := time.NewTicker(vcenterTimeout / 100)
 	defer tick.Stop()
 	for {
-		said, err := e.docker(log).Run(ctx, "logs", e.vcenter())
+		said, err := e.docker(log).Run(ctx, "logs", name)
 		if variables := variables(said); err == nil && complete(variables) {
 			return variables, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the simulated vCenter (container %s) does not start: %w", e.vcenter(), ctx.Err())
+			return nil, fmt.Errorf("the simulated vCenter (container %s) does not start: %w", name, ctx.Err())
 		case <-tick.C:
 		}
 	}
