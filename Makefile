@@ -61,9 +61,14 @@ assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (onc
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
 	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -count=1 ./...; do :; done
 
+CLUSTER ?= faultline
+# Specs run beside each other where they mostly wait; booting machines take all that two cores have.
+PROCS ?= $(if $(FAST),3,1)
 .PHONY: e2e
 e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs
-	cd e2e && go test -tags e2e ./specs -timeout 80m -v -args -ginkgo.v -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast) $(if $(LABEL),'-ginkgo.label-filter=$(LABEL)')
+	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
+	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- \
+		-e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast)
 
 .PHONY: bench
 bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal

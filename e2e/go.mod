@@ -185,3 +185,5 @@ replace (
 	github.com/faultline-io/faultline/providers/vsphere => ../providers/vsphere
 	github.com/faultline-io/faultline/shared => ../shared
 )
+
+tool github.com/onsi/ginkgo/v2/ginkgo

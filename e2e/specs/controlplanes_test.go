@@ -17,48 +17,51 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// controlPlanes gives each cluster its control-plane endpoint and the API servers behind it: they are kept in this
-// process and listen where the pods of the kind cluster reach it.
-type controlPlanes struct {
-	host string
-	port int
-	stop func()
-}
-
+// Ports of the control-plane endpoints of clusters that are kept in memory: each process that runs specs has its share.
 const (
-	firstPort = 21000
-	lastPort  = 21999
+	firstPort       = 21000
+	lastPort        = 21999
+	portsPerProcess = 100
 )
 
-func newControlPlanes(ctx context.Context, kubeconfig string) (*controlPlanes, error) {
+// stopControlPlanes ends what startControlPlanes began.
+var stopControlPlanes func()
+
+// startControlPlanes keeps the API servers of all clusters in this process, listening where the pods of the kind cluster
+// reach them.
+func startControlPlanes(ctx context.Context) {
 	host, err := environment.Gateway(ctx)
-	if err != nil {
-		return nil, err
-	}
-	management, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, err
-	}
+	Expect(err).NotTo(HaveOccurred())
+	management, err := clientcmd.BuildConfigFromFlags("", environment.Kubeconfig())
+	Expect(err).NotTo(HaveOccurred())
 	simulator, err := workload.New(ctx, management, workload.Options{
 		Host: host, PortRange: workload.PortRange{First: firstPort, Last: lastPort},
 	})
-	if err != nil {
-		return nil, err
-	}
+	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(background())
 	done := make(chan error, 1)
 	go func() { done <- simulator.Start(running) }()
-	return &controlPlanes{host: host, port: firstPort, stop: func() {
+	stopControlPlanes = func() {
 		cancel()
 		if err := <-done; err != nil {
 			GinkgoLogr.Error(err, "Stopping the workload simulator")
 		}
-	}}, nil
+	}
+}
+
+// controlPlaneEndpoints gives each cluster of this process an endpoint of its own.
+type controlPlaneEndpoints struct {
+	host string
+	port int
+}
+
+func newEndpoints(host string) *controlPlaneEndpoints {
+	return &controlPlaneEndpoints{host: host, port: firstPort + (GinkgoParallelProcess()-1)*portsPerProcess}
 }
 
 // next chooses the endpoint of the cluster whose template is written next.
-func (c *controlPlanes) next() {
-	c.port++
-	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_IP", c.host)).To(Succeed())
-	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_PORT", strconv.Itoa(c.port))).To(Succeed())
+func (e *controlPlaneEndpoints) next() {
+	e.port++
+	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_IP", e.host)).To(Succeed())
+	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_PORT", strconv.Itoa(e.port))).To(Succeed())
 }

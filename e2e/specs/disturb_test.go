@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/external"
@@ -20,11 +21,18 @@ import (
 )
 
 // What happens to a management cluster in the middle of a rollout must neither lose a machine nor make one twice.
-var _ = Describe("A rollout survives", Label("disturb"), func() {
-	const replicas = 6
+var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb"), func() {
+	const (
+		spec     = "disturb"
+		replicas = 5
+	)
+	var c *cluster
+	BeforeAll(func(ctx SpecContext) { c = newCluster(ctx, spec, 1, 1) })
 
-	survives := func(ctx context.Context, spec string, disturb func(context.Context)) {
-		c := newCluster(ctx, spec, 1, 1)
+	survives := func(ctx context.Context, disturb func(context.Context)) {
+		within := config.GetIntervals(spec, "wait-machine-upgrade")
+		c.scale(ctx, 1)
+		Eventually(func(g Gomega) { c.settled(ctx, g, 1) }, within...).Should(Succeed())
 		before := len(c.places(ctx))
 
 		By("Scaling out, and disturbing when the first clone is there")
@@ -32,21 +40,21 @@ var _ = Describe("A rollout survives", Label("disturb"), func() {
 		Eventually(func() int { return len(c.places(ctx)) }, "1m", "100ms").Should(BeNumerically(">", before))
 		disturb(ctx)
 		c.replaceTemplate(ctx)
-		Eventually(func(g Gomega) { c.settled(ctx, g, replicas) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
+		Eventually(func(g Gomega) { c.settled(ctx, g, replicas) }, within...).Should(Succeed())
 
 		By("Counting")
 		Expect(c.places(ctx)).To(HaveLen(before+replicas-1), "as many machines outside as Machines")
 	}
 
 	It("the end of the manager's pod", Label("manager"), func(ctx SpecContext) {
-		survives(ctx, "kill-manager", func(ctx context.Context) {
+		survives(ctx, func(ctx context.Context) {
 			Expect(management.GetClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(infra.namespace()),
 				client.MatchingLabels{"control-plane": "controller-manager"}, client.GracePeriodSeconds(0))).To(Succeed())
 		})
 	})
 
 	It("a new certificate of its webhooks", Label("certificate"), func(ctx SpecContext) {
-		survives(ctx, "new-certificate", func(ctx context.Context) {
+		survives(ctx, func(ctx context.Context) {
 			secret := &corev1.Secret{}
 			secret.Namespace, secret.Name = infra.namespace(), infra.certificate()
 			Expect(management.GetClient().Delete(ctx, secret)).To(Succeed())
@@ -54,7 +62,7 @@ var _ = Describe("A rollout survives", Label("disturb"), func() {
 	})
 
 	It("a restart of the management cluster's node", Label("node"), func(ctx SpecContext) {
-		survives(ctx, "restart-node", func(ctx context.Context) {
+		survives(ctx, func(ctx context.Context) {
 			out, err := exec.CommandContext(ctx, "docker", "restart", "--time", "0", *name+"-control-plane").CombinedOutput()
 			Expect(err).NotTo(HaveOccurred(), string(out))
 			Eventually(func() error { return management.GetClient().List(ctx, &corev1.NodeList{}) }, "2m", "1s").Should(Succeed())
@@ -88,7 +96,11 @@ func (c *cluster) replaceTemplate(ctx context.Context) {
 	Eventually(func(g Gomega) {
 		next = c.copyTemplate(ctx, g, c.deployment(ctx, g).Spec.Template.Spec.InfrastructureRef)
 	}, "3m", "500ms").Should(Succeed())
-	c.change(ctx, func(d *clusterv1.MachineDeployment) { d.Spec.Template.Spec.InfrastructureRef.Name = next })
+	c.change(ctx, func(d *clusterv1.MachineDeployment) {
+		d.Spec.Template.Spec.InfrastructureRef.Name = next
+		d.Spec.Rollout.Strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
+		d.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromString("100%"))
+	})
 }
 
 // copyTemplate makes a copy of a machine template: Cluster API rolls out to it because of its name. It returns the name.

@@ -6,11 +6,19 @@
 package specs
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/plane"
 )
 
 const separator = "\n---\n"
@@ -33,14 +41,50 @@ spec:
       timeoutSeconds: 5
 `
 
-// writeFlavors puts variants of the cluster template into clusterctl's repository that only specs need.
-func writeFlavors() {
+// writeTemplates makes the cluster templates in clusterctl's repository fit for specs that run beside each other: what is in
+// no namespace is applied once, and left out of the templates. Variants that only specs need are added.
+func writeTemplates(ctx context.Context) {
 	folder := filepath.Join(repositoryFolder(), config.GetProviderVersions(*provider)[0])
+	applyShared(ctx)
+	paths, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range paths {
+		template, err := os.ReadFile(path)
+		Expect(err).NotTo(HaveOccurred())
+		kept := string(template)
+		for _, kind := range infra.shared() {
+			kept = strings.Join(without(kept, "\nkind: "+kind+"\n"), separator)
+		}
+		Expect(os.WriteFile(path, []byte(kept), 0o600)).To(Succeed())
+	}
 	template, err := os.ReadFile(filepath.Join(folder, "cluster-template.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	// The control plane of one machine that the spec has could not be remediated.
 	remediation := append(without(string(template), "kind: MachineHealthCheck"), workerHealthCheck)
 	Expect(os.WriteFile(filepath.Join(folder, "cluster-template-md-remediation.yaml"), []byte(strings.Join(remediation, separator)), 0o600)).To(Succeed())
+}
+
+// applyShared makes the objects of the cluster template that clusters share, without those that an earlier run has left.
+func applyShared(ctx context.Context) {
+	if len(infra.shared()) == 0 {
+		return
+	}
+	generated, err := environment.Template(ctx, GinkgoWriter, "shared", clusterctl.DefaultFlavor)
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := plane.Decode(generated)
+	Expect(err).NotTo(HaveOccurred())
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !slices.Contains(infra.shared(), o.GetKind()) })
+	Expect(objects).NotTo(BeEmpty())
+	for _, object := range slices.Backward(objects) {
+		Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
+	}
+	Eventually(func(g Gomega) {
+		for _, object := range objects {
+			g.Expect(client.IgnoreAlreadyExists(management.GetClient().Create(ctx, object.DeepCopy()))).To(Succeed())
+			g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+			g.Expect(object.GetDeletionTimestamp()).To(BeNil(), "%s %s of an earlier run", object.GetKind(), object.GetName())
+		}
+	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
 }
 
 // repositoryFolder is where clusterctl finds the provider's versions.

@@ -25,6 +25,8 @@ type infrastructure interface {
 	// described are parts of what clusterctl says of a cluster of the provider.
 	described() []string
 
+	// shared are the kinds of the cluster template that are in no namespace: clusters share them.
+	shared() []string
 	// prepare makes a namespace ready for the provider's cluster template.
 	prepare(ctx context.Context, namespace string)
 	// shortenGrace makes a cluster act at once on what it sees of its failure domains.

@@ -9,6 +9,7 @@ package specs
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ var (
 	environment *kind.Environment
 	management  framework.ClusterProxy
 	infra       infrastructure
-	endpoints   *controlPlanes // of clusters that are kept in memory
+	endpoints   *controlPlaneEndpoints // of clusters that are kept in memory
 )
 
 // Labels that say where a spec runs; one without them runs everywhere.
@@ -77,7 +78,49 @@ func applicable(filter string) string {
 	return filter
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+// One process brings the environment up, all of them use it.
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	configure()
+	By("Bringing up the kind environment")
+	Expect(environment.Up(ctx)).To(Succeed())
+	connectToManagement(ctx)
+	writeTemplates(ctx)
+	if *fast {
+		startControlPlanes(ctx)
+	}
+	variables, err := json.Marshal(environment.Variables())
+	Expect(err).NotTo(HaveOccurred())
+	return variables
+}, func(ctx SpecContext, found []byte) {
+	if GinkgoParallelProcess() > 1 {
+		configure()
+		variables := map[string]string{}
+		Expect(json.Unmarshal(found, &variables)).To(Succeed())
+		environment.Attach(variables)
+		connectToManagement(ctx)
+	}
+	for name, value := range config.Variables {
+		Expect(os.Setenv(name, value)).To(Succeed())
+	}
+	if *fast {
+		host, err := environment.Gateway(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		endpoints = newEndpoints(host)
+	}
+})
+
+var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
+	if management != nil {
+		management.Dispose(ctx)
+	}
+}, func() {
+	if stopControlPlanes != nil {
+		stopControlPlanes()
+	}
+})
+
+// configure reads the flags.
+func configure() {
 	infra = infrastructures()[*provider]
 	Expect(infra).NotTo(BeNil(), "-e2e.provider=%s: there is no such provider", *provider)
 	if *configPath == "" {
@@ -90,26 +133,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 	Expect(os.MkdirAll(*artifacts, 0o755)).To(Succeed())
 
-	By("Bringing up the kind environment")
 	var err error
 	environment, err = kind.New(kind.Options{Name: *name, Providers: []string{*provider}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(environment.Up(ctx)).To(Succeed())
+}
 
+// connectToManagement reads the configuration, too: it names files that are there when the environment is up.
+func connectToManagement(ctx context.Context) {
 	config = clusterctl.LoadE2EConfig(ctx, clusterctl.LoadE2EConfigInput{ConfigPath: *configPath})
-	for name, value := range config.Variables {
-		Expect(os.Setenv(name, value)).To(Succeed())
-	}
-	writeFlavors()
 	management = framework.NewClusterProxy("management", environment.Kubeconfig(), scheme())
-	DeferCleanup(func(ctx SpecContext) { management.Dispose(ctx) })
-
-	if *fast {
-		endpoints, err = newControlPlanes(ctx, environment.Kubeconfig())
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(endpoints.stop)
-	}
-})
+}
 
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
@@ -120,9 +153,7 @@ func scheme() *runtime.Scheme {
 
 // namespaceCreated is called by every spec before it writes its cluster template.
 func namespaceCreated(_ framework.ClusterProxy, namespace string) {
-	if *fast {
-		endpoints.next()
-	}
+	endpoints.next()
 	infra.prepare(background(), namespace)
 }
 

@@ -29,18 +29,10 @@ func (vSphere) described() []string {
 	return []string{"VSphereCluster ", "FailureDomainsReady", "VirtualMachineProvisioned"}
 }
 
-// prepare takes away the zones that the template of the spec before has left: they are in no namespace, and the framework
-// cannot apply an object again that is in none.
-func (vSphere) prepare(ctx context.Context, _ string) {
-	for _, kind := range []client.Object{&infrav1.VSphereDeploymentZone{}, &infrav1.VSphereFailureDomain{}} {
-		Expect(management.GetClient().DeleteAllOf(ctx, kind)).To(Succeed())
-	}
-	Eventually(func(g Gomega) {
-		domains := &infrav1.VSphereFailureDomainList{}
-		g.Expect(management.GetClient().List(ctx, domains)).To(Succeed())
-		g.Expect(domains.Items).To(BeEmpty())
-	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
-}
+// shared are the zones: an administrator makes them, not who makes a cluster.
+func (vSphere) shared() []string { return []string{"VSphereFailureDomain", "VSphereDeploymentZone"} }
+
+func (vSphere) prepare(context.Context, string) {}
 
 func (vSphere) shortenGrace(ctx context.Context, g Gomega, namespace, name string) {
 	cluster := &infrav1.VSphereCluster{}
