@@ -86,7 +86,7 @@ func (e *Environment) writeRepository(ctx context.Context, _ io.Writer) error {
 		providers = append(providers, repository.Provider{
 			Name: name, Type: repository.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
 			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
-			Templates: []string{filepath.Join(e.builder.Root, "templates", name)},
+			Templates: []string{filepath.Join(e.builder.Root, "templates", name)}, FitTemplate: e.fitTemplate,
 		})
 	}
 	certManager, err := e.certManager(ctx)

@@ -35,6 +35,8 @@ type Provider struct {
 	Metadata string
 	// Templates are folders with cluster templates and ClusterClasses.
 	Templates []string
+	// FitTemplate makes a template what it is to be in this repository; nil leaves templates as they are.
+	FitTemplate func([]byte) ([]byte, error)
 }
 
 // CertManager is the manifest to install cert-manager with.
@@ -107,18 +109,33 @@ func (r Repository) provider(p Provider) error {
 	if err := r.file(p.Label(), p.Version, p.components(), released(components, r.CAPIImages)); err != nil {
 		return err
 	}
-	files := []string{p.Metadata}
+	metadata, err := os.ReadFile(p.Metadata)
+	if err != nil {
+		return err
+	}
+	if err := r.file(p.Label(), p.Version, filepath.Base(p.Metadata), metadata); err != nil {
+		return err
+	}
 	for _, folder := range p.Templates {
-		templates, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-		if err != nil {
+		if err := r.templates(p, folder); err != nil {
 			return err
 		}
-		files = append(files, templates...)
 	}
-	for _, path := range files {
+	return nil
+}
+
+func (r Repository) templates(p Provider, folder string) error {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
 		content, err := os.ReadFile(path)
+		if err == nil && p.FitTemplate != nil {
+			content, err = p.FitTemplate(content)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("laying out %s: %w", path, err)
 		}
 		if err := r.file(p.Label(), p.Version, filepath.Base(path), content); err != nil {
 			return err

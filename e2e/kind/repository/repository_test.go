@@ -58,6 +58,7 @@ func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
 		return Provider{
 			Name: name, Type: kind, Version: "v2.0.0", Config: filepath.Join(source, "config"),
 			Metadata: filepath.Join(source, "metadata.yaml"), Templates: []string{filepath.Join(source, "templates")},
+			FitTemplate: func(template []byte) ([]byte, error) { return append(template, "# fit\n"...), nil },
 		}
 	}
 	g.Expect(r.Write([]Provider{provider("vsphere", Infrastructure), provider("cluster-api", Core)},
@@ -72,6 +73,7 @@ func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
 	} {
 		g.Expect(filepath.Join(r.Dir, file)).To(BeARegularFile())
 	}
+	g.Expect(os.ReadFile(filepath.Join(r.Dir, "infrastructure-vsphere/v2.0.0/cluster-template.yaml"))).To(BeEquivalentTo("kind: Cluster\n# fit\n"))
 	var config struct {
 		Providers []struct{ Name, Type, URL string } `json:"providers"`
 		Server    string                             `json:"VSPHERE_SERVER"`

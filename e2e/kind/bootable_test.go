@@ -13,61 +13,103 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
 )
 
-const template = `
-kind: VSphereMachineTemplate
-metadata: {name: a}
-spec: {template: {spec: {server: s, customVMXKeys: {own: kept}}}}
+const template = `# Left as it is.
+apiVersion: v1
+kind: Secret
+stringData: {password: "${PASSWORD}"}
 ---
 kind: VSphereMachineTemplate
-metadata: {name: b}
-spec: {template: {spec: {server: s}}}
+metadata:
+  name: ${CLUSTER_NAME}
+spec:
+  template:
+    spec:
+      server: "${SERVER:=# none}" # as given
+      numCPUs: ${CPUS:=2}
+      customVMXKeys: {own: kept}
 ---
 kind: ClusterResourceSet
-metadata: {name: cloud-provider}
+metadata: {name: ${CLUSTER_NAME}-cloud-provider}
 ---
-kind: Cluster
-metadata: {name: c}
+kind: ClusterClass
+metadata:
+  name: class
+spec:
+  workers:
+    machineDeployments:
+    - class: worker
+    - class: storage
+  patches:
+  - name: machines
 `
 
 func TestBootable(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	objects, err := plane.Decode([]byte(template))
+	out, err := bootable([]byte(template), map[string]string{"RUN.container": `["a"]`})
 	g.Expect(err).NotTo(HaveOccurred())
-	objects, err = bootable(objects, map[string]string{"RUN.container": "[]"})
-	g.Expect(err).NotTo(HaveOccurred())
-	out, err := encode(objects)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(out)).To(Equal(strings.TrimPrefix(`
+	g.Expect(string(out)).To(Equal(`# Left as it is.
+apiVersion: v1
+kind: Secret
+stringData: {password: "${PASSWORD}"}
 ---
 kind: VSphereMachineTemplate
 metadata:
-  name: a
+  name: ${CLUSTER_NAME}
 spec:
   template:
     spec:
-      customVMXKeys:
-        RUN.container: '[]'
-        own: kept
-      server: s
+      server: "${SERVER:=# none}" # as given
+      numCPUs: ${CPUS:=2}
+      customVMXKeys: {own: kept, RUN.container: "[\"a\"]"}
 ---
-kind: VSphereMachineTemplate
+kind: ClusterClass
 metadata:
-  name: b
+  name: class
 spec:
-  template:
-    spec:
-      customVMXKeys:
-        RUN.container: '[]'
-      server: s
----
-kind: Cluster
-metadata:
-  name: c
-`, "\n")))
+  workers:
+    machineDeployments:
+    - class: worker
+    - class: storage
+  patches:
+  - name: machines
+  - definitions:
+    - jsonPatches:
+      - op: add
+        path: /spec/template/spec/customVMXKeys
+        value:
+          RUN.container: '["a"]'
+      selector:
+        apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+        kind: VSphereMachineTemplate
+        matchResources:
+          controlPlane: true
+          machineDeploymentClass:
+            names:
+            - worker
+            - storage
+    name: containers
+`))
+}
+
+// Every template that is shipped can be made to boot.
+func TestShippedTemplatesAreBootable(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("../../templates/vsphere/*.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, path := range paths {
+		g := NewWithT(t)
+		shipped, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		out, err := bootable(shipped, map[string]string{"RUN.container": "[]"})
+		g.Expect(err).NotTo(HaveOccurred(), path)
+		g.Expect(string(out)).NotTo(ContainSubstring("\nkind: ClusterResourceSet"))
+		if strings.Contains(string(shipped), "kind: VSphereMachineTemplate") {
+			g.Expect(string(out)).To(ContainSubstring("RUN.container"))
+		}
+	}
 }
 
 // The simulator runs what it is told in a shell, unquoted.
