@@ -30,6 +30,8 @@ const (
 	MachineInit = "machine-init"
 	// VCSim is the simulated vCenter as a program of its own.
 	VCSim = "vcsim"
+	// HostSim is the simulated bare-metal operator as a program of its own.
+	HostSim = "hostsim"
 
 	certManagerPrefix = "cert-manager-"
 	cniPrefix         = "cni-"
@@ -119,7 +121,7 @@ func containerdPrograms() []recipe {
 
 func ownPrograms() []recipe {
 	var recipes []recipe
-	for _, name := range []string{Pause, BoundedRunc, MachineInit, VCSim} {
+	for _, name := range []string{Pause, BoundedRunc, MachineInit, VCSim, HostSim} {
 		recipes = append(recipes, recipe{
 			name: name, folder: "e2e", pkg: "./cmd/" + name, ldflags: plain, estimate: 10 * time.Second, always: true,
 		})

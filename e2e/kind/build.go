@@ -36,7 +36,13 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 }
 
 func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) error {
-	names := []string{binaries.Kubectl, binaries.Clusterctl, binaries.VCSim}
+	names := []string{binaries.Kubectl, binaries.Clusterctl}
+	if e.has(vSphere) {
+		names = append(names, binaries.VCSim)
+	}
+	if e.has(metal3) {
+		names = append(names, binaries.HostSim)
+	}
 	for _, provider := range e.Providers {
 		names = append(names, binaries.Provider(provider))
 	}

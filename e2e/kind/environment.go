@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kind brings up a kind cluster with cert-manager, Cluster API and our
-// providers, installed by clusterctl as users install them, and a simulated
-// vCenter that they reach.
+// providers, installed by clusterctl as users install them, and what they drive: a
+// simulated vCenter, or a simulated bare-metal operator with its hosts.
 //
 // It needs Go, Debian packages and root; or a Docker engine and a registry that
 // answers. What takes long is cached: programs and Debian under .cache, images in
@@ -16,6 +16,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -24,6 +25,12 @@ import (
 	"github.com/faultline-io/faultline/e2e/kind/docker"
 	"github.com/faultline-io/faultline/e2e/kind/engine"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
+)
+
+// Providers that come with something outside of the cluster.
+const (
+	vSphere = "vsphere"
+	metal3  = "metal3"
 )
 
 // Options of an environment.
@@ -61,6 +68,7 @@ type findings struct {
 	node      string   // the image of the node; "" is kind's own
 	machine   string   // the image that machines boot from; "" when they do not
 	vcenter   string   // the image of the simulated vCenter
+	operator  string   // the image of the simulated bare-metal operator
 	images    []string // that the node is to have
 	providers []repository.Provider
 	variables map[string]string // of cluster templates
@@ -81,13 +89,13 @@ func New(o Options) (*Environment, error) {
 // Up brings the environment up, or completes one that is up in part.
 func (e *Environment) Up(ctx context.Context) error {
 	e.found = findings{}
-	return e.stepper().run(ctx, append(e.prepare(), []step{
+	return e.stepper().run(ctx, slices.Concat(e.prepare(), []step{
 		{"kind cluster", e.createCluster},
 		{"load images", e.loadImages},
-		{"vcenter", e.startVCenter},
+	}, e.outside(), []step{
 		{"clusterctl repository", e.writeRepository},
 		{"clusterctl init", e.install},
-	}...))
+	}))
 }
 
 // Images builds everything that Up needs, and starts nothing but the engine.
@@ -97,15 +105,35 @@ func (e *Environment) Images(ctx context.Context) error {
 }
 
 func (e *Environment) prepare() []step {
-	return []step{
+	steps := []step{
 		{"docker engine", e.startEngine},
 		{"image source", e.findSource},
 		{"programs", e.buildPrograms},
 		{"node image", e.buildNode},
 		{"component images", e.buildComponents},
-		{"vcenter image", e.buildVCenter},
 	}
+	if e.has(vSphere) {
+		steps = append(steps, step{"vcenter image", e.buildVCenter})
+	}
+	if e.has(metal3) {
+		steps = append(steps, step{"operator image", e.buildOperator})
+	}
+	return steps
 }
+
+// outside starts what the providers drive.
+func (e *Environment) outside() []step {
+	var steps []step
+	if e.has(vSphere) {
+		steps = append(steps, step{"vcenter", e.startVCenter})
+	}
+	if e.has(metal3) {
+		steps = append(steps, step{"host kinds", e.installHostKinds}, step{"bare-metal operator", e.startOperator})
+	}
+	return steps
+}
+
+func (e *Environment) has(provider string) bool { return slices.Contains(e.Providers, provider) }
 
 // Down removes what Up made: the cluster, the simulated vCenter with its machines,
 // and the engine if Up started it and nobody else has a container in it. Caches stay.
@@ -158,6 +186,6 @@ func (e *Environment) repository() repository.Repository {
 // vcenter is the container of the simulated vCenter.
 func (e *Environment) vcenter() string { return cmp.Or(e.VCenterOf, e.Name) + "-vcenter" }
 
-// Variables are those of cluster templates that describe the simulated vCenter and
+// Variables are those of cluster templates that describe what the providers drive and
 // the network; Up finds them out.
 func (e *Environment) Variables() map[string]string { return maps.Clone(e.found.variables) }

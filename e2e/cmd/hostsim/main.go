@@ -32,6 +32,7 @@ Commands are read from standard input, one a line:
   lose DOMAIN      take the power from all hosts of a failure domain
   restore DOMAIN   give it back
   heal HOST        end what keeps a host from working
+With --control they are requests for /faults/domains/DOMAIN, too.
 Flags:
 `
 
@@ -41,6 +42,7 @@ type options struct {
 	racks       int
 	perRack     int
 	ready       bool
+	control     string
 	seed        uint64
 	delays      simulator.Delays
 }
@@ -67,6 +69,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.racks, "racks", 0, "failure domains to create hosts in: rack-1, rack-2 and so on")
 	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "hosts to create in each")
 	flags.BoolVar(&o.ready, "ready", false, "create hosts that are available at once")
+	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and mended with DELETE, such as :8990")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the jitter is drawn from")
 	flags.DurationVar(&o.delays.Registering, "registering", 0, "time to register")
 	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "time to inspect")
@@ -93,6 +96,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 		return err
 	}
 	sim := simulator.New(simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))
+	stop, err := serve(ctx, o.control, control(sim))
+	if err != nil {
+		return err
+	}
+	defer stop()
 	go obey(ctx, sim, o, stdin, stderr)
 	return sim.Run(ctx, config)
 }

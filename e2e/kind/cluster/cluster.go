@@ -143,6 +143,15 @@ func (c Cluster) Delete() error {
 // Node is the container of the node.
 func (c Cluster) Node() string { return c.Name + "-control-plane" }
 
+// InternalKubeconfig is a kubeconfig for containers on the node's network.
+func (c Cluster) InternalKubeconfig() ([]byte, error) {
+	content, err := c.provider().KubeConfig(c.Name, true)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of kind cluster %s: %w", c.Name, err)
+	}
+	return []byte(content), nil
+}
+
 // Load gives the node the images that it does not have, and answers them.
 func (c Cluster) Load(ctx context.Context, images ...string) ([]string, error) {
 	var missing []string
