@@ -42,5 +42,5 @@ type infrastructure interface {
 }
 
 func infrastructures() map[string]infrastructure {
-	return map[string]infrastructure{"vsphere": vSphere{}}
+	return map[string]infrastructure{"vsphere": vSphere{}, "metal3": bareMetal{}}
 }

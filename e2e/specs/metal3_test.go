@@ -1,0 +1,106 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"errors"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/workload"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// bareMetal is the provider for hosts of the bare-metal operator, which is simulated beside the kind cluster. Each
+// namespace has hosts of its own: a provider takes no others.
+type bareMetal struct{}
+
+// hostsPerRack is what the spec that needs most has in one rack: a worker group while it is rolled out.
+const hostsPerRack = 12
+
+func (bareMetal) addToScheme(s *runtime.Scheme) error {
+	return errors.Join(infrav1.AddToScheme(s), bmov1alpha1.AddToScheme(s))
+}
+
+func (bareMetal) namespace() string   { return "capm3-system" }
+func (bareMetal) certificate() string { return "capm3-webhook-service-cert" }
+func (bareMetal) domains() []string   { return []string{"rack-a", "rack-b", "rack-c"} }
+
+func (bareMetal) described() []string {
+	return []string{"Metal3Cluster ", "FailureDomainsReady", "AssociateBareMetalHost"}
+}
+
+func (bareMetal) shared() []string { return nil }
+
+// prepare racks hosts that are ready, as if they had been registered and inspected long ago.
+func (b bareMetal) prepare(ctx context.Context, namespace string) {
+	layout := simulator.Layout{Ready: *fast}
+	for _, rack := range b.domains() {
+		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: hostsPerRack})
+	}
+	Expect(simulator.Create(ctx, management.GetClient(), namespace, layout)).To(Succeed())
+}
+
+func (bareMetal) shortenGrace(ctx context.Context, g Gomega, namespace, name string) {
+	cluster := &infrav1.Metal3Cluster{}
+	g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
+	cluster.Spec.Distribution.GracePeriodSeconds, cluster.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
+	g.Expect(management.GetClient().Update(ctx, cluster)).To(Succeed())
+}
+
+func (bareMetal) observed(ctx context.Context, g Gomega, namespace string) map[string]string {
+	machines := &infrav1.Metal3MachineList{}
+	g.Expect(management.GetClient().List(ctx, machines, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel})).To(Succeed())
+	domains := map[string]string{}
+	for i := range machines.Items {
+		domains[machines.Items[i].Name] = machines.Items[i].Status.FailureDomain
+	}
+	return domains
+}
+
+// places are where somebody has a host. A namespace of our own specs has the name of its cluster.
+func (bareMetal) places(ctx context.Context, cluster string) map[string]string {
+	hosts, err := simulator.Placements(ctx, management.GetClient(), cluster)
+	Expect(err).NotTo(HaveOccurred())
+	places := map[string]string{}
+	for _, host := range hosts {
+		if host.Consumer != "" {
+			places[host.Consumer] = host.Domain
+		}
+	}
+	return places
+}
+
+// setBroken marks all hosts of a rack as unhealthy, as an administrator does who is about to work on it, or takes that
+// back. What runs on them goes on.
+func (bareMetal) setBroken(ctx context.Context, domain string, broken bool) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	Expect(management.GetClient().List(ctx, hosts, client.MatchingLabels{infrav1.FailureDomainLabel: domain})).To(Succeed())
+	for i := range hosts.Items {
+		host := &hosts.Items[i]
+		before := host.DeepCopy()
+		if broken {
+			metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.UnhealthyAnnotation, "")
+		} else {
+			delete(host.Annotations, infrav1.UnhealthyAnnotation)
+		}
+		Expect(client.IgnoreNotFound(management.GetClient().Patch(ctx, host, client.MergeFrom(before)))).To(Succeed())
+	}
+}
+
+// connect lets machines of clusters that are kept in memory run while their hosts do.
+func (bareMetal) connect(ctx context.Context, config *rest.Config, workloads *workload.Simulator) error {
+	return newBoots(workloads).start(ctx, config)
+}
