@@ -44,24 +44,35 @@ spec:
 // writeTemplates makes the cluster templates in clusterctl's repository fit for specs that run beside each other: what is in
 // no namespace is applied once, and left out of the templates. Variants that only specs need are added.
 func writeTemplates(ctx context.Context) {
-	folder := filepath.Join(repositoryFolder(), config.GetProviderVersions(*provider)[0])
 	applyShared(ctx)
-	paths, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
+	folder := filepath.Join(repositoryFolder(), config.GetProviderVersions(*provider)[0])
+	templates, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	for _, path := range paths {
+	for _, path := range templates {
 		template, err := os.ReadFile(path)
 		Expect(err).NotTo(HaveOccurred())
 		kept := string(template)
 		for _, kind := range infra.shared() {
 			kept = strings.Join(without(kept, "\nkind: "+kind+"\n"), separator)
 		}
-		Expect(os.WriteFile(path, []byte(kept), 0o600)).To(Succeed())
+		writeTemplate(filepath.Base(path), kept)
 	}
 	template, err := os.ReadFile(filepath.Join(folder, "cluster-template.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	// The control plane of one machine that the spec has could not be remediated.
 	remediation := append(without(string(template), "kind: MachineHealthCheck"), workerHealthCheck)
-	Expect(os.WriteFile(filepath.Join(folder, "cluster-template-md-remediation.yaml"), []byte(strings.Join(remediation, separator)), 0o600)).To(Succeed())
+	writeTemplate("cluster-template-md-remediation.yaml", strings.Join(remediation, separator))
+}
+
+// writeTemplate writes a template into each version of the provider: an earlier run may have left the cluster with a later
+// one, and clusterctl takes the templates of what is installed.
+func writeTemplate(name, content string) {
+	versions, err := filepath.Glob(filepath.Join(repositoryFolder(), "v*"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(versions).NotTo(BeEmpty())
+	for _, folder := range versions {
+		Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
+	}
 }
 
 // applyShared makes the objects of the cluster template that clusters share, without those that an earlier run has left.
