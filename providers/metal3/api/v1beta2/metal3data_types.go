@@ -42,6 +42,13 @@ type Metal3DataStatus struct {
 	// errorMessage says why they do not, and what to do.
 	// +optional
 	ErrorMessage *string `json:"errorMessage,omitempty"`
+
+	// conditions of the data.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // clusterctl would have the plural be metal3data, and needs to be told that it is not: upstream's is part of the wire format.
@@ -68,6 +75,16 @@ type Metal3Data struct {
 	// status is whether the data was rendered.
 	// +optional
 	Status Metal3DataStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the data.
+func (m *Metal3Data) GetConditions() []metav1.Condition {
+	return m.Status.Conditions
+}
+
+// SetConditions sets the conditions of the data.
+func (m *Metal3Data) SetConditions(conditions []metav1.Condition) {
+	m.Status.Conditions = conditions
 }
 
 // Metal3DataList is a list of Metal3Datas.

@@ -119,8 +119,9 @@ const (
 	Metal3MachineWaitingForMetal3DataReason = "WaitingForMetal3Data"
 
 	// Metal3MachineDataFailedReason: they cannot be rendered; the message is
-	// that of the Metal3Data.
-	Metal3MachineDataFailedReason = "Metal3DataFailed"
+	// that of the Metal3Data. Where the API server refuses what the data needs,
+	// the condition has the reason of the Metal3Data instead.
+	Metal3MachineDataFailedReason = Metal3DataFailedReason
 )
 
 // Condition BareMetalHostProvisioned of a Metal3Machine.

@@ -6,6 +6,7 @@ package metal3data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
@@ -108,16 +110,18 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	problem := ""
+	reason, problem := infrav1.Metal3DataFailedReason, ""
 	if !done {
-		if done, problem, err = r.produce(ctx, s); err != nil {
+		done, problem, err = r.produce(ctx, s)
+		var no *refused
+		switch {
+		case errors.As(err, &no):
+			reason, problem, s.retryAfter = no.reason, no.Error(), refusal.Check
+		case err != nil:
 			return ctrl.Result{}, err
 		}
 	}
-	s.data.Status.Ready, s.data.Status.ErrorMessage = done, nil
-	if problem != "" {
-		s.data.Status.ErrorMessage = ptr.To(problem)
-	}
+	show(s.data, done, reason, problem)
 	return ctrl.Result{RequeueAfter: s.retryAfter}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -22,7 +21,8 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		return err
 	}
 	if found && claim.DeletionTimestamp.IsZero() {
-		s.data.Status.ErrorMessage = ptr.To(fmt.Sprintf("Metal3DataClaim %s uses the data: it goes with the Metal3Machine", claim.Name))
+		show(s.data, s.data.Status.Ready, infrav1.Metal3DataDeletingReason,
+			fmt.Sprintf("Metal3DataClaim %s uses the data: it goes with the Metal3Machine", claim.Name))
 		return nil
 	}
 	for _, book := range r.pools {

@@ -62,10 +62,7 @@ func (c clusterAPIPools) claim(ctx context.Context, data *infrav1.Metal3Data, na
 			PoolRef:     ipamclusterv1.IPPoolReference{APIGroup: pool.APIGroup, Kind: pool.Kind, Name: pool.Name},
 		},
 	}
-	if err := c.Client.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("creating IPAddressClaim %s: %w", name, err)
-	}
-	return nil
+	return c.create(ctx, claim, addressClaimKind, infrav1.Metal3DataAddressClaimRefusedReason)
 }
 
 // claimProblem is what the pool's provider says of a claim that has no address. Only the provider knows the kind of its

@@ -95,10 +95,7 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 		}
 		claim.Labels[infrav1.DataNameLabel], claim.Labels[infrav1.PoolNameLabel] = s.data.Name, pool.Name
 	}
-	if err := m.Client.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("creating IPClaim %s: %w", claim.Name, err)
-	}
-	return nil
+	return m.create(ctx, claim, ipClaimKind, infrav1.Metal3DataAddressClaimRefusedReason)
 }
 
 // claimProblem tells why the claim has no address: what the IP address manager says, or that there is no pool.

@@ -129,8 +129,8 @@ func (r *Reconciler) store(ctx context.Context, s *scope, secrets []*corev1.Secr
 			return false, "", err
 		case existing == nil:
 			// The cache may be late. Then it is the data's own, of a moment ago: other data's would be older than this one.
-			if err := r.Client.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil {
-				return false, "", fmt.Errorf("creating Secret %s: %w", secret.Name, err)
+			if err := r.create(ctx, secret, "Secret", infrav1.Metal3DataSecretRefusedReason); err != nil {
+				return false, "", err
 			}
 		case foreign(existing, s.data):
 			owner := metav1.GetControllerOf(existing)

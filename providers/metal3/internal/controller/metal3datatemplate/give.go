@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
 )
@@ -39,8 +40,11 @@ func (r *Reconciler) give(ctx context.Context, s *scope, a *assignment) error {
 			return err
 		}
 		owner, err := r.create(ctx, s, a, machine)
-		if err != nil || owner == a.claim.Name {
+		if err != nil {
 			return err
+		}
+		if owner == a.claim.Name {
+			return r.record(ctx, a)
 		}
 		s.indexes.lose(a.index, owner)
 		a.promised = false
@@ -60,11 +64,12 @@ func cannotGive(s *scope, machine *metav1.OwnerReference) string {
 	return ""
 }
 
-// recorded reports whether the claim says what it has.
+// recorded reports whether the claim says what it has. What kept the data from being made stays
+// until it exists.
 func recorded(a *assignment) bool {
 	template := a.claim.Spec.Template.Name
 	return a.claim.Status.RenderedData != nil && a.claim.Status.RenderedData.Name == dataName(template, a.index) &&
-		a.claim.Status.ErrorMessage == nil && controllerutil.ContainsFinalizer(a.claim, infrav1.DataClaimFinalizer)
+		(a.data == nil || a.claim.Status.ErrorMessage == nil) && controllerutil.ContainsFinalizer(a.claim, infrav1.DataClaimFinalizer)
 }
 
 // record writes into the claim which data it has, or will have.
@@ -79,8 +84,10 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 		return err
 	}
 	before := claim.DeepCopy()
+	if a.data != nil || claim.Status.RenderedData == nil {
+		claim.Status.ErrorMessage = nil
+	}
 	claim.Status.RenderedData = &corev1.ObjectReference{Namespace: claim.Namespace, Name: dataName(claim.Spec.Template.Name, a.index)}
-	claim.Status.ErrorMessage = nil
 	if err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("giving Metal3DataClaim %s its index: %w", claim.Name, err)
 	}
@@ -105,10 +112,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", nil // another template's, by whatever accident
 		}
 		return data.Spec.Claim.Name, nil
-	case apierrors.IsInvalid(err):
-		return a.claim.Name, r.refuse(ctx, a.claim, err.Error())
-	case apierrors.IsForbidden(err): // by a quota, say, whose end is no event
-		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, err.Error())})
+	case refusal.Is(err): // by a quota, say, whose end is no event
+		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, refusal.Message("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -53,7 +54,12 @@ func (r *Reconciler) claimData(ctx context.Context, s *scope) (progress, error) 
 		return wait, err
 	}
 	if claim == nil {
-		if err := r.createDataClaim(ctx, s, template.Name); err != nil {
+		switch err := r.createDataClaim(ctx, s, template.Name); {
+		case refusal.Is(err):
+			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
+				refusal.Message("Metal3DataClaim", s.metal3.Name, err))
+			return progress{after: refusal.Check}, nil
+		case err != nil:
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
 			return wait, err
 		}
@@ -149,6 +155,9 @@ func waitForData(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3D
 	}
 	if text := ptr.Deref(trouble, ""); text != "" {
 		reason, message = infrav1.Metal3MachineDataFailedReason, text
+	}
+	if data != nil && conditions.IsFalse(data, infrav1.Metal3DataReadyCondition) {
+		reason = conditions.GetReason(data, infrav1.Metal3DataReadyCondition)
 	}
 	status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, reason, message)
 }
