@@ -41,7 +41,7 @@ var (
 	environment *kind.Environment
 	management  framework.ClusterProxy
 	infra       infrastructure
-	endpoints   *controlPlaneEndpoints // of clusters that are kept in memory
+	endpoints   interface{ next() } // of control planes; next chooses that of the cluster whose template is written next
 )
 
 // Labels that say where a spec runs; one without them runs everywhere.
@@ -102,11 +102,13 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	for name, value := range config.Variables {
 		Expect(os.Setenv(name, value)).To(Succeed())
 	}
-	if *fast {
-		host, err := environment.Gateway(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		endpoints = newEndpoints(host)
+	if !*fast {
+		endpoints = newVirtualIPs()
+		return
 	}
+	host, err := environment.Gateway(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	endpoints = newEndpoints(host)
 })
 
 var _ = SynchronizedAfterSuite(func(ctx SpecContext) {

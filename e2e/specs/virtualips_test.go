@@ -1,0 +1,35 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"net/netip"
+	"os"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// addressesPerProcess keeps the processes of a suite apart.
+const addressesPerProcess = 24
+
+// virtualIPs gives each cluster whose machines boot an address of its own for its control plane: a machine of the cluster
+// before may answer for its address a little longer.
+type virtualIPs struct{ last netip.Addr }
+
+func newVirtualIPs() *virtualIPs {
+	address, err := netip.ParseAddr(environment.Variables()["CONTROL_PLANE_ENDPOINT_IP"])
+	Expect(err).NotTo(HaveOccurred())
+	for range (GinkgoParallelProcess() - 1) * addressesPerProcess {
+		address = address.Next()
+	}
+	return &virtualIPs{last: address}
+}
+
+func (v *virtualIPs) next() {
+	v.last = v.last.Next()
+	Expect(os.Setenv("CONTROL_PLANE_ENDPOINT_IP", v.last.String())).To(Succeed())
+}
