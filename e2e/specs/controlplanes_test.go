@@ -24,24 +24,36 @@ const (
 	portsPerProcess = 100
 )
 
-// stopControlPlanes ends what startControlPlanes began.
-var stopControlPlanes func()
+var (
+	// controlPlanes keeps clusters in memory, in the process that began it.
+	controlPlanes *workload.Simulator
+	// stopControlPlanes ends what startControlPlanes began.
+	stopControlPlanes func()
+)
 
 // startControlPlanes keeps the API servers of all clusters in this process, listening where the pods of the kind cluster
 // reach them.
 func startControlPlanes(ctx context.Context) {
 	host, err := environment.Gateway(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	management, err := clientcmd.BuildConfigFromFlags("", environment.Kubeconfig())
-	Expect(err).NotTo(HaveOccurred())
-	simulator, err := workload.New(ctx, management, workload.Options{
+	controlPlanes, stopControlPlanes = simulate(ctx, environment.Kubeconfig(), workload.Options{
 		Host: host, PortRange: workload.PortRange{First: firstPort, Last: lastPort},
 	})
+}
+
+// simulate keeps the clusters of a management cluster in memory until it is stopped.
+func simulate(ctx context.Context, kubeconfig string, options workload.Options) (simulator *workload.Simulator, stop func()) {
+	management, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	Expect(err).NotTo(HaveOccurred())
+	simulator, err = workload.New(ctx, management, options)
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(background())
+	if infra, ok := infra.(powered); ok {
+		Expect(infra.connect(running, management, simulator)).To(Succeed())
+	}
 	done := make(chan error, 1)
 	go func() { done <- simulator.Start(running) }()
-	stopControlPlanes = func() {
+	return simulator, func() {
 		cancel()
 		if err := <-done; err != nil {
 			GinkgoLogr.Error(err, "Stopping the workload simulator")
