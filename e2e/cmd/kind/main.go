@@ -35,10 +35,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("kind", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(stderr, "Usage: kind [flags] up|down|images|template")
+		_, _ = fmt.Fprintln(stderr, "Usage: kind [flags] up|down|images|managers|template")
 		_, _ = fmt.Fprintln(stderr, "  up      brings everything up, or completes what is up in part")
 		_, _ = fmt.Fprintln(stderr, "  down    removes what up made, save for caches")
 		_, _ = fmt.Fprintln(stderr, "  images  builds what up needs")
+		_, _ = fmt.Fprintln(stderr, "  managers  builds the images of our providers only")
 		_, _ = fmt.Fprintln(stderr, "  template NAME [FLAVOR]  writes the manifest of a workload cluster")
 		flags.PrintDefaults()
 	}
@@ -65,6 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return environment.Down(ctx)
 	case "images":
 		return environment.Images(ctx)
+	case "managers":
+		return environment.ManagerImages(ctx)
 	case "template":
 		manifest, err := environment.Template(ctx, stderr, flags.Arg(1), flags.Arg(2))
 		if err == nil {

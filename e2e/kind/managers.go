@@ -1,0 +1,54 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+// ManagerImages builds the images of our providers' managers, under the names that their manifests have, and nothing
+// else. It needs no registry: there is one static program in each.
+func (e *Environment) ManagerImages(ctx context.Context) error {
+	e.found = findings{}
+	return e.stepper().run(ctx, []step{
+		{"docker engine", e.startEngine},
+		{"programs", e.buildManagers},
+		{"manager images", e.buildManagerImages},
+	})
+}
+
+func (e *Environment) buildManagers(ctx context.Context, _ io.Writer) error {
+	var names []string
+	for _, provider := range e.Providers {
+		names = append(names, binaries.Provider(provider))
+	}
+	var err error
+	e.found.programs, err = e.builder.Ensure(ctx, names...)
+	return err
+}
+
+func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer) error {
+	images, err := e.ownImages()
+	if err != nil {
+		return err
+	}
+	for _, i := range images {
+		built, err := i.Ensure(ctx, e.docker(log))
+		if err != nil {
+			return err
+		}
+		what := "is up to date"
+		if built {
+			what = "is new"
+		}
+		if _, err := fmt.Fprintln(e.Out, i.Name, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
