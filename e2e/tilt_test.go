@@ -4,11 +4,17 @@
 package e2e_test
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
 	"sigs.k8s.io/yaml"
 )
 
@@ -48,4 +54,58 @@ func TestTiltProvidersAreWhatIsInTheRepository(t *testing.T) {
 	folders, err := filepath.Glob("../providers/*/main.go")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(names).To(HaveLen(len(folders)), "every provider has an entry")
+}
+
+// tiltfile is the one at the root of the repository.
+const tiltfile = "../Tiltfile"
+
+// Cluster API's Tiltfile includes ours. What Tilt would do is written down here instead.
+func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	resources := map[string]map[string]starlark.Value{}
+	_, err := starlark.ExecFileOptions(&syntax.FileOptions{TopLevelControl: true}, &starlark.Thread{Name: "tilt"}, tiltfile, nil, starlark.StringDict{
+		"local_resource": starlark.NewBuiltin("local_resource", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, named []starlark.Tuple) (starlark.Value, error) {
+			given := map[string]starlark.Value{}
+			for _, argument := range named {
+				given[string(argument[0].(starlark.String))] = argument[1]
+			}
+			resources[string(args[0].(starlark.String))] = given
+			return starlark.None, nil
+		}),
+		"TRIGGER_MODE_MANUAL": starlark.MakeInt(1),
+		"os": starlarkstruct.FromStringDict(starlark.String("os"), starlark.StringDict{
+			"getenv": starlark.NewBuiltin("getenv", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+				return args[1], nil
+			}),
+		}),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(slices.Sorted(maps.Keys(resources))).To(Equal([]string{"test-metal3", "test-shared", "test-vsphere", "vcenter"}))
+	makefile, err := os.ReadFile("../Makefile")
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, resource := range resources {
+		watched := resource["deps"].(*starlark.List)
+		g.Expect(watched.Len()).To(BeNumerically(">", 0), name)
+		for path := range watched.Elements() {
+			g.Expect(filepath.Join("..", string(path.(starlark.String)))).To(BeADirectory(), name)
+		}
+		if name == "vcenter" {
+			g.Expect(filepath.Join("..", string(resource["serve_dir"].(starlark.String)), "cmd/vcsim/main.go")).To(BeAnExistingFile())
+			continue
+		}
+		target := string(resource["cmd"].(*starlark.List).Index(1).(starlark.String))
+		g.Expect(string(makefile)).To(Or(ContainSubstring("\n"+target+":"), ContainSubstring(filepath.Dir(target)+"/%:")))
+	}
+}
+
+func TestTiltTakesTheTiltfile(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	tilt, err := exec.LookPath("tilt")
+	if err != nil {
+		t.Skip("tilt is not installed")
+	}
+	out, err := exec.CommandContext(t.Context(), tilt, "alpha", "tiltfile-result", "--file", tiltfile).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
 }
