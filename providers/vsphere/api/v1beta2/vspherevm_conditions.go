@@ -121,6 +121,10 @@ const (
 
 	// VSphereVMVirtualMachineDeletingReason: the machine is being deleted.
 	VSphereVMVirtualMachineDeletingReason = clusterv1.DeletingReason
+
+	// VSphereVMVirtualMachineWaitingForHostReason: vCenter has lost the host of the
+	// machine, so that it can neither be switched nor destroyed.
+	VSphereVMVirtualMachineWaitingForHostReason = "WaitingForHost"
 )
 
 // Condition VCenterAvailable of a VSphereVM. See also the reasons that several

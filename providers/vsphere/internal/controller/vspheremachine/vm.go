@@ -85,7 +85,8 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		return nil
 	}
 	message := fmt.Sprintf("Deleting VSphereVM %s", s.vm.Name)
-	if provisioned := conditions.Get(s.vm, infrav1.VSphereMachineVirtualMachineProvisionedCondition); provisioned != nil && provisioned.Message != "" {
+	provisioned := conditions.Get(s.vm, infrav1.VSphereMachineVirtualMachineProvisionedCondition)
+	if provisioned != nil && provisioned.Message != "" {
 		message += ": " + provisioned.Message
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)
@@ -96,8 +97,22 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		if err := r.Client.Delete(ctx, s.vm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting VSphereVM %s: %w", s.vm.Name, err)
 		}
+		return nil
+	}
+	if outlives(s.vm, s.vsphere) {
+		r.warn(s, "LeftToVSphereVM", "Delete", "VSphereVM %s destroys the virtual machine later: %s", s.vm.Name, provisioned.Message)
+		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
 	}
 	return nil
+}
+
+// outlives reports whether the VSphereVM is left to do its work alone. No control plane gets a replacement while one of its
+// machines is being deleted, and a lost host would make that last for ever. When an infrastructure machine is deleted its
+// member of etcd has been removed, so that a virtual machine which runs on behind a lost host serves nobody. Of a worker
+// that cannot be said, and it is replaced without.
+func outlives(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {
+	_, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]
+	return controlPlane && conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) == infrav1.VSphereVMVirtualMachineWaitingForHostReason
 }
 
 func ownedBy(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {

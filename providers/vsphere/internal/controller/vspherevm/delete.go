@@ -24,7 +24,7 @@ const defaultSoftPowerOffTimeout = 5 * time.Minute
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain or a zone, which may be gone.
 func (r *Reconciler) deletion() []step {
-	return []step{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.powerOff, r.destroy, r.release}
+	return []step{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.awaitHost, r.powerOff, r.destroy, r.release}
 }
 
 // releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
@@ -85,6 +85,17 @@ func (s *scope) adopt(task vcenter.Task) {
 	if !s.found && task.Result != "" {
 		s.observed, s.found = s.session.VMByRef(task.Result)
 	}
+}
+
+// awaitHost waits while vCenter has lost the machine's host: nothing can be done to the machine, which may even run. It ends
+// with the event that the host is back.
+func (r *Reconciler) awaitHost(_ context.Context, s *scope) (progress, error) {
+	if !s.found || s.observed.Connected {
+		return proceed, nil
+	}
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf(
+		"vCenter has lost host %s or the files of virtual machine %s, which is destroyed when they are back", s.observed.Host, s.observed.Path))
+	return wait, nil
 }
 
 // powerOff stops the machine in the way of powerOffMode.

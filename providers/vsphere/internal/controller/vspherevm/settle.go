@@ -90,6 +90,11 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (progress, error
 	if s.observed.Power == vcenter.PoweredOn {
 		return proceed, nil
 	}
+	if !s.observed.Connected {
+		r.fail(s, infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf(
+			"Virtual machine is off, and vCenter has lost its host %s or its files: it is powered on when they are back", s.observed.Host))
+		return wait, nil
+	}
 	task, err := s.session.PowerOn(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refused(s, "powering on", err)

@@ -1,0 +1,80 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+func controlPlane(m *infrav1.VSphereMachine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
+
+// A control plane gets no replacement while one of its machines is being deleted, so the machine does not wait for its host.
+func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine, worker := w.worker("plane", controlPlane), w.worker("worker")
+	w.provisioned(machine)
+	w.provisioned(worker)
+	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), worker)).To(Succeed())
+	w.remove(machine)
+
+	// What is left of both is one VSphereVM each, which says what it waits for.
+	for _, name := range []string{"plane", "worker"} {
+		vm := w.vsphereVM(name)
+		message := w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
+		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed when they are back")))
+	}
+	message := w.condition(worker, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
+	w.Expect(message).To(ContainSubstring("vCenter has lost host"), "whether a worker runs on is not known")
+	w.Expect(w.vms()).To(And(HaveKey("plane"), HaveKey("worker")))
+
+	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
+	w.gone(worker)
+	w.gone(&infrav1.VSphereVM{ObjectMeta: w.meta("plane")})
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// The cluster's account is needed until the last virtual machine is gone.
+func TestClusterWaitsForAMachineOfALostHost(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("plane", controlPlane)
+	w.provisioned(machine)
+	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
+	w.remove(machine)
+	cluster := &infrav1.VSphereCluster{ObjectMeta: w.meta("one")}
+	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
+	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)
+	w.Expect(message).To(ContainSubstring("VSphereVM plane"))
+	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
+	w.gone(cluster)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// A machine that lost power with its host is switched on when the host is back, and nothing is tried before.
+func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.HoldTasks("PowerOnVM_Task")
+	w.Expect(w.vc.PowerOffVM("node")).To(Succeed())
+	w.condition(w.vsphereVM("node"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachinePoweringOnReason)
+	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
+	w.vc.ReleaseTasks("PowerOnVM_Task")
+	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
+	w.Expect(message).To(ContainSubstring("powered on when they are back"))
+	calls := w.vc.Calls()["PowerOnVM_Task"]
+	w.Consistently(func() int { return w.vc.Calls()["PowerOnVM_Task"] }, moment).Should(Equal(calls))
+
+	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.Expect(w.vms()["node"].Power).To(Equal("poweredOn"))
+}
