@@ -98,14 +98,8 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 	return nil
 }
 
-// buildVCenter makes the image of the simulated vCenter, and that of its machines if
-// they are to boot.
-func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) error {
-	if !e.Boot {
-		e.found.vcenter = vcenterImage
-		_, err := image.Program(vcenterImage, e.found.programs[binaries.VCSim], "/"+binaries.VCSim, image.NonRoot).Ensure(ctx, e.docker(log))
-		return err
-	}
+// buildMachine makes the image that machines boot from.
+func (e *Environment) buildMachine(ctx context.Context, log io.Writer) error {
 	node := e.found.node
 	if node == "" {
 		node = cluster.PublishedNode
@@ -114,11 +108,22 @@ func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	builder := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Dir: e.shared}
-	if e.found.machine, err = builder.Machine(ctx, node, kubeVIP); err != nil {
+	e.found.machine, err = e.nodeImages(log).Machine(ctx, node, kubeVIP)
+	return err
+}
+
+func (e *Environment) nodeImages(log io.Writer) nodeimage.Builder {
+	return nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Dir: e.shared}
+}
+
+// buildVCenter makes the image of the simulated vCenter.
+func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) (err error) {
+	if e.Boot {
+		e.found.vcenter, err = e.nodeImages(log).VCenter(ctx, e.found.machine)
 		return err
 	}
-	e.found.vcenter, err = builder.VCenter(ctx, e.found.machine)
+	e.found.vcenter = vcenterImage
+	_, err = image.Program(vcenterImage, e.found.programs[binaries.VCSim], "/"+binaries.VCSim, image.NonRoot).Ensure(ctx, e.docker(log))
 	return err
 }
 

@@ -41,7 +41,8 @@ type Options struct {
 	Providers []string
 	// Source says where the images of others come from.
 	Source Source
-	// Boot lets the machines of the simulated vCenter boot: each is a container.
+	// Boot lets machines boot, those of the simulated vCenter and simulated hosts: each
+	// is a container.
 	Boot bool
 	// VCenterOf is the name of another environment that is up, if its simulated vCenter
 	// is to be used instead of one of this environment's own.
@@ -112,6 +113,9 @@ func (e *Environment) prepare() []step {
 		{"node image", e.buildNode},
 		{"component images", e.buildComponents},
 	}
+	if e.Boot {
+		steps = append(steps, step{"machine image", e.buildMachine})
+	}
 	if e.has(vSphere) {
 		steps = append(steps, step{"vcenter image", e.buildVCenter})
 	}
@@ -128,7 +132,7 @@ func (e *Environment) outside() []step {
 		steps = append(steps, step{"vcenter", e.startVCenter})
 	}
 	if e.has(metal3) {
-		steps = append(steps, step{"host kinds", e.installHostKinds}, step{"bare-metal operator", e.startOperator})
+		steps = append(steps, step{"host kinds", e.installHostKinds}, step{"racks", e.connectRacks}, step{"bare-metal operator", e.startOperator})
 	}
 	return steps
 }

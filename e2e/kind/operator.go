@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -28,6 +29,10 @@ import (
 
 const (
 	operatorImage = "faultline/hostsim:latest"
+	// racks are the failure domains of the cluster templates. The hosts of a cluster of three control planes and two
+	// workers in them, and of one machine more in each, are made in namespace default.
+	racks        = "rack-a,rack-b,rack-c"
+	hostsPerRack = 3
 	// operatorKubeconfig is where the operator finds the cluster.
 	operatorKubeconfig = "/kubeconfig"
 )
@@ -38,9 +43,13 @@ func DomainWithoutPower(name string) string { return "domains/" + name }
 // operator is the container of the simulated bare-metal operator.
 func (e *Environment) operator() string { return e.Name + "-operator" }
 
-func (e *Environment) buildOperator(ctx context.Context, log io.Writer) error {
+func (e *Environment) buildOperator(ctx context.Context, log io.Writer) (err error) {
+	if e.Boot {
+		e.found.operator, err = e.nodeImages(log).Operator(ctx, e.found.machine)
+		return err
+	}
 	e.found.operator = operatorImage
-	_, err := image.Program(operatorImage, e.found.programs[binaries.HostSim], "/"+binaries.HostSim, image.NonRoot).Ensure(ctx, e.docker(log))
+	_, err = image.Program(operatorImage, e.found.programs[binaries.HostSim], "/"+binaries.HostSim, image.NonRoot).Ensure(ctx, e.docker(log))
 	return err
 }
 
@@ -110,17 +119,25 @@ func (e *Environment) writeOperatorKubeconfig(ctx context.Context, log io.Writer
 	return hex.EncodeToString(hash[:]), os.WriteFile(e.operatorKubeconfigFile(), kubeconfig, 0o600)
 }
 
-func (e *Environment) operatorKubeconfigFile() string { return filepath.Join(e.own, "operator.kubeconfig") }
+func (e *Environment) operatorKubeconfigFile() string {
+	return filepath.Join(e.own, "operator.kubeconfig")
+}
 
-// operatorArguments run the operator as the user who may read the kubeconfig.
+// operatorArguments run the operator. One whose hosts are containers starts them beside itself; another runs as the user
+// who may read the kubeconfig.
 func (e *Environment) operatorArguments(sum string) []string {
-	return []string{
+	args := []string{
 		"run", "--detach", "--name", e.operator(), "--network", cluster.Network, "--restart", "on-failure",
 		"--label", environmentLabel + "=" + e.Name, "--label", docker.SourceLabel + "=" + sum,
-		"--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		"--volume", e.operatorKubeconfigFile() + ":" + operatorKubeconfig + ":ro", "--env", "KUBECONFIG=" + operatorKubeconfig,
-		"--read-only", "--tmpfs", "/tmp", e.found.operator, "--control", ":" + controlPort,
 	}
+	command := []string{"--control", ":" + controlPort, "--domains", racks, "--hosts-per-rack", strconv.Itoa(hostsPerRack)}
+	if !e.Boot {
+		args = append(args, "--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--read-only", "--tmpfs", "/tmp", e.found.operator)
+		return append(args, command...)
+	}
+	args = append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", e.found.operator)
+	return append(append(args, command...), "--containers", e.Name, "--container-label", environmentLabel+"="+e.Name, "--container-network", e.rackNetwork())
 }
 
 // describeHosts adds what cluster templates need to know: the network and the image. Nobody checks its sum, but the

@@ -24,6 +24,9 @@ func (e *Environment) remove(ctx context.Context, log io.Writer) error {
 	if err := e.cluster(log).Delete(); err != nil {
 		return err
 	}
+	if err := e.removeRacks(ctx, log); err != nil {
+		return err
+	}
 	return os.RemoveAll(e.repository().Dir)
 }
 

@@ -27,10 +27,10 @@ func (e *Environment) Template(ctx context.Context, log io.Writer, name, flavor 
 	return []byte(out), err
 }
 
-// fitTemplate is what the repository does to each template: machines that are to boot
-// need to be told from what.
+// fitTemplate is what the repository does to each template: virtual machines that are to
+// boot need to be told from what. Hosts of bare metal know by the image's URL.
 func (e *Environment) fitTemplate(template []byte) ([]byte, error) {
-	if e.found.machine == "" {
+	if e.found.machine == "" || !e.has(vSphere) {
 		return template, nil
 	}
 	host, _, err := net.SplitHostPort(e.found.variables["VSPHERE_SERVER"])

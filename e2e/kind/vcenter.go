@@ -72,13 +72,13 @@ func (e *Environment) AddVCenter(ctx context.Context, layout string) (variables 
 
 // describeNetwork adds the addresses that a cluster may take.
 func (e *Environment) describeNetwork(ctx context.Context, log io.Writer) error {
-	subnets, err := e.docker(log).Run(ctx, "network", "inspect", cluster.Network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
+	subnets, err := e.docker(log).Run(ctx, "network", "inspect", e.machineNetwork(), "--format", subnetFormat)
 	if err != nil {
 		return err
 	}
 	address, err := virtualIP(strings.Fields(subnets))
 	if err != nil {
-		return fmt.Errorf("choosing the address of a control plane on Docker's network %s: %w", cluster.Network, err)
+		return fmt.Errorf("choosing the address of a control plane on Docker's network %s: %w", e.machineNetwork(), err)
 	}
 	e.found.variables["CONTROL_PLANE_ENDPOINT_IP"] = address
 	if e.Boot { // The machines share these out among themselves.

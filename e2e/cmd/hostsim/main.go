@@ -40,9 +40,11 @@ type options struct {
 	namespace   string
 	installCRDs bool
 	racks       int
+	domains     string
 	perRack     int
 	ready       bool
 	control     string
+	containers  containers
 	seed        uint64
 	delays      simulator.Delays
 }
@@ -67,9 +69,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the hosts; empty for all, and for new hosts default")
 	flags.BoolVar(&o.installCRDs, "install-crds", false, "install the CRDs of metal3 first")
 	flags.IntVar(&o.racks, "racks", 0, "failure domains to create hosts in: rack-1, rack-2 and so on")
+	flags.StringVar(&o.domains, "domains", "", "names of failure domains to create hosts in, with commas between")
 	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "hosts to create in each")
 	flags.BoolVar(&o.ready, "ready", false, "create hosts that are available at once")
 	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and mended with DELETE, such as :8990")
+	flags.StringVar(&o.containers.prefix, "containers", "", "let hosts boot as containers of Docker, whose names begin with this")
+	flags.StringVar(&o.containers.label, "container-label", "", "label of the containers, such as owner=me")
+	flags.StringVar(&o.containers.network, "container-network", "bridge", "network of the containers; its subnet must be one that was asked for")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the jitter is drawn from")
 	flags.DurationVar(&o.delays.Registering, "registering", 0, "time to register")
 	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "time to inspect")
@@ -95,7 +101,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 	if err := furnish(ctx, config, o); err != nil {
 		return err
 	}
-	sim := simulator.New(simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))
+	bodies, err := o.containers.options(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	sim := simulator.New(append(bodies,
+		simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))...)
 	stop, err := serve(ctx, o.control, control(sim))
 	if err != nil {
 		return err
@@ -116,7 +127,8 @@ func furnish(ctx context.Context, config *rest.Config, o options) error {
 			return fmt.Errorf("installing CRDs: %w", err)
 		}
 	}
-	if o.racks == 0 {
+	layout := o.layout()
+	if len(layout.Domains) == 0 {
 		return nil
 	}
 	scheme := runtime.NewScheme()
@@ -129,9 +141,19 @@ func furnish(ctx context.Context, config *rest.Config, o options) error {
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
+	return simulator.Create(ctx, c, o.homeNamespace(), layout)
+}
+
+// layout is that of the hosts to create.
+func (o options) layout() simulator.Layout {
 	layout := simulator.Racks(o.racks, o.perRack)
 	layout.Ready = o.ready
-	return simulator.Create(ctx, c, o.homeNamespace(), layout)
+	for name := range strings.SplitSeq(o.domains, ",") {
+		if name != "" {
+			layout.Domains = append(layout.Domains, simulator.Domain{Name: name, Hosts: o.perRack})
+		}
+	}
+	return layout
 }
 
 func (o options) homeNamespace() string {

@@ -29,4 +29,5 @@ func TestIdentityIsLearntOnce(t *testing.T) {
 	server.Close()
 	g.Expect(identity(t.Context(), file, server.URL)).To(Equal("a-uuid"))
 	g.Expect(asked).To(Equal(2))
+	g.Expect(identity(t.Context(), file, "")).To(BeEmpty(), "nobody to ask")
 }

@@ -103,8 +103,12 @@ func address() (net.IP, error) {
 }
 
 // identity is the UUID that a machine would find in its firmware. It never changes, so
-// the simulated vCenter is asked at the first boot only.
+// the simulated vCenter is asked at the first boot only. A machine without a vCenter is
+// told by its metadata who it is.
 func identity(ctx context.Context, file, service string) (string, error) {
+	if service == "" {
+		return "", nil
+	}
 	known, err := os.ReadFile(file)
 	if err == nil {
 		return string(known), nil

@@ -29,9 +29,8 @@ func split(environment []string) (guestinfo, others []string) {
 // kubeletArguments are those that a kubelet needs in a container, and what a cloud
 // provider would tell it. They come after kubeadm's and win.
 func kubeletArguments(address net.IP, uuid string) string {
-	return "KUBELET_EXTRA_ARGS=" + strings.Join([]string{
+	arguments := []string{
 		"--runtime-cgroups=/system.slice/containerd.service",
-		"--provider-id=vsphere://" + uuid,
 		"--node-ip=" + address.String(),
 		"--cloud-provider=",
 		"--fail-cgroupv1=false",
@@ -39,7 +38,11 @@ func kubeletArguments(address net.IP, uuid string) string {
 		// The disk is the host's: how full it is says nothing about this machine.
 		"--image-gc-high-threshold=100",
 		"--eviction-hard=nodefs.available<0%,nodefs.inodesFree<0%,imagefs.available<0%",
-	}, " ") + "\n"
+	}
+	if uuid != "" {
+		arguments = append(arguments, "--provider-id=vsphere://"+uuid)
+	}
+	return "KUBELET_EXTRA_ARGS=" + strings.Join(arguments, " ") + "\n"
 }
 
 // podSubnet is that of the machine's pods: the last byte of its address makes it

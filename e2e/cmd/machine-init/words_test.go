@@ -35,5 +35,6 @@ func TestMachinesReachEachOthersPods(t *testing.T) {
 func TestKubeletArguments(t *testing.T) {
 	t.Parallel()
 	got := kubeletArguments(net.IPv4(172, 18, 0, 7), "u-u")
-	NewWithT(t).Expect(got).To(And(ContainSubstring("--provider-id=vsphere://u-u "), ContainSubstring("--node-ip=172.18.0.7 ")))
+	NewWithT(t).Expect(got).To(And(ContainSubstring("--provider-id=vsphere://u-u\n"), ContainSubstring("--node-ip=172.18.0.7 ")))
+	NewWithT(t).Expect(kubeletArguments(net.IPv4(172, 18, 0, 7), "")).NotTo(ContainSubstring("provider-id"))
 }

@@ -22,7 +22,6 @@ const (
 	machineBaseName = "faultline/machine-base:"
 	// machineEntrypoint ends in that of a kind node.
 	machineEntrypoint = `["/usr/local/bin/machine-init","/usr/local/bin/entrypoint","/sbin/init"]`
-	vcenterEntrypoint = `["/usr/local/bin/vcsim"]`
 	// installCloudInit adds what turns a node into a machine that is told at boot what
 	// it is.
 	installCloudInit = `apt-get update
@@ -86,9 +85,19 @@ func (b Builder) machineFiles() []image.File {
 	return files
 }
 
-// VCenter ensures the image of a simulated vCenter whose machines are containers. It
-// needs Docker's client and a shell: the machine's image has one, and is there anyway.
+// VCenter ensures the image of a simulated vCenter whose machines are containers.
 func (b Builder) VCenter(ctx context.Context, machine string) (string, error) {
+	return b.withDocker(ctx, binaries.VCSim, machine)
+}
+
+// Operator ensures the image of a simulated bare-metal operator whose hosts are containers.
+func (b Builder) Operator(ctx context.Context, machine string) (string, error) {
+	return b.withDocker(ctx, binaries.HostSim, machine)
+}
+
+// withDocker ensures the image of a program that runs containers. It needs Docker's client and a shell: the machine's
+// image has one, and is there anyway.
+func (b Builder) withDocker(ctx context.Context, program, machine string) (string, error) {
 	client, err := exec.LookPath("docker")
 	if err != nil {
 		return "", err
@@ -96,9 +105,9 @@ func (b Builder) VCenter(ctx context.Context, machine string) (string, error) {
 	if client, err = filepath.EvalSymlinks(client); err != nil {
 		return "", err
 	}
-	const name = "faultline/vcsim-containers:latest"
-	return name, b.commit(ctx, recipe{name: name, base: machine, entrypoint: vcenterEntrypoint, files: []image.File{
-		{Path: "/usr/local/bin/vcsim", From: b.Programs[binaries.VCSim], Mode: 0o755},
+	name, path := "faultline/"+program+"-containers:latest", "/usr/local/bin/"+program
+	return name, b.commit(ctx, recipe{name: name, base: machine, entrypoint: fmt.Sprintf("[%q]", path), files: []image.File{
+		{Path: path, From: b.Programs[program], Mode: 0o755},
 		{Path: "/usr/local/bin/docker", From: client, Mode: 0o755},
 	}})
 }

@@ -34,6 +34,8 @@ type Hooks struct {
 	PowerOn func(context.Context, Boot) error
 	// PowerOff is called when a booted machine loses its power, or its disk.
 	PowerOff func(context.Context, *bmov1alpha1.BareMetalHost) error
+	// Erase is called when a machine loses its disk, running or not: what is booted there next starts from its image.
+	Erase func(context.Context, *bmov1alpha1.BareMetalHost) error
 }
 
 // turn makes the hardware do something else, telling the hooks. A machine that is to boot but runs is switched off first.
@@ -52,6 +54,17 @@ func (s *Simulator) turn(ctx context.Context, host *bmov1alpha1.BareMetalHost, f
 	}
 	if err := s.hooks.PowerOn(ctx, boot); err != nil {
 		return fmt.Errorf("powering on: %w", err)
+	}
+	return nil
+}
+
+// erase empties the disk, telling the hook.
+func (s *Simulator) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	if s.hooks.Erase == nil {
+		return nil
+	}
+	if err := s.hooks.Erase(ctx, host.DeepCopy()); err != nil {
+		return fmt.Errorf("erasing: %w", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func patience() wait.Backoff {
 }
 
 // Create makes the hosts of a layout with the Secrets of their BMCs. Secrets that exist, of hosts that were deleted, are
-// used again.
+// used again; hosts that exist stay as they are.
 func Create(ctx context.Context, c client.Client, namespace string, layout Layout) error {
 	hosts := layout.Hosts(namespace)
 	failed := make([]error, len(hosts))
@@ -57,7 +57,7 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 		host.Finalizers = append(host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
 	}
 	if err := c.Create(ctx, host); err != nil || !ready {
-		return err
+		return client.IgnoreAlreadyExists(err)
 	}
 	return makeReady(ctx, c, host, version)
 }

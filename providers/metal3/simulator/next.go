@@ -54,6 +54,8 @@ type fault struct {
 type step struct {
 	// machine is what to make of the hardware, "" to leave it alone. Booting a booted machine restarts it.
 	machine machine
+	// erase empties the disk.
+	erase bool
 	// publish writes the new status's hardware to the HardwareData, retract removes the HardwareData.
 	publish, retract bool
 	// status replaces the host's.

@@ -120,6 +120,11 @@ func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v v
 		}
 		s.benches.setMachine(client.ObjectKeyFromObject(host), decided.machine)
 	}
+	if decided.erase {
+		if err := s.erase(ctx, host); err != nil {
+			return s.refuse(ctx, host, v, err)
+		}
+	}
 	if decided.publish {
 		if err := s.publish(ctx, host, decided.status.HardwareDetails); err != nil {
 			return err

@@ -201,6 +201,35 @@ func TestADomainIsLostAndComesBack(t *testing.T) {
 	s.Expect(on.Load()).To(BeEquivalentTo(2), "booted, and booted again when the power was back")
 }
 
+func TestADiskIsErasedWhetherItRunsOrNot(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var erased, refused atomic.Int32
+	s.simulate(simulator.WithDelays(simulator.Delays{Retry: 10 * time.Millisecond}), simulator.WithHooks(simulator.Hooks{
+		Erase: func(context.Context, *bmov1alpha1.BareMetalHost) error {
+			if refused.Add(1) == 1 {
+				return errors.New("no answer")
+			}
+			erased.Add(1)
+			return nil
+		},
+	}))
+	s.create(simulator.Racks(1, 1))
+	for round := range int32(2) {
+		s.reaches(first, bmov1alpha1.StateAvailable)
+		s.change(first, want)
+		s.reaches(first, bmov1alpha1.StateProvisioned)
+		s.Expect(erased.Load()).To(Equal(round))
+		if round > 0 {
+			s.change(first, func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false })
+			s.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool { return !host.Status.PoweredOn }, "off")
+		}
+		s.change(first, release)
+	}
+	s.reaches(first, bmov1alpha1.StateAvailable)
+	s.Expect(erased.Load()).To(BeEquivalentTo(2))
+}
+
 func TestABootSeesWhatWasRendered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -201,6 +201,7 @@ func keepExternal(v view) step {
 // startDeprovisioning ends what runs on the machine, which stays as it is for the operator's own use.
 func (v view) startDeprovisioning() step {
 	s := v.enter(bmov1alpha1.StateDeprovisioning, succeed)
+	s.erase = true
 	s.events = []happening{normal("DeprovisionStarted", "Image deprovisioning started")}
 	if v.machine == booted {
 		s.machine = idle

@@ -1,0 +1,33 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chassis
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// DynamicRange is the part of a subnet that Docker may give away: its first 256 addresses. The next 256 are the hosts'.
+func DynamicRange(subnet *net.IPNet) *net.IPNet {
+	return &net.IPNet{IP: subnet.IP, Mask: net.CIDRMask(24, 32)}
+}
+
+// address is the host's own. It follows from the last byte of the hardware address, which the simulator's layouts number
+// through, so that it stays the same whatever runs on the host.
+func (c Chassis) address(host *bmov1alpha1.BareMetalHost) (net.IP, error) {
+	hardware, err := net.ParseMAC(host.Spec.BootMACAddress)
+	if err != nil || len(hardware) != 6 || hardware[4] != 0 || hardware[5] == 0 || hardware[5] == 255 {
+		return nil, fmt.Errorf("host %s has boot MAC address %q: for a host that boots the last but one byte is 0, and the last is its number, from 1 to 254",
+			host.Name, host.Spec.BootMACAddress)
+	}
+	first := binary.BigEndian.Uint32(c.Subnet.IP.To4())
+	address := net.IP(binary.BigEndian.AppendUint32(nil, first+256+uint32(hardware[5])))
+	if !c.Subnet.Contains(address) {
+		return nil, fmt.Errorf("subnet %s is too small for hosts", c.Subnet)
+	}
+	return address, nil
+}

@@ -1,0 +1,28 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/faultline-io/faultline/e2e/chassis"
+	"github.com/faultline-io/faultline/e2e/kind/command"
+	"github.com/faultline-io/faultline/e2e/kind/docker"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// containers are what hosts boot as; nothing does without a prefix.
+type containers struct{ prefix, label, network string }
+
+func (c containers) options(ctx context.Context, log io.Writer) ([]simulator.Option, error) {
+	if c.prefix == "" {
+		return nil, nil
+	}
+	bodies, err := chassis.Open(ctx, docker.Docker{Runner: command.Runner{Log: log}}, c.prefix, c.label, c.network)
+	if err != nil {
+		return nil, err
+	}
+	return []simulator.Option{simulator.WithHooks(bodies.Hooks()), simulator.WithInventory(bodies.Inventory)}, nil
+}
