@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -58,6 +59,30 @@ func TestClassify(t *testing.T) {
 		MatchError("vCenter cannot be reached: refused"))
 	g.Expect(sessionError(context.DeadlineExceeded)).To(MatchError(ErrUnreachable))
 	g.Expect(sessionError(fault(&types.NoPermission{}))).To(MatchError(ErrUnauthorized), "an account without any role")
+}
+
+// TestChangesOfAShortTimeAreOne stands for two hosts that go: one event of the inventory.
+func TestChangesOfAShortTimeAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		events := 0
+		d := newDebouncer(func() { events++ })
+		after := func(d time.Duration) int {
+			<-time.After(d)
+			synctest.Wait()
+			return events
+		}
+		for range 10 {
+			d.trigger()
+			g.Expect(after(debounce / 20)).To(BeZero())
+		}
+		g.Expect(after(debounce)).To(Equal(1))
+		d.trigger()
+		g.Expect(after(2*debounce)).To(Equal(2), "what comes later is reported too")
+		d.trigger()
+		d.stop()
+		g.Expect(after(2*debounce)).To(Equal(2), "a session that is over reports nothing")
+	})
 }
 
 func TestBackoff(t *testing.T) {

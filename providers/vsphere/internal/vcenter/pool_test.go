@@ -89,7 +89,7 @@ func newPool(t *testing.T, r *recorder, idle time.Duration) *vcenter.Pool {
 	t.Helper()
 	pool := vcenter.NewPool(vcenter.Options{OnEvent: r.event, OnCall: r.call, Idle: idle})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := pool.Close(ctx); err != nil {
 			t.Error(err)
@@ -119,9 +119,12 @@ func (r *rig) sessionOf(ep vcenter.Endpoint) *vcenter.Session {
 	return s
 }
 
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = time.Minute
+
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	NewWithT(t).Eventually(f).WithTimeout(20 * time.Second).WithPolling(2 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(f).WithTimeout(patience).WithPolling(2 * time.Millisecond).Should(Succeed())
 }
 
 // errorOf waits until the session's error matches.
@@ -141,13 +144,14 @@ func (r *rig) errorOf(ep vcenter.Endpoint, want error) error {
 func TestSessionComesUpWithoutWaiting(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	r.server.SetDelay(50 * time.Millisecond)
+	r.server.SetDelay(patience)
 
 	began := time.Now()
 	_, err := r.pool.Session(endpoint(r.server))
 	g.Expect(err).To(MatchError(vcenter.ErrConnecting))
-	g.Expect(time.Since(began)).To(BeNumerically("<", 40*time.Millisecond))
+	g.Expect(time.Since(began)).To(BeNumerically("<", patience/2))
 
+	r.server.SetDelay(0)
 	s := r.session()
 	g.Expect(s.Version()).NotTo(BeEmpty())
 	g.Expect(r.seen(vcenter.SessionUp)).To(Equal(1))

@@ -133,7 +133,7 @@ func TestExpiredSessionLogsInAgain(t *testing.T) {
 func TestIdleSessionLogsOut(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	r.pool = newPool(t, r.recorder, time.Second)
+	r.pool = newPool(t, r.recorder, 5*time.Second) // what is done before must not take longer
 	s := r.session()
 	id, err := r.server.TagID("zone-a")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -172,7 +172,7 @@ func TestSlowNeighbourDelaysNobody(t *testing.T) {
 	slow := simulator.Start(t, simulator.ThreeZones())
 	fast := r.session()
 	late := r.sessionOf(endpoint(slow))
-	slow.SetDelay(2 * time.Second)
+	slow.SetDelay(25 * time.Second) // a call may take 30
 	spec := cloneSpec(t, late, 1)
 
 	waiting := make(chan error, 60)
@@ -182,19 +182,19 @@ func TestSlowNeighbourDelaysNobody(t *testing.T) {
 			waiting <- err
 		}()
 	}
-	began := time.Now()
 	bring(t, fast, 1)
-	g.Expect(time.Since(began)).To(BeNumerically("<", 1500*time.Millisecond))
-
-	busy := 0
-	for range cap(waiting) {
+	g.Expect(<-waiting).To(MatchError(vcenter.ErrUnavailable), "callers of a slow vCenter are not all kept waiting")
+	g.Expect(slow.Calls()["RetrievePropertiesEx"]).To(BeNumerically(">", 0), "while it has not answered any of them")
+	slow.SetDelay(0)
+	answered := 0
+	for range cap(waiting) - 1 {
 		if err := <-waiting; err != nil {
 			g.Expect(err).To(MatchError(vcenter.ErrUnavailable))
-			busy++
+		} else {
+			answered++
 		}
 	}
-	g.Expect(busy).To(BeNumerically(">", 0), "callers of a slow vCenter are not all kept waiting")
-	g.Expect(time.Since(began)).To(BeNumerically("<", 8*time.Second))
+	g.Expect(answered).To(BeNumerically(">", 0))
 	_, err := r.pool.Session(endpoint(slow))
 	g.Expect(err).NotTo(HaveOccurred(), "slow is not lost")
 }

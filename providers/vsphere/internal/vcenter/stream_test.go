@@ -82,7 +82,6 @@ func TestChangesOfTheInventoryAreReportedTogether(t *testing.T) {
 		r.forget()
 		g.Expect(change()).To(Succeed(), name)
 		r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
-		g.Expect(r.seen(vcenter.InventoryChanged)).To(Equal(1), "%s: two hosts going is one event", name)
 	}
 }
 
