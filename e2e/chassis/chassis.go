@@ -84,7 +84,7 @@ func (c Chassis) powerOn(ctx context.Context, boot simulator.Boot) error {
 	return err
 }
 
-// install makes the container anew.
+// install makes the container anew. Its hardware address is Docker's own: not every engine lets one choose.
 func (c Chassis) install(ctx context.Context, boot simulator.Boot) error {
 	from, err := imageOf(boot.Host)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c Chassis) install(ctx context.Context, boot simulator.Boot) error {
 		return err
 	}
 	_, err = c.Docker.Run(ctx, "create", "--name", name, "--label", c.Label,
-		"--network", c.Network, "--ip", address.String(), "--mac-address", boot.Host.Spec.BootMACAddress,
+		"--network", c.Network, "--ip", address.String(),
 		"--privileged", "--cgroupns=private",
 		"--tmpfs", "/tmp", "--tmpfs", "/run", "--volume", "/var", "--volume", "/lib/modules:/lib/modules:ro",
 		// Who switches a server off does not wait for it.
