@@ -67,6 +67,18 @@ const (
 	Metal3ClusterFailureDomainsDeletingReason = clusterv1.DeletingReason
 )
 
+// Condition LabelPrefixesRefused of a Metal3Cluster. It is there only while
+// annotation metal3.io/metal3-label-sync-prefixes lists prefixes of labels that
+// Nodes must not get from their hosts.
+const (
+	// Metal3ClusterLabelPrefixesRefusedCondition tells which they are.
+	Metal3ClusterLabelPrefixesRefusedCondition = "LabelPrefixesRefused"
+
+	// LabelPrefixRefusedReason: the prefix is no DNS subdomain, or is reserved
+	// to Kubernetes. Condition HostLabelsRefused of a Metal3Machine has it too.
+	LabelPrefixRefusedReason = "LabelPrefixRefused"
+)
+
 // Reasons why machines cannot be put in a failure domain. Domains of a
 // Metal3Cluster and condition AssociateBareMetalHost of a Metal3Machine have
 // them.

@@ -124,6 +124,12 @@ const (
 	Metal3MachineDataFailedReason = Metal3DataFailedReason
 )
 
+// Metal3MachineHostLabelsRefusedCondition of a Metal3Machine is there only
+// while its host has labels that the Metal3Cluster wants copied and that Nodes
+// must not get. The machine is no less ready for it. Its reason is
+// LabelPrefixRefused.
+const Metal3MachineHostLabelsRefusedCondition = "HostLabelsRefused"
+
 // Condition BareMetalHostProvisioned of a Metal3Machine.
 const (
 	// Metal3MachineHostProvisionedCondition tells whether the host runs and its

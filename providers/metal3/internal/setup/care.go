@@ -23,9 +23,8 @@ func addCare(ctx context.Context, mgr ctrl.Manager, o Options, workloads cluster
 		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.MachineTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
-	if err := (&metal3labelsync.Reconciler{
-		Client: mgr.GetClient(), Workloads: workloads, Recorder: mgr.GetEventRecorder("metal3labelsync"),
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Labels)); err != nil {
+	if err := (&metal3labelsync.Reconciler{Client: mgr.GetClient(), Workloads: workloads}).
+		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
 	if err := (&metal3remediation.Reconciler{

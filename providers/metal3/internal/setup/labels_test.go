@@ -11,8 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -82,6 +84,9 @@ func TestReservedPrefixIsRefused(t *testing.T) {
 	p.prefixes("node-role.kubernetes.io,example.com")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
 	p.Expect(p.labels()).NotTo(HaveKey("node-role.kubernetes.io/control-plane"))
+	infra := &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}
+	p.Expect(p.condition(infra, infrav1.Metal3ClusterLabelPrefixesRefusedCondition, infrav1.LabelPrefixRefusedReason)).
+		To(ContainSubstring("node-role.kubernetes.io (is reserved to Kubernetes)"))
 	p.Eventually(func(g Gomega) {
 		events := &eventsv1.EventList{}
 		g.Expect(p.client.List(t.Context(), events, client.InNamespace(p.name))).To(Succeed())
@@ -89,6 +94,31 @@ func TestReservedPrefixIsRefused(t *testing.T) {
 			HaveField("Reason", "LabelPrefixRefused"), HaveField("Regarding.Kind", "Metal3Cluster"), HaveField("Type", "Warning"),
 			HaveField("Note", ContainSubstring("node-role.kubernetes.io (is reserved to Kubernetes)")))))
 	}).Should(Succeed())
+	p.prefixes("example.com")
+	p.Eventually(func() []metav1.Condition { return p.get(infra).(*infrav1.Metal3Cluster).Status.Conditions }).
+		ShouldNot(ContainElement(HaveField("Type", infrav1.Metal3ClusterLabelPrefixesRefusedCondition)), "nobody asks for it any more")
+}
+
+func TestLabelThatNodesMustNotGetIsShownAsLongAsTheHostHasIt(t *testing.T) {
+	t.Parallel()
+	const role = "node-role.kubernetes.io/control-plane"
+	p := newPatient(t)
+	shown := func() bool {
+		p.get(p.machine)
+		return conditions.Has(p.machine, infrav1.Metal3MachineHostLabelsRefusedCondition)
+	}
+	p.prefixes("node-role.kubernetes.io")
+	p.Consistently(shown).WithTimeout(500*time.Millisecond).Should(BeFalse(), "the host has no such label")
+	p.label(role, "x")
+	p.Expect(p.condition(p.machine, infrav1.Metal3MachineHostLabelsRefusedCondition, infrav1.LabelPrefixRefusedReason)).
+		To(And(ContainSubstring("BareMetalHost "+p.key.Name), ContainSubstring(role), ContainSubstring("metal3.io/metal3-label-sync-prefixes")))
+	p.Expect(conditions.IsTrue(p.machine, infrav1.Metal3MachineReadyCondition)).To(BeTrue(), "the machine does its work")
+	p.label(role, "")
+	p.Eventually(shown).Should(BeFalse())
+	p.label(role, "x")
+	p.Eventually(shown).Should(BeTrue())
+	p.prefixes("example.com")
+	p.Eventually(shown).Should(BeFalse(), "nobody asks for it any more")
 }
 
 func TestZoneOfTheNodeFollowsTheFailureDomain(t *testing.T) {

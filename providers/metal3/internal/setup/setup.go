@@ -63,10 +63,10 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
 	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack}
+	recorder := mgr.GetEventRecorder("metal3cluster")
 	if err := (&metal3cluster.Reconciler{
-		Client: c, Hosts: ours, Domains: &publish.Publisher{
-			Client: c, Recorder: mgr.GetEventRecorder("metal3cluster"), Clock: clock.RealClock{}, Metrics: domainMetrics,
-		},
+		Client: c, Hosts: ours, Recorder: recorder,
+		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}

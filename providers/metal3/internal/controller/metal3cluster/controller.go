@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -21,6 +24,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
@@ -29,9 +33,10 @@ import (
 
 // Reconciler drives Metal3Clusters.
 type Reconciler struct {
-	Client  client.Client
-	Hosts   *hosts.Hosts
-	Domains *publish.Publisher
+	Client   client.Client
+	Hosts    *hosts.Hosts
+	Domains  *publish.Publisher
+	Recorder events.EventRecorder
 
 	filter  watchfilter.Filter
 	written patch.Written
@@ -97,6 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	reachable := checkEndpoint(s.cluster)
+	r.checkLabelPrefixes(s.cluster)
 	next, err := r.publishDomains(ctx, s)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -117,6 +123,24 @@ func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 	}
 	status.True(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)
 	return true
+}
+
+// checkLabelPrefixes tells of prefixes whose labels no Node gets.
+func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
+	_, refused := nodelabels.Prefixes(cluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
+	if len(refused) == 0 {
+		conditions.Delete(cluster, infrav1.Metal3ClusterLabelPrefixesRefusedCondition)
+		return
+	}
+	message := fmt.Sprintf("Labels with these prefixes are not copied from hosts to Nodes: %s; change the annotation %s",
+		strings.Join(refused, ", "), infrav1.LabelSyncPrefixesAnnotation)
+	if conditions.GetMessage(cluster, infrav1.Metal3ClusterLabelPrefixesRefusedCondition) != message {
+		r.Recorder.Eventf(cluster, nil, corev1.EventTypeWarning, infrav1.LabelPrefixRefusedReason, "SyncLabels", "%s", message)
+	}
+	conditions.Set(cluster, metav1.Condition{
+		Type: infrav1.Metal3ClusterLabelPrefixesRefusedCondition, Status: metav1.ConditionTrue,
+		Reason: infrav1.LabelPrefixRefusedReason, Message: message,
+	})
 }
 
 // reconcileDelete waits for the machines, whose hosts are released as hosts of the cluster. The last of them to go is an

@@ -15,7 +15,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -25,14 +24,12 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // SyncedLabelsAnnotation on a Node lists the labels, with their values, that are there because of its host.
 const SyncedLabelsAnnotation = "infrastructure.cluster.x-k8s.io/labels-from-host"
-
-// RefusedPrefixReason is the reason of the event on a Metal3Cluster that wants labels copied which Nodes must not get.
-const RefusedPrefixReason = "LabelPrefixRefused"
 
 // regionAttribute of a failure domain is the region that its Nodes are in.
 const regionAttribute = "region"
@@ -42,10 +39,8 @@ type Reconciler struct {
 	Client client.Client
 	// Workloads reaches the Nodes of workload clusters.
 	Workloads clustercache.ClusterCache
-	Recorder  events.EventRecorder
 
 	filter     watchfilter.Filter
-	told       notices
 	controller controller.Controller
 }
 
@@ -60,8 +55,6 @@ type scope struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines;metal3clusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Reconcile brings the labels of one machine's Node up to date. It writes only when they differ.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -69,8 +62,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || s == nil || annotations.IsPaused(s.cluster, s.metal3) {
 		return ctrl.Result{}, err
 	}
-	prefixes, refused := parsePrefixes(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
-	r.tell(s.infraCluster, refused)
+	// The controllers of the cluster and of the machine tell what is refused.
+	prefixes, _ := nodelabels.Prefixes(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
 	err = r.sync(ctx, s, wish{host: s.host.Labels, prefixes: prefixes, derived: s.derived()})
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return ctrl.Result{}, nil // the connection is an event

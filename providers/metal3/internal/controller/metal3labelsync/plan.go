@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
 )
 
 // wish is what the labels of a Node follow from.
@@ -64,10 +65,10 @@ func (w wish) fromHost(node, noted labels.Set) labels.Set {
 
 // synced reports whether the label is one that is copied. That by which Nodes are recognised never is.
 func (w wish) synced(key string) bool {
-	prefix := prefixOf(key)
+	prefix := nodelabels.PrefixOf(key)
 	return prefix != "" && key != infrav1.NodeUUIDLabel && slices.Contains(w.prefixes, prefix)
 }
 
 func (w wish) exclusive(key string) bool {
-	return w.synced(key) && !shared(prefixOf(key))
+	return w.synced(key) && !nodelabels.Shared(nodelabels.PrefixOf(key))
 }

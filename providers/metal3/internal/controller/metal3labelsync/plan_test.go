@@ -6,50 +6,17 @@ package metal3labelsync
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
 const zone = corev1.LabelTopologyZone
-
-func TestParsePrefixes(t *testing.T) {
-	t.Parallel()
-	for annotation, want := range map[string]struct {
-		accepted []string
-		refused  string
-	}{
-		"":                                  {nil, ""},
-		" , ":                               {nil, ""},
-		"b.example.com, a.example.com":      {[]string{"a.example.com", "b.example.com"}, ""},
-		"a.example.com,a.example.com":       {[]string{"a.example.com"}, ""},
-		"example.com/rack":                  {nil, "example.com/rack (is not a DNS subdomain)"},
-		"*.example.com":                     {nil, "*.example.com (is not a DNS subdomain)"},
-		"kubernetes.io":                     {nil, "kubernetes.io (is reserved to Kubernetes)"},
-		"k8s.io,example.com":                {[]string{"example.com"}, "k8s.io (is reserved to Kubernetes)"},
-		"node-role.kubernetes.io":           {nil, "node-role.kubernetes.io (is reserved to Kubernetes)"},
-		"node-restriction.kubernetes.io":    {nil, "node-restriction.kubernetes.io (is reserved to Kubernetes)"},
-		"a.k8s.io":                          {nil, "a.k8s.io (is reserved to Kubernetes)"},
-		"notkubernetes.io,cluster.x-k8s.io": {[]string{"cluster.x-k8s.io", "notkubernetes.io"}, ""},
-		"topology.kubernetes.io,node.kubernetes.io,kubelet.kubernetes.io": {
-			[]string{"kubelet.kubernetes.io", "node.kubernetes.io", "topology.kubernetes.io"}, ""},
-	} {
-		t.Run(annotation, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			accepted, refused := parsePrefixes(annotation)
-			g.Expect(accepted).To(Equal(want.accepted))
-			g.Expect(strings.Join(refused, ", ")).To(Equal(want.refused))
-		})
-	}
-}
 
 type planCase struct {
 	wish         wish
@@ -209,18 +176,4 @@ func TestUnreadableNoteRemovesNothing(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(readNote("not, a list = of = labels")).To(BeEmpty())
 	g.Expect(readNote("")).To(BeEmpty())
-}
-
-func TestRefusalIsToldOnce(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	n := notices{}
-	one, two := client.ObjectKey{Name: "one"}, client.ObjectKey{Name: "two"}
-	g.Expect(n.news(one, "")).To(BeFalse())
-	g.Expect(n.news(one, "a")).To(BeTrue())
-	g.Expect(n.news(one, "a")).To(BeFalse())
-	g.Expect(n.news(two, "a")).To(BeTrue())
-	g.Expect(n.news(one, "b")).To(BeTrue())
-	g.Expect(n.news(one, "")).To(BeFalse())
-	g.Expect(n.news(one, "b")).To(BeTrue(), "it is news again after it was mended")
 }

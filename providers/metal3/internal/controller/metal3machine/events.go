@@ -9,7 +9,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -60,21 +59,29 @@ func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []recon
 
 // machinesOfInfraCluster names the machines that have no host yet: domains of their cluster have changed.
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	for _, owner := range o.GetOwnerReferences() {
+	return r.machinesBelow(ctx, o, func(metal3 *infrav1.Metal3Machine) bool {
+		return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition)
+	})
+}
+
+// allMachinesOfInfraCluster names those that have a host too: what their Nodes may be told has changed.
+func (r *Reconciler) allMachinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.machinesBelow(ctx, o, func(*infrav1.Metal3Machine) bool { return true })
+}
+
+func (r *Reconciler) machinesBelow(ctx context.Context, infra client.Object, keep func(*infrav1.Metal3Machine) bool) []reconcile.Request {
+	for _, owner := range infra.GetOwnerReferences() {
 		if owner.Kind == "Cluster" {
-			return r.machines(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, func(metal3 *infrav1.Metal3Machine) bool {
-				return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition)
-			})
+			return r.machines(ctx, client.ObjectKey{Namespace: infra.GetNamespace(), Name: owner.Name}, keep)
 		}
 	}
 	return nil
 }
 
-// machinesWithoutNode names the machines of a Cluster that wait for it to be reachable.
-func (r *Reconciler) machinesWithoutNode(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.machines(ctx, client.ObjectKeyFromObject(o), func(metal3 *infrav1.Metal3Machine) bool {
-		return !ptr.Deref(metal3.Status.Initialization.Provisioned, false)
-	})
+// machinesOfWorkload names the machines of a Cluster that can be reached again: some wait for their Node, and those that have
+// it must hear of one that comes back.
+func (r *Reconciler) machinesOfWorkload(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.machines(ctx, client.ObjectKeyFromObject(o), func(*infrav1.Metal3Machine) bool { return true })
 }
 
 func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, keep func(*infrav1.Metal3Machine) bool) []reconcile.Request {

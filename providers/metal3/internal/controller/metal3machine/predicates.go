@@ -44,6 +44,7 @@ func hostProgressed() predicate.Predicate {
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				before.Labels[infrav1.FailureDomainLabel] != after.Labels[infrav1.FailureDomainLabel] ||
 				before.Annotations[bmov1alpha1.PausedAnnotation] != after.Annotations[bmov1alpha1.PausedAnnotation] ||
+				reservedChanged(before, after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)
 		},
 	}

@@ -50,11 +50,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterMachines),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfInfraCluster), builder.WithPredicates(domainsChanged())).
+		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.allMachinesOfInfraCluster), builder.WithPredicates(prefixesChanged())).
 		Watches(&infrav1.Metal3DataClaim{}, ours, builder.WithPredicates(claimAnswered())).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(machineOfData), builder.WithPredicates(dataAnswered())).
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(machineOfHost), builder.WithPredicates(hostProgressed())).
 		WatchesRawSource(source).
-		WatchesRawSource(r.Workloads.GetClusterSource("metal3machine", r.machinesWithoutNode)).
+		WatchesRawSource(r.Workloads.GetClusterSource("metal3machine", r.machinesOfWorkload)).
 		Build(r)
 	return err
 }

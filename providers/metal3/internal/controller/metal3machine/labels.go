@@ -1,0 +1,55 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
+)
+
+// noteLabels shows the labels of the host that its Node should get and must not, as long as that is so.
+func (r *Reconciler) noteLabels(_ context.Context, s *scope) (progress, error) {
+	var refused []string
+	if s.infraCluster != nil {
+		refused = nodelabels.Refused(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation], s.host.Labels)
+	}
+	if len(refused) == 0 {
+		conditions.Delete(s.metal3, infrav1.Metal3MachineHostLabelsRefusedCondition)
+		return proceed, nil
+	}
+	conditions.Set(s.metal3, metav1.Condition{
+		Type: infrav1.Metal3MachineHostLabelsRefusedCondition, Status: metav1.ConditionTrue, Reason: infrav1.LabelPrefixRefusedReason,
+		Message: fmt.Sprintf("labels of BareMetalHost %s that its Node must not get: %s: remove them from the host, "+
+			"or their prefix from the annotation %s of Metal3Cluster %s",
+			s.host.Name, strings.Join(refused, ", "), infrav1.LabelSyncPrefixesAnnotation, s.infraCluster.Name),
+	})
+	return proceed, nil
+}
+
+// prefixesChanged passes Metal3Clusters that want other labels copied than before.
+func prefixesChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetAnnotations()[infrav1.LabelSyncPrefixesAnnotation] != e.ObjectNew.GetAnnotations()[infrav1.LabelSyncPrefixesAnnotation]
+		},
+	}
+}
+
+// reservedChanged reports whether labels came or went that a Node must not get, whatever clusters want copied.
+func reservedChanged(before, after *bmov1alpha1.BareMetalHost) bool {
+	return !slices.Equal(nodelabels.Reserved(before.Labels), nodelabels.Reserved(after.Labels))
+}
