@@ -19,7 +19,7 @@ type Book struct {
 }
 
 // NewBook returns an empty book. It calls wake, which must neither block nor call the book, with a machine that has waited
-// and is promised a host now.
+// and is promised a host now, or waits for another reason than before.
 func NewBook(wake func(machine types.NamespacedName)) *Book {
 	return &Book{spaces: map[string]*space{}, wake: wake}
 }
@@ -92,9 +92,11 @@ func (b *Book) Drop(host types.NamespacedName) {
 	defer b.mu.Unlock()
 	s := b.space(host.Namespace)
 	if known, ok := s.hosts[host.Name]; ok {
+		before := s.tallies[known.Domain]
 		s.remove(known)
 		b.breakPromise(s, host.Name)
 		b.reconsider(s, known.Reuse)
+		b.tellNews(s, known.Domain, before)
 	}
 }
 
@@ -109,13 +111,31 @@ func (b *Book) space(namespace string) *space {
 
 // replace puts a host in the place of what was known of it, which may be nil.
 func (b *Book) replace(s *space, known *Host, host Host) {
+	before := map[string]tally{host.Domain: s.tallies[host.Domain]}
 	if known != nil {
+		before[known.Domain] = s.tallies[known.Domain]
 		s.remove(known)
 	}
 	s.add(host)
 	b.settle(s, host)
 	if known != nil {
 		b.reconsider(s, known.Reuse)
+	}
+	for domain := range before {
+		b.tellNews(s, domain, before[domain])
+	}
+}
+
+// tellNews wakes the machines that wait in vain for another reason now: their domain has its first host or has lost its
+// last, or its hosts are all broken or no longer. A host that only goes from one use to another wakes nobody.
+func (b *Book) tellNews(s *space, domain string, before tally) {
+	if s.tallies[domain].outlook() == before.outlook() {
+		return
+	}
+	for machine, w := range s.waiting {
+		if w.host == "" && w.wants.Domain == domain && !w.wants.Preferred {
+			b.wake(machine)
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func TestBookIgnoresTheCacheOfYesterday(t *testing.T) {
 
 func TestBookWakesOneMachineForOneHost(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newDesk(t, in("a", "0", takenBy("x")))
 	for i, name := range []string{"c", "b", "a"} {
 		w := wants(name, "a")
 		w.Since = time.Unix(int64(i), 0)
@@ -283,4 +283,38 @@ func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, promised map[type
 			t.Fatalf("%s waits for %+v and is not called, though %s is free", key, w, order[0].Name)
 		}
 	}
+}
+
+func TestBookTellsMachinesThatWaitForAnotherReason(t *testing.T) {
+	t.Parallel()
+	broken := func(host *hosts.Host) { host.Obstacle = hosts.InError }
+	d := newDesk(t, in("a", "1", takenBy("x")))
+	d.gets(wants("in a", "a"))
+	d.gets(wants("in b", "b"))
+	d.gets(wants("anywhere", ""))
+	preferred := wants("rather in a", "a")
+	preferred.Preferred = true
+	d.gets(preferred)
+	woken := func() []string {
+		last := d.woken
+		d.woken = nil
+		return last
+	}
+
+	d.Put(in("a", "2", takenBy("y")))
+	d.Put(in("a", "2", takenBy("z"), version(2)))
+	d.Put(in("a", "2", broken, version(3)))
+	d.Expect(woken()).To(BeEmpty(), "it waits for a host to be free, as before")
+	d.Put(in("a", "1", broken, version(2)))
+	d.Expect(woken()).To(Equal([]string{"in a"}), "now it waits for one to be mended")
+	d.Put(in("a", "1", takenBy("x"), version(3)))
+	d.Expect(woken()).To(Equal([]string{"in a"}))
+	d.Drop(machine("1"))
+	d.Expect(woken()).To(Equal([]string{"in a"}), "only a broken one is left")
+	d.Drop(machine("2"))
+	d.Expect(woken()).To(Equal([]string{"in a"}), "no host is left")
+	d.Put(in("b", "3", takenBy("x")))
+	d.Expect(woken()).To(Equal([]string{"in b"}))
+	d.Put(in("a", "3", takenBy("x"), version(2)))
+	d.Expect(woken()).To(ConsistOf("in a", "in b"), "it was relabelled")
 }

@@ -22,6 +22,8 @@ type space struct {
 	promised map[string]types.NamespacedName
 	// reused counts the hosts that carry a node-reuse label, by its value.
 	reused map[string]int
+	// tallies sum the hosts of a domain up.
+	tallies map[string]tally
 	// waiting are the machines that have asked and have not claimed a host since.
 	waiting map[types.NamespacedName]*waiter
 }
@@ -37,6 +39,7 @@ func newSpace() *space {
 	return &space{
 		hosts: map[string]*Host{}, free: map[string][]string{}, held: map[string]string{},
 		promised: map[string]types.NamespacedName{}, reused: map[string]int{}, waiting: map[types.NamespacedName]*waiter{},
+		tallies: map[string]tally{},
 	}
 }
 
@@ -48,6 +51,7 @@ func (s *space) add(host Host) {
 		i, _ := slices.BinarySearch(names, host.Name)
 		s.free[host.Domain] = slices.Insert(names, i, host.Name)
 	}
+	s.tallies[host.Domain] = s.tallies[host.Domain].with(host.Obstacle, 1)
 	if host.Consumer.Name != "" && host.Consumer.Namespace == host.Namespace {
 		s.held[host.Consumer.Name] = host.Name
 	}
@@ -61,6 +65,7 @@ func (s *space) remove(host *Host) {
 	if i, found := slices.BinarySearch(s.free[host.Domain], host.Name); found {
 		s.free[host.Domain] = slices.Delete(s.free[host.Domain], i, i+1)
 	}
+	s.tallies[host.Domain] = s.tallies[host.Domain].with(host.Obstacle, -1)
 	if s.held[host.Consumer.Name] == host.Name {
 		delete(s.held, host.Consumer.Name)
 	}

@@ -4,7 +4,9 @@
 package setup_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -98,6 +100,30 @@ func TestBrokenHostsAreToldFromBusyOnes(t *testing.T) {
 	w.Expect(w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 in error"))
 	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
 	w.provisioned(machine)
+}
+
+func TestMachineThatWaitsIsToldOnceWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 3))
+	w.cluster("one", "rack-1")
+	waiting := w.machine("one", "waiting", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
+	})
+	w.Expect(w.waits(waiting, infrav1.NoCapacityReason)).To(ContainSubstring("3 not matching spec.hostSelector"))
+	version := waiting.ResourceVersion
+	for _, name := range []string{"a", "b", "c"} {
+		w.provisioned(w.machine("one", name, "rack-1"))
+	}
+	w.Consistently(func() string {
+		w.get(waiting)
+		return waiting.ResourceVersion
+	}).WithTimeout(time.Second).Should(Equal(version), "whose turn it is with the other hosts is nothing new to it")
+	for i := range 3 {
+		update(w, w.host(fmt.Sprintf("rack-1-host-%03d", i+1)), func(host *bmov1alpha1.BareMetalHost) {
+			metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.UnhealthyAnnotation, "")
+		})
+	}
+	w.Expect(w.waits(waiting, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("3 marked unhealthy"))
 }
 
 func preferred(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -23,13 +22,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-const (
-	// refresh is how often the counts in the message of a machine that waits for a host are renewed. The wait itself ends by
-	// an event.
-	refresh = time.Minute
-	// attempts is how many hosts are tried in one reconcile when others take them first.
-	attempts = 3
-)
+// attempts is how many hosts are tried in one reconcile when others take them first.
+const attempts = 3
 
 // prepare waits for what must be there before a host is taken. Before that the machine holds nothing that its deletion would
 // have to release.
@@ -119,7 +113,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		chosen, why, found := r.Hosts.Book.Ask(wants)
 		if !found {
 			r.waitForHost(s, placement.Waiting(why))
-			return false, progress{after: refresh}, nil
+			return false, wait, nil
 		}
 		setHostAnnotation(s, chosen.Name)
 		if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
@@ -163,7 +157,8 @@ func where(domain, asked string) string {
 	}
 }
 
-// waitForHost shows what the machine waits for: in its condition, and in an event when the reason is new.
+// waitForHost shows what the machine waits for: in its condition, and in an event when the reason is new. The counts in the
+// message are those of the last time that something woke the machine; hosts that others get or give back do not.
 func (r *Reconciler) waitForHost(s *scope, why metav1.Condition) {
 	if conditions.GetReason(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) != why.Reason {
 		r.warn(s, why.Reason, "Associate", "%s", why.Message)
