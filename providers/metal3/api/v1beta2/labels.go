@@ -57,6 +57,14 @@ const (
 	// RemediationRebootAnnotationPrefix, and the UID of a Metal3Remediation,
 	// is the annotation on a BareMetalHost that keeps it powered off meanwhile.
 	RemediationRebootAnnotationPrefix = "reboot.metal3.io/metal3-remediation-"
+
+	// NodeLabelsBackupAnnotation on a Metal3Remediation holds, as JSON, the
+	// labels of a Node that it has deleted.
+	NodeLabelsBackupAnnotation = "remediation.metal3.io/node-labels-backup"
+
+	// NodeAnnotationsBackupAnnotation on a Metal3Remediation holds, as JSON,
+	// the annotations of a Node that it has deleted.
+	NodeAnnotationsBackupAnnotation = "remediation.metal3.io/node-annotations-backup"
 )
 
 // Finalizers.

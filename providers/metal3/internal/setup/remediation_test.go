@@ -33,13 +33,18 @@ type patient struct {
 // newPatient makes a machine with a Node on the only host there is.
 func newPatient(t *testing.T) *patient {
 	t.Helper()
-	w := newWorld(t, simulator.Racks(1, 1))
+	return newWorld(t, simulator.Racks(1, 1)).patient()
+}
+
+// patient makes a cluster with one machine, which has its Node.
+func (w *world) patient() *patient {
+	w.t.Helper()
 	w.cluster("one", "rack-1")
 	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
 	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
 	owner := p.owner()
 	owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: p.nodeName()}
-	w.Expect(w.client.Status().Update(t.Context(), owner)).To(Succeed())
+	w.Expect(w.client.Status().Update(w.t.Context(), owner)).To(Succeed())
 	return p
 }
 

@@ -44,6 +44,7 @@ type world struct {
 	metrics *prometheus.Registry
 	config  *rest.Config // of managers
 	stop    func()
+	joins   func(*corev1.Node) bool // whether a host that boots joins its cluster as the Node; nil for always
 }
 
 // newWorld makes hosts as in the layout, available at once, and starts a manager.
@@ -76,6 +77,9 @@ func (w *world) boot(ctx context.Context, boot simulator.Boot) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: w.name + "-" + boot.Host.Spec.ConsumerRef.Name, Labels: map[string]string{infrav1.NodeUUIDLabel: string(boot.Host.UID)},
 	}}
+	if w.joins != nil && !w.joins(node) {
+		return nil
+	}
 	return client.IgnoreAlreadyExists(w.client.Create(ctx, node))
 }
 

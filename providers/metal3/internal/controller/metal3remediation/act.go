@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,8 +33,15 @@ func (r *Reconciler) act(ctx context.Context, s *scope, what action) error {
 		return r.Hosts.Restart(ctx, s.host)
 	case fence:
 		return r.setTaints(ctx, s, append(slices.Clone(s.node.Spec.Taints), outOfService()))
+	case backUp:
+		return backUpNode(s)
+	case deleteNode:
+		return r.deleteNode(ctx, s)
 	case finish:
 		if err := r.unfence(ctx, s); err != nil {
+			return err
+		}
+		if err := r.restore(ctx, s); err != nil {
 			return err
 		}
 		controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
@@ -104,24 +112,30 @@ func (r *Reconciler) askOwner(ctx context.Context, machine *clusterv1.Machine) e
 }
 
 // clear leaves hosts as they were, and the Node unless it goes with its Machine.
-func (r *Reconciler) clear(ctx context.Context, s *scope) error {
+func (r *Reconciler) clear(ctx context.Context, s *scope) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
-		return nil
+		return 0, nil
 	}
 	if err := r.letAllRun(ctx, s); err != nil {
-		return err
+		return 0, err
 	}
 	stays := s.machine != nil && s.machine.DeletionTimestamp.IsZero() && s.cluster != nil && s.cluster.DeletionTimestamp.IsZero()
 	if stays {
 		if err := r.findNode(ctx, s); err != nil {
-			return err
+			return 0, err
 		}
 		if err := r.unfence(ctx, s); err != nil {
-			return err
+			return 0, err
+		}
+		if left := r.awaitsNode(s); left > 0 {
+			return left, r.watchNodes(ctx, s)
+		}
+		if err := r.restore(ctx, s); err != nil {
+			return 0, err
 		}
 	}
 	controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
-	return nil
+	return 0, nil
 }
 
 // letAllRun also finds a host that the machine has given up meanwhile.

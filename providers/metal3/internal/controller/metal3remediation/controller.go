@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -41,8 +42,9 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	Recorder  events.EventRecorder
 
-	filter  watchfilter.Filter
-	written patch.Written
+	filter     watchfilter.Filter
+	written    patch.Written
+	controller controller.Controller
 }
 
 // scope is what one reconcile knows. It holds data only.
@@ -104,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 // proceed does the next step, or clears up when nobody is interested any more.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, error) {
 	if !s.remediation.DeletionTimestamp.IsZero() || s.machine == nil || !s.machine.DeletionTimestamp.IsZero() {
-		return 0, r.clear(ctx, s)
+		return r.clear(ctx, s)
 	}
 	state := &s.remediation.Status
 	if state.Phase != "" && state.LastRemediated == nil {
@@ -113,6 +115,11 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, erro
 	situation, err := r.observe(ctx, s)
 	if err != nil {
 		return 0, err
+	}
+	if situation.backedUp {
+		if err := r.watchNodes(ctx, s); err != nil {
+			return 0, err
+		}
 	}
 	next := situation.next()
 	if err := r.act(ctx, s, next.act); err != nil {

@@ -24,6 +24,10 @@ type situation struct {
 	unfinished bool
 	host       hostState
 	node       nodeState
+	// knowsNoTaint says that the Node's Kubernetes is too old for it to be taken out of service: it has to be deleted instead.
+	knowsNoTaint bool
+	// backedUp says that the Node was deleted, or is about to be, and that what it was marked with is remembered.
+	backedUp bool
 }
 
 // hostState is what is known of the machine's host.
@@ -59,6 +63,10 @@ const (
 	restart action = "restart"
 	// fence tells the workload cluster that the Node does not run, so that its Pods and volumes can go elsewhere.
 	fence action = "take out of service"
+	// backUp remembers what the Node is marked with.
+	backUp action = "remember labels and annotations"
+	// deleteNode has the same end as fence where Kubernetes does not know that.
+	deleteNode action = "delete the Node"
 	// finish takes back what fence did and gives the remediation up for deletion.
 	finish action = "take back into service"
 	// replace leaves the machine to its owner and keeps others off the host.
@@ -123,11 +131,23 @@ func (s situation) fencing() step {
 	case remaining <= 0, s.node == nodeGone, s.node == nodeDrained:
 		return step{phase: infrav1.RemediationWaiting}
 	case s.node == nodeInService:
-		return step{act: fence, after: drainCheck}
+		return step{act: s.wayOut(), after: drainCheck}
 	case s.node == nodeDraining:
 		return step{after: min(drainCheck, remaining)}
 	default:
 		return step{after: remaining}
+	}
+}
+
+// wayOut is how a Node is got out of the way. What it is marked with is stored before it is deleted.
+func (s situation) wayOut() action {
+	switch {
+	case !s.knowsNoTaint:
+		return fence
+	case !s.backedUp:
+		return backUp
+	default:
+		return deleteNode
 	}
 }
 
@@ -141,10 +161,15 @@ func (s situation) waiting() step {
 		return s.again()
 	case s.host.keptOff:
 		return step{act: letRun, after: s.remaining()}
-	case s.host.running && s.unfinished && s.node != nodeUnreachable:
+	case s.host.running && s.unfinished && s.node != nodeUnreachable && !s.awaitsNode():
 		return step{act: finish, after: s.remaining()}
 	}
 	return step{after: s.remaining()}
+}
+
+// awaitsNode reports whether a Node that was deleted has yet to come back, to be marked as it was.
+func (s situation) awaitsNode() bool {
+	return s.backedUp && s.node == nodeGone
 }
 
 func (s situation) again() step {

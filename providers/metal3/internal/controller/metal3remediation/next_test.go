@@ -38,6 +38,9 @@ func mustRun(s *situation)  { s.host.mustRun = true }
 func early(s *situation)    { s.elapsed = time.Second }
 func halfTime(s *situation) { s.elapsed = limitOfTime / 2 }
 
+func old(s *situation)    { s.knowsNoTaint = true }
+func backed(s *situation) { s.backedUp = true }
+
 func with(state nodeState) func(*situation) {
 	return func(s *situation) { s.node = state }
 }
@@ -61,6 +64,9 @@ func TestNext(t *testing.T) {
 		"host powers off":              {at(running, keptOff), step{after: rest}},
 		"host was off":                 {at(running, off), step{act: keepOff, after: rest}},
 		"Node to be taken out":         {at(running, keptOff, off, with(nodeInService)), step{act: fence, after: drainCheck}},
+		"old Node to be remembered":    {at(running, keptOff, off, old, with(nodeInService)), step{act: backUp, after: drainCheck}},
+		"old Node to be deleted":       {at(running, keptOff, off, old, backed, with(nodeInService)), step{act: deleteNode, after: drainCheck}},
+		"old Node is gone":             {at(running, keptOff, off, backed, with(nodeGone)), step{phase: waiting}},
 		"Node is being emptied":        {at(running, keptOff, off, with(nodeDraining)), step{after: drainCheck}},
 		"Node is empty":                {at(running, keptOff, off, with(nodeDrained)), step{phase: waiting}},
 		"Node is gone":                 {at(running, keptOff, off, with(nodeGone)), step{phase: waiting}},
@@ -76,6 +82,9 @@ func TestNext(t *testing.T) {
 		"host powers on":               {at(waiting, off), step{after: rest}},
 		"host runs":                    {at(waiting, with(nodeDrained)), step{act: finish, after: rest}},
 		"host runs, Node gone":         {at(waiting, with(nodeGone)), step{act: finish, after: rest}},
+		"host runs, Node not back yet": {at(waiting, backed, with(nodeGone)), step{after: rest}},
+		"host runs, Node back":         {at(waiting, backed, with(nodeInService)), step{act: finish, after: rest}},
+		"Node does not come back":      {at(waiting, backed, late, with(nodeGone)), retry},
 		"host runs, Node out of reach": {at(waiting, with(nodeUnreachable)), step{after: rest}},
 		"Node to get healthy":          {at(waiting, finished), step{after: rest}},
 		"Node does not get healthy":    {at(waiting, finished, late), retry},
@@ -111,6 +120,11 @@ func (w *world) do(t *rapid.T, s step) {
 			t.Fatal("a Node is taken out of service while its host runs")
 		}
 		w.fenced, w.node = true, nodeDraining
+	case deleteNode:
+		if w.host.running || !w.backedUp {
+			t.Fatal("a Node is deleted while its host runs, or before it is remembered")
+		}
+		w.node = nodeGone
 	case finish:
 		w.fenced = false
 	}
@@ -118,7 +132,10 @@ func (w *world) do(t *rapid.T, s step) {
 		return
 	}
 	if s.act == finish {
-		w.unfinished = false
+		w.unfinished, w.backedUp = false, false
+	}
+	if s.act == backUp {
+		w.backedUp = true
 	}
 	if s.try {
 		w.tries, w.elapsed, w.unfinished = w.tries+1, 0, true
@@ -149,7 +166,7 @@ func TestEveryRemediationEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{situation: situation{
-			limit: rapid.Int32Range(1, 3).Draw(t, "limit"), timeout: limitOfTime,
+			limit: rapid.Int32Range(1, 3).Draw(t, "limit"), timeout: limitOfTime, knowsNoTaint: rapid.Bool().Draw(t, "old"),
 			host: hostState{found: true, running: rapid.Bool().Draw(t, "runs"), wanted: rapid.IntRange(0, 9).Draw(t, "wanted") > 0},
 		}}
 		for range 10_000 {

@@ -44,6 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (situation, error) {
 	}
 	var err error
 	now.node, err = r.observeNode(ctx, s)
+	now.knowsNoTaint, now.backedUp = knowsNoTaint(s.node), isBackedUp(s.remediation)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		now.node, err = nodeUnreachable, nil
 	}

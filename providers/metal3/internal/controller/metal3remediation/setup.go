@@ -5,10 +5,13 @@ package metal3remediation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -45,7 +48,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	}); err != nil {
 		return fmt.Errorf("indexing Metal3Remediations: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	var err error
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.Metal3Remediation{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfHost), builder.WithPredicates(powerChanged())).
@@ -53,7 +57,42 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.Workloads.GetClusterSource("metal3remediation", r.remediationsOfCluster)).
-		Complete(r)
+		Build(r)
+	return err
+}
+
+// watchNodes makes Nodes of the workload cluster that go or come back wake those who have deleted one. It does nothing
+// when they do already.
+func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
+	cluster := client.ObjectKeyFromObject(s.cluster)
+	err := r.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name: "metal3remediation-nodes", Watcher: r.controller, Kind: &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+			return r.remediationsWithBackup(ctx, cluster)
+		}),
+		Predicates: []predicate.TypedPredicate[client.Object]{predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}},
+	}))
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil // the connection is an event
+	}
+	return err
+}
+
+// remediationsWithBackup names those of a cluster that wait for the Node they have deleted to go or to come back.
+func (r *Reconciler) remediationsWithBackup(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
+	list := &infrav1.Metal3RemediationList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Remediations")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if isBackedUp(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
 }
 
 // powerChanged drops all that happens to a host but what a remediation waits for.

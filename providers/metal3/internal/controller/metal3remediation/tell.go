@@ -21,6 +21,10 @@ const (
 	RestartingReason = "RestartingHost"
 	// OutOfServiceReason: the Node is tainted so that Kubernetes moves its Pods.
 	OutOfServiceReason = "NodeOutOfService"
+	// NodeDeletedReason: the Node is deleted for the same, where the taint means nothing.
+	NodeDeletedReason = "NodeDeleted"
+	// NotRestoredReason: labels and annotations of a deleted Node are lost.
+	NotRestoredReason = "NodeNotRestored"
 	// RebootedReason: the host runs again.
 	RebootedReason = "HostRebooted"
 	// GivenUpReason: the Machine is to be replaced.
@@ -40,6 +44,9 @@ func (r *Reconciler) tell(s *scope, next step) {
 		r.event(s, RestartingReason, "Restarting BareMetalHost %s, which may not be powered off", s.host.Name)
 	case fence:
 		r.event(s, OutOfServiceReason, "Node %s is out of service until BareMetalHost %s runs again", s.node.Name, s.host.Name)
+	case deleteNode:
+		r.event(s, NodeDeletedReason, "Deleted Node %s until BareMetalHost %s runs again: Kubernetes %s has no other way to move its Pods",
+			s.node.Name, s.host.Name, s.node.Status.NodeInfo.KubeletVersion)
 	case finish:
 		r.event(s, RebootedReason, "BareMetalHost %s runs again", s.host.Name)
 	case replace:

@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const (
+	ownLabel      = "example.org/mine"
+	ownAnnotation = "example.org/note"
+)
+
+// oldPatient is a patient whose Node is of a Kubernetes that cannot take Nodes out of service, and that somebody has marked.
+// It comes back from a reboot as long as returns says so.
+func oldPatient(t *testing.T, returns *atomic.Bool) *patient {
+	t.Helper()
+	w := emptyWorld(t)
+	w.joins = func(*corev1.Node) bool { return returns.Load() }
+	returns.Store(true)
+	w.hosts(simulator.Racks(1, 1))
+	w.start()
+	p := w.patient()
+	update(w, p.node(), func(node *corev1.Node) {
+		node.Labels[ownLabel] = "x"
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, ownAnnotation, "y")
+	})
+	node := p.node()
+	node.Status.NodeInfo.KubeletVersion = "v1.27.16"
+	w.Expect(w.client.Status().Update(t.Context(), node)).To(Succeed())
+	return p
+}
+
+// restored waits until a new Node is marked as the one before.
+func (p *patient) restored(before *corev1.Node) {
+	p.t.Helper()
+	p.Eventually(func(g Gomega) {
+		node := &corev1.Node{}
+		g.Expect(p.client.Get(p.t.Context(), client.ObjectKeyFromObject(before), node)).To(Succeed())
+		g.Expect(node.UID).NotTo(Equal(before.UID), "it is another Node")
+		g.Expect(node.Labels).To(HaveKeyWithValue(ownLabel, "x"))
+		g.Expect(node.Annotations).To(HaveKeyWithValue(ownAnnotation, "y"))
+		g.Expect(node.Spec.Taints).NotTo(outOfService())
+		g.Expect(node.Spec.ProviderID).To(Equal(before.Spec.ProviderID), "it is the machine's Node as before")
+	}).Should(Succeed())
+}
+
+func TestNodeOfOldKubernetesIsDeletedAndMarkedAgainWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	var returns atomic.Bool
+	p := oldPatient(t, &returns)
+	before := p.node()
+	remediation := p.remediate(1)
+	p.restored(before)
+	p.Eventually(func(g Gomega) {
+		p.get(remediation)
+		g.Expect(remediation.Status.Phase).To(Equal(infrav1.RemediationWaiting))
+		g.Expect(remediation.Finalizers).To(BeEmpty())
+	}).Should(Succeed())
+	remediation = &infrav1.Metal3Remediation{ObjectMeta: p.meta(remediation.Name)}
+	p.get(remediation)
+	p.Expect(remediation.Annotations).NotTo(HaveKey(infrav1.NodeLabelsBackupAnnotation), "it is not wanted any more")
+	p.Expect(remediation.Annotations).NotTo(HaveKey(infrav1.NodeAnnotationsBackupAnnotation))
+	p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
+}
+
+func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*patient, *infrav1.Metal3Remediation){
+		"in time": func(*patient, *infrav1.Metal3Remediation) {},
+		"after its remediation was deleted": func(p *patient, remediation *infrav1.Metal3Remediation) {
+			p.Expect(p.client.Delete(p.t.Context(), remediation)).To(Succeed())
+		},
+		"with another manager": func(p *patient, _ *infrav1.Metal3Remediation) {
+			p.stop()
+			p.start()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var returns atomic.Bool
+			p := oldPatient(t, &returns)
+			returns.Store(false)
+			before := p.node()
+			remediation := p.remediate(1)
+			p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeFalse())
+			p.reaches(remediation, infrav1.RemediationWaiting)
+			p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeTrue())
+			p.get(remediation)
+			p.Expect(remediation.Annotations[infrav1.NodeLabelsBackupAnnotation]).To(ContainSubstring(`"example.org/mine":"x"`))
+			p.Expect(remediation.Annotations[infrav1.NodeAnnotationsBackupAnnotation]).To(ContainSubstring(`"example.org/note":"y"`))
+			p.Expect(remediation.Finalizers).To(ConsistOf(infrav1.RemediationFinalizer), "there is something left to do")
+			end(p, remediation)
+			p.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{
+				Name: before.Name, Labels: map[string]string{infrav1.NodeUUIDLabel: string(p.host(p.key.Name).UID)},
+			}})
+			p.restored(before)
+		})
+	}
+}
+
+func TestOldNodeThatDoesNotComeBackHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	var returns atomic.Bool
+	p := oldPatient(t, &returns)
+	returns.Store(false)
+	remediation := p.remediate(1)
+	p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeFalse())
+	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.timesOut(remediation)
+	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
+	p.gone(remediation)
+}
