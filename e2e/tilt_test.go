@@ -63,28 +63,13 @@ const tiltfile = "../Tiltfile"
 func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	resources := map[string]map[string]starlark.Value{}
-	_, err := starlark.ExecFileOptions(&syntax.FileOptions{TopLevelControl: true}, &starlark.Thread{Name: "tilt"}, tiltfile, nil, starlark.StringDict{
-		"local_resource": starlark.NewBuiltin("local_resource", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, named []starlark.Tuple) (starlark.Value, error) {
-			given := map[string]starlark.Value{}
-			for _, argument := range named {
-				given[string(argument[0].(starlark.String))] = argument[1]
-			}
-			resources[string(args[0].(starlark.String))] = given
-			return starlark.None, nil
-		}),
-		"TRIGGER_MODE_MANUAL": starlark.MakeInt(1),
-		"os": starlarkstruct.FromStringDict(starlark.String("os"), starlark.StringDict{
-			"getenv": starlark.NewBuiltin("getenv", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-				return args[1], nil
-			}),
-		}),
-	})
+	tilt := tiltStandIn{resources: map[string]map[string]starlark.Value{}}
+	err := tilt.run(tiltfile)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(slices.Sorted(maps.Keys(resources))).To(Equal([]string{"test-metal3", "test-shared", "test-vsphere", "vcenter"}))
+	g.Expect(slices.Sorted(maps.Keys(tilt.resources))).To(Equal([]string{"test-metal3", "test-shared", "test-vsphere", "vcenter"}))
 	makefile, err := os.ReadFile("../Makefile")
 	g.Expect(err).NotTo(HaveOccurred())
-	for name, resource := range resources {
+	for name, resource := range tilt.resources {
 		watched := resource["deps"].(*starlark.List)
 		g.Expect(watched.Len()).To(BeNumerically(">", 0), name)
 		for path := range watched.Elements() {
@@ -97,6 +82,35 @@ func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
 		target := string(resource["cmd"].(*starlark.List).Index(1).(starlark.String))
 		g.Expect(string(makefile)).To(Or(ContainSubstring("\n"+target+":"), ContainSubstring(filepath.Dir(target)+"/%:")))
 	}
+}
+
+// tiltStandIn notes the resources that a Tiltfile asks for.
+type tiltStandIn struct {
+	resources map[string]map[string]starlark.Value // arguments by name
+}
+
+func (s tiltStandIn) run(file string) error {
+	builtins := starlark.StringDict{
+		"local_resource":      starlark.NewBuiltin("local_resource", s.localResource),
+		"TRIGGER_MODE_MANUAL": starlark.MakeInt(1),
+		"os":                  starlarkstruct.FromStringDict(starlark.String("os"), starlark.StringDict{"getenv": starlark.NewBuiltin("getenv", fallback)}),
+	}
+	_, err := starlark.ExecFileOptions(&syntax.FileOptions{TopLevelControl: true}, &starlark.Thread{Name: "tilt"}, file, nil, builtins)
+	return err
+}
+
+func (s tiltStandIn) localResource(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, named []starlark.Tuple) (starlark.Value, error) {
+	given := map[string]starlark.Value{}
+	for _, argument := range named {
+		given[string(argument[0].(starlark.String))] = argument[1]
+	}
+	s.resources[string(args[0].(starlark.String))] = given
+	return starlark.None, nil
+}
+
+// fallback is what a variable is that is not set.
+func fallback(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return args[1], nil
 }
 
 func TestTiltTakesTheTiltfile(t *testing.T) {

@@ -44,7 +44,7 @@ type cluster struct {
 	// moving says that the Cluster is paused: it may leave for another management
 	// API, and its Machines before it.
 	moving bool
-	pki *pki
+	pki    *pki
 	// initialised says that there has been a control plane.
 	initialised bool
 
