@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -30,4 +31,16 @@ func TestIdentityIsLearntOnce(t *testing.T) {
 	g.Expect(identity(t.Context(), file, server.URL)).To(Equal("a-uuid"))
 	g.Expect(asked).To(Equal(2))
 	g.Expect(identity(t.Context(), file, "")).To(BeEmpty(), "nobody to ask")
+}
+
+func TestNameSurvivesAPowerCut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	from, to := filepath.Join(t.TempDir(), "previous-hostname"), filepath.Join(t.TempDir(), "hostname")
+	g.Expect(os.WriteFile(to, []byte("container\n"), 0o600)).To(Succeed())
+	g.Expect(rename(from, to)).To(Succeed())
+	g.Expect(os.ReadFile(to)).To(BeEquivalentTo("container\n"), "cloud-init has not named it yet")
+	g.Expect(os.WriteFile(from, []byte("node-1\n"), 0o600)).To(Succeed())
+	g.Expect(rename(from, to)).To(Succeed())
+	g.Expect(os.ReadFile(to)).To(BeEquivalentTo("node-1\n"))
 }

@@ -30,6 +30,8 @@ const (
 	identityTimeout  = time.Minute
 	identityPoll     = 200 * time.Millisecond
 	longestAnswer    = 1 << 10
+	// nameFile is where cloud-init remembers the name that it has given the machine.
+	nameFile = "/var/lib/cloud/data/previous-hostname"
 )
 
 func main() {
@@ -55,6 +57,9 @@ func run(next []string) error {
 	if err != nil {
 		return fmt.Errorf("finding this machine's identity: %w", err)
 	}
+	if err := rename(nameFile, "/etc/hostname"); err != nil {
+		return fmt.Errorf("giving this machine its name back: %w", err)
+	}
 	if err := configure(guestinfo, address, uuid); err != nil {
 		return err
 	}
@@ -66,6 +71,20 @@ func run(next []string) error {
 		return err
 	}
 	return syscall.Exec(path, next, others) //nolint:gosec // The image names the program.
+}
+
+// rename gives the machine the name back that it had when it lost power: Docker names
+// a container anew whenever it starts, and cloud-init names a machine once.
+func rename(from, to string) error {
+	name, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // It boots for the first time.
+	}
+	if err != nil {
+		return err
+	}
+	// Docker mounts the file, so that it can only be written, not replaced.
+	return os.WriteFile(to, name, 0o644)
 }
 
 // configure writes what cloud-init, the kubelet and containerd read.
