@@ -85,9 +85,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		return nil
 	}
 	message := fmt.Sprintf("Deleting VSphereVM %s", s.vm.Name)
-	provisioned := conditions.Get(s.vm, infrav1.VSphereMachineVirtualMachineProvisionedCondition)
-	if provisioned != nil && provisioned.Message != "" {
-		message += ": " + provisioned.Message
+	why := conditions.GetMessage(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+	if why != "" {
+		message += ": " + why
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)
 	if err := r.syncPowerOff(ctx, s); client.IgnoreNotFound(err) != nil {
@@ -100,7 +100,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if outlives(s.vm, s.vsphere) {
-		r.warn(s, "LeftToVSphereVM", "Delete", "VSphereVM %s destroys the virtual machine later: %s", s.vm.Name, provisioned.Message)
+		r.warn(s, "LeftToVSphereVM", "Delete", "VSphereVM %s destroys the virtual machine later: %s", s.vm.Name, why)
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
 	}
 	return nil
