@@ -28,6 +28,8 @@ const (
 DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends cloud-init sudo
 rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb`
 	kubeVIPImage = "ghcr.io/kube-vip/kube-vip:"
+	// specImage is what the pods run that the specs of Cluster API's test module deploy.
+	specImage = "registry.k8s.io/pause:3.10.1"
 	// cloudConfig names the one place where cloud-init is to look.
 	cloudConfig = `datasource_list: [ VMware ]
 network: {config: disabled}
@@ -49,9 +51,16 @@ func (b Builder) Machine(ctx context.Context, node, kubeVIPVersion string) (stri
 	if err != nil {
 		return "", err
 	}
-	vip := image.Program(kubeVIPImage+kubeVIPVersion, b.Programs[binaries.KubeVIP], "/kube-vip", "0")
-	if _, err := vip.Ensure(ctx, b.Docker); err != nil {
-		return "", err
+	extra := []image.Image{image.Program(kubeVIPImage+kubeVIPVersion, b.Programs[binaries.KubeVIP], "/kube-vip", "0")}
+	if pause, built := b.Programs[binaries.Pause]; built { // Otherwise it can be pulled.
+		extra = append(extra, image.Program(specImage, pause, entrypoint(binaries.Pause), "0"))
+	}
+	var preloaded []string
+	for _, i := range extra {
+		if _, err := i.Ensure(ctx, b.Docker); err != nil {
+			return "", err
+		}
+		preloaded = append(preloaded, i.Name)
 	}
 	// The packages take longest and move least, so they are an image of their own.
 	base := recipe{name: machineBaseName + version, base: node, script: installCloudInit, entrypoint: machineEntrypoint}
@@ -60,7 +69,7 @@ func (b Builder) Machine(ctx context.Context, node, kubeVIPVersion string) (stri
 	}
 	name := MachineName + version
 	return name, b.commit(ctx, recipe{
-		name: name, base: base.name, files: b.machineFiles(), images: []string{vip.Name}, entrypoint: machineEntrypoint,
+		name: name, base: base.name, files: b.machineFiles(), images: preloaded, entrypoint: machineEntrypoint,
 	})
 }
 

@@ -171,8 +171,9 @@ func (r Repository) config(providers []Provider, certManager CertManager) ([]byt
 			"version": certManager.Version,
 			"timeout": "5m",
 		},
-		// A feature gate of Cluster API that ClusterClasses need.
-		"CLUSTER_TOPOLOGY": "true",
+		// Feature gates of Cluster API, for ClusterClasses and for taints of machines.
+		"CLUSTER_TOPOLOGY":              "true",
+		"EXP_MACHINE_TAINT_PROPAGATION": "true",
 		// Nothing of the person's own configuration.
 		"overridesFolder": filepath.Join(r.Dir, "overrides"),
 	}
