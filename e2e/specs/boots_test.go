@@ -14,6 +14,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -81,11 +82,16 @@ func (b *boots) start(ctx context.Context, config *rest.Config) error {
 // Reconcile lets one host's machine run, or stops it.
 func (b *boots) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := b.client.Get(ctx, request.NamespacedName, host); client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.client.Get(ctx, request.NamespacedName, host); err != nil {
+		// What has no object any more, because it was moved for example, runs on. A host that was given back has been
+		// stopped before.
+		if apierrors.IsNotFound(err) {
+			delete(b.running, request.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
 	machine, running := b.running[request.NamespacedName]
 	runs := host.Status.Provisioning.State == bmov1alpha1.StateProvisioned && host.Status.PoweredOn
 	switch {

@@ -26,9 +26,14 @@ type cluster struct {
 	name, namespace string
 }
 
-// newCluster makes a cluster from a template and waits until all its machines run. It is dumped and deleted at the end of
-// the spec.
+// newCluster makes a cluster from the first template and waits until all its machines run. It is dumped and deleted at the
+// end of the spec.
 func newCluster(ctx context.Context, name string, controlPlanes, workers int64) *cluster {
+	return newClusterOf(ctx, name, clusterctl.DefaultFlavor, controlPlanes, workers)
+}
+
+// newClusterOf is newCluster for another template.
+func newClusterOf(ctx context.Context, name, flavor string, controlPlanes, workers int64) *cluster {
 	folder := filepath.Join(*artifacts, name)
 	namespace, cancel := framework.SetupSpecNamespace(background(), name, management, folder, namespaceCreated)
 	c := &cluster{name: namespace.Name, namespace: namespace.Name}
@@ -38,7 +43,7 @@ func newCluster(ctx context.Context, name string, controlPlanes, workers int64) 
 		ConfigCluster: clusterctl.ConfigClusterInput{
 			LogFolder: filepath.Join(folder, "clusters"), ClusterctlConfigPath: environment.ClusterctlConfig(),
 			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: *provider,
-			Flavor: clusterctl.DefaultFlavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
+			Flavor: flavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
 			ControlPlaneMachineCount: ptr.To(controlPlanes), WorkerMachineCount: ptr.To(workers),
 		},
 		WaitForClusterIntervals:      config.GetIntervals(name, "wait-cluster"),

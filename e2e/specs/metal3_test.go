@@ -27,8 +27,17 @@ import (
 // namespace has hosts of its own: a provider takes no others.
 type bareMetal struct{}
 
-// hostsPerRack is what the spec that needs most has in one rack: a worker group while it is rolled out.
-const hostsPerRack = 12
+const (
+	// hostsPerRack is what the spec that needs most has in one rack: a worker group while it is rolled out.
+	hostsPerRack = 12
+	// hostsThatBoot is enough for a control-plane machine, a worker and one to replace either.
+	hostsThatBoot = 3
+	// firstHost leaves numbers for the hosts that the environment brings.
+	firstHost = 20
+)
+
+// racked counts the hosts that boot: they are on one network, so each has a number of its own.
+var racked int
 
 func (bareMetal) addToScheme(s *runtime.Scheme) error {
 	return errors.Join(infrav1.AddToScheme(s), bmov1alpha1.AddToScheme(s))
@@ -44,11 +53,15 @@ func (bareMetal) described() []string {
 
 func (bareMetal) shared() []string { return nil }
 
-// prepare racks hosts that are ready, as if they had been registered and inspected long ago.
+// prepare racks hosts. Those of clusters in memory are ready, as if they had been registered and inspected long ago.
 func (b bareMetal) prepare(ctx context.Context, namespace string) {
-	layout := simulator.Layout{Ready: *fast}
+	layout, hosts := simulator.Layout{Ready: *fast}, hostsPerRack
+	if !*fast {
+		layout.First, hosts = firstHost+racked, hostsThatBoot
+		racked += hosts * len(b.domains())
+	}
 	for _, rack := range b.domains() {
-		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: hostsPerRack})
+		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: hosts})
 	}
 	Expect(simulator.Create(ctx, management.GetClient(), namespace, layout)).To(Succeed())
 }

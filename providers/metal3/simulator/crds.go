@@ -11,6 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// moveLabel lets clusterctl move take an object along.
+const moveLabel = "clusterctl.cluster.x-k8s.io/move"
+
 //go:embed crds/*.yaml
 var crdFiles embed.FS
 
@@ -31,7 +34,19 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		if err := yaml.UnmarshalStrict(data, crd); err != nil {
 			return nil, fmt.Errorf("reading CRD %s: %w", entry.Name(), err)
 		}
+		if labels := moves()[crd.Spec.Names.Kind]; labels != nil {
+			crd.Labels = labels
+		}
 		out = append(out, crd)
 	}
 	return out, nil
+}
+
+// moves are the labels by which clusterctl move takes kinds along that no Cluster owns: hosts, with all that they own.
+func moves() map[string]map[string]string {
+	const known = "clusterctl.cluster.x-k8s.io"
+	return map[string]map[string]string{
+		"BareMetalHost": {known: "", moveLabel + "-hierarchy": ""},
+		"HardwareData":  {known: ""},
+	}
 }

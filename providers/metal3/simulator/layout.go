@@ -84,12 +84,12 @@ func (l Layout) host(namespace string, domain Domain, i int) bmov1alpha1.BareMet
 	}
 }
 
-// credentials answers the Secret of a host's BMC.
+// credentials answers the Secret of a host's BMC, which is to be where its host is.
 func credentials(host *bmov1alpha1.BareMetalHost) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace, Name: host.Spec.BMC.CredentialsName,
-			Labels: map[string]string{"environment.metal3.io": "baremetal"},
+			Labels: map[string]string{"environment.metal3.io": "baremetal", moveLabel: ""},
 		},
 		StringData: map[string]string{"username": "admin", "password": "simulated"},
 	}
