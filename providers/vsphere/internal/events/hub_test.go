@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 

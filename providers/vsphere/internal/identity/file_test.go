@@ -97,7 +97,7 @@ func TestMissingFolderDoesNotStopTheManager(t *testing.T) {
 	g.Expect(err).To(MatchError(identity.ErrNotUsable))
 }
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // start watches the file until the function is called that it returns.
 func start(t *testing.T, file *identity.File) (stop func() error) {

@@ -20,6 +20,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = time.Minute
+
 func TestPasswordIsKeptOutOfErrors(t *testing.T) {
 	g := NewWithT(t)
 	err := fmt.Errorf("%w: proxy said: bad user:hunter2@host", ErrUnauthorized)
@@ -142,10 +145,10 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 	g.Eventually(func() (TaskState, error) {
 		now, err := s.LookupTask(t.Context(), task)
 		return now.State, err
-	}).Should(Equal(TaskError))
+	}).WithTimeout(patience).Should(Equal(TaskError))
 
 	s.watch(task, 0)
-	g.Eventually(events).Should(Receive(Equal(Event{
+	g.Eventually(events).WithTimeout(patience).Should(Receive(Equal(Event{
 		Server: server.Host(), Kind: TaskDone, Task: task,
 		InstanceUUID: template.InstanceUUID, BiosUUID: template.BiosUUID, Name: template.Name,
 	})))
@@ -155,7 +158,7 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 	s.index.tasks[parseRef("Task", task)] = Task{Ref: task, State: TaskRunning}
 	s.index.mu.Unlock()
 	s.watch(task, 0)
-	g.Eventually(events).Should(Receive(HaveField("Task", task)))
+	g.Eventually(events).WithTimeout(patience).Should(Receive(HaveField("Task", task)))
 	known, _ := s.Task(task)
 	g.Expect(known.State).To(Equal(TaskError))
 

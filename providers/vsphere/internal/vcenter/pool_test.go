@@ -124,7 +124,7 @@ const patience = time.Minute
 
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	NewWithT(t).Eventually(f).WithTimeout(patience).WithPolling(2 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(f).WithTimeout(patience).WithPolling(10 * time.Millisecond).Should(Succeed())
 }
 
 // errorOf waits until the session's error matches.
