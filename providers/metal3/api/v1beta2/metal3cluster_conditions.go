@@ -40,10 +40,6 @@ const (
 	// Metal3ClusterWaitingForMachinesReason: the cluster is being deleted and
 	// still has machines.
 	Metal3ClusterWaitingForMachinesReason = "WaitingForMachines"
-
-	// Metal3ClusterBaremetalInfrastructureDeletingReason: the cluster is being
-	// deleted.
-	Metal3ClusterBaremetalInfrastructureDeletingReason = clusterv1.DeletingReason
 )
 
 // Condition FailureDomainsReady of a Metal3Cluster. A domain that is not Active
@@ -53,18 +49,23 @@ const (
 	// put in all of the cluster's failure domains.
 	Metal3ClusterFailureDomainsReadyCondition = faultlinev1.FailureDomainsReadyCondition
 
-	// Metal3ClusterFailureDomainsReadyReason: they can.
-	Metal3ClusterFailureDomainsReadyReason = clusterv1.ReadyReason
+	// Metal3ClusterFailureDomainsAllActiveReason: they can.
+	Metal3ClusterFailureDomainsAllActiveReason = faultlinev1.ReasonAllActive
 
-	// Metal3ClusterFailureDomainsNotReadyReason: a domain is not ready.
-	Metal3ClusterFailureDomainsNotReadyReason = clusterv1.NotReadyReason
+	// Metal3ClusterFailureDomainsNotActiveReason: a domain receives none for its
+	// health.
+	Metal3ClusterFailureDomainsNotActiveReason = faultlinev1.ReasonDomainsNotActive
 
 	// Metal3ClusterFailureDomainsTooManyUnhealthyReason: so many domains turned
 	// bad at once that the view of them is doubted and nothing is changed.
 	Metal3ClusterFailureDomainsTooManyUnhealthyReason = faultlinev1.ReasonTooManyDomainsUnhealthy
 
-	// Metal3ClusterFailureDomainsDeletingReason: the cluster is being deleted.
-	Metal3ClusterFailureDomainsDeletingReason = clusterv1.DeletingReason
+	// Metal3ClusterLastControlPlaneDomainReason: the last domain of control
+	// planes is kept although it should go.
+	Metal3ClusterLastControlPlaneDomainReason = faultlinev1.ReasonLastControlPlaneDomain
+
+	// Metal3ClusterNoControlPlaneDomainReason: no domain is for control planes.
+	Metal3ClusterNoControlPlaneDomainReason = faultlinev1.ReasonNoControlPlaneDomain
 )
 
 // Condition LabelPrefixesRefused of a Metal3Cluster. It is there only while

@@ -41,9 +41,6 @@ const (
 	// made again.
 	Metal3MachineAssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
 
-	// Metal3MachineWaitingForOwnerReason: no Machine owns the machine yet.
-	Metal3MachineWaitingForOwnerReason = "WaitingForMetal3MachineOwnerRef"
-
 	// Metal3MachineWaitingForMetal3ClusterReason: the Metal3Cluster does not
 	// exist.
 	Metal3MachineWaitingForMetal3ClusterReason = "WaitingforMetal3Cluster"
@@ -62,10 +59,6 @@ const (
 	// Metal3MachineHostNotFoundReason: the host of the machine is gone.
 	Metal3MachineHostNotFoundReason = "BareMetalHostNotFound"
 
-	// Metal3MachineHostTakenReason: the host of the machine has another
-	// consumer.
-	Metal3MachineHostTakenReason = "BareMetalHostTaken"
-
 	// Metal3MachineHostErrorReason: the host of the machine reports an error.
 	Metal3MachineHostErrorReason = "BareMetalHostError"
 
@@ -79,10 +72,6 @@ const (
 
 	// Metal3MachineDeletingReason: the machine is being deleted.
 	Metal3MachineDeletingReason = clusterv1.DeletingReason
-
-	// Metal3MachineDeletionFailedReason: a request of the deletion failed and
-	// is made again.
-	Metal3MachineDeletionFailedReason = "DeletionFailed"
 )
 
 // Condition AssociateMetal3MachineMetaData of a Metal3Machine.
@@ -96,10 +85,6 @@ const (
 
 	// Metal3MachineAssociateMetaDataFailedReason: the claim could not be made.
 	Metal3MachineAssociateMetaDataFailedReason = "AssociateMetal3MachineMetaDataFailed"
-
-	// Metal3MachineDisassociateMetaDataFailedReason: the claim could not be
-	// released.
-	Metal3MachineDisassociateMetaDataFailedReason = "DisassociateM3MetaDataFailed"
 )
 
 // Condition Metal3DataReady of a Metal3Machine.
