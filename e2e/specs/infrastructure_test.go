@@ -14,16 +14,8 @@ import (
 
 // infrastructure is what the specs need to know about a provider and about what it drives.
 type infrastructure interface {
-	addToScheme(*runtime.Scheme) error
-
-	// namespace is where the provider runs, and certificate the Secret there that its webhooks serve with.
-	namespace() string
-	certificate() string
-	// domains are the failure domains of the cluster template, in order.
-	domains() []string
-
-	// described are parts of what clusterctl says of a cluster of the provider.
-	described() []string
+	installation
+	outside
 
 	// shared are the kinds of the cluster template that are in no namespace: clusters share them.
 	shared() []string
@@ -33,7 +25,22 @@ type infrastructure interface {
 	shortenGrace(ctx context.Context, g Gomega, namespace, cluster string)
 	// observed tells in which failure domain the provider observed each control-plane machine of a namespace.
 	observed(ctx context.Context, g Gomega, namespace string) map[string]string
+	// described are parts of what clusterctl says of a cluster of the provider.
+	described() []string
+}
 
+// installation is the provider in the management cluster.
+type installation interface {
+	addToScheme(*runtime.Scheme) error
+	// namespace is where the provider runs, and certificate the Secret there that its webhooks serve with.
+	namespace() string
+	certificate() string
+}
+
+// outside is the system that the provider drives, as its administrator knows it.
+type outside interface {
+	// domains are the failure domains of the cluster template, in order.
+	domains() []string
 	// places tells, as the outside system says, where each machine is whose cluster has this name: its failure domain by
 	// the machine's name.
 	places(ctx context.Context, cluster string) map[string]string
