@@ -20,7 +20,8 @@ func CacheOptions(options *cache.Options) {
 	options.ByObject[&bmov1alpha1.BareMetalHost{}] = cache.ByObject{Transform: strip}
 }
 
-// strip drops most of what inspection found, which is most of a BareMetalHost.
+// strip keeps of a BareMetalHost what machines are chosen, told and rendered by. What it drops no patch can touch: it is
+// missing before and after.
 func strip(o any) (any, error) {
 	host, ok := o.(*bmov1alpha1.BareMetalHost)
 	if !ok {
@@ -28,10 +29,17 @@ func strip(o any) (any, error) {
 	}
 	host.ManagedFields = nil
 	delete(host.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
-	host.Status.OperationHistory = bmov1alpha1.OperationHistory{}
-	host.Status.Conditions = nil
-	if hardware := host.Status.HardwareDetails; hardware != nil {
-		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{NIC: hardware.NIC, Hostname: hardware.Hostname}
+	spec, known := &host.Spec, host.Status
+	spec.RAID, spec.Firmware, spec.RootDeviceHints, spec.Taints, spec.Description = nil, nil, nil, nil, ""
+	host.Status = bmov1alpha1.BareMetalHostStatus{
+		OperationalStatus: known.OperationalStatus, ErrorMessage: known.ErrorMessage, PoweredOn: known.PoweredOn,
+		Provisioning: bmov1alpha1.ProvisionStatus{State: known.Provisioning.State},
+	}
+	if hardware := known.HardwareDetails; hardware != nil {
+		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: hardware.Hostname}
+		for _, nic := range hardware.NIC {
+			host.Status.HardwareDetails.NIC = append(host.Status.HardwareDetails.NIC, bmov1alpha1.NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP})
+		}
 	}
 	return host, nil
 }

@@ -1,0 +1,42 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+func TestCacheKeepsWhatIsRead(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	options := cache.Options{}
+	hosts.CacheOptions(&options)
+	g.Expect(options.ByObject).To(HaveLen(1))
+	kept := bmh(annotated("mine"), func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.Online, host.Spec.BootMACAddress, host.Spec.BMC.CredentialsName = true, "00:00:00:00:00:b0", "bmc"
+		host.Spec.Image = &bmov1alpha1.Image{URL: "http://image"}
+		host.Spec.ConsumerRef = &corev1.ObjectReference{Name: "machine"}
+		host.Status.OperationalStatus, host.Status.ErrorMessage, host.Status.PoweredOn = bmov1alpha1.OperationalStatusError, "broken", true
+		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: "h", NIC: []bmov1alpha1.NIC{{Name: "eno1", MAC: "00:00:00:00:00:01", IP: "10.0.0.1"}}}
+	})
+	whole := kept.DeepCopy()
+	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	whole.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
+	whole.Spec.RootDeviceHints, whole.Spec.Description = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sda"}, "third from below"
+	whole.Status.HardwareDetails.NIC[0].Model, whole.Status.HardwareDetails.CPU.Arch = "m", "x86_64"
+	whole.Status.Provisioning.Image.URL, whole.Status.GoodCredentials.Version = "http://image", "1"
+	for _, by := range options.ByObject {
+		stripped, err := by.Transform(whole)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(stripped).To(Equal(kept))
+	}
+}
