@@ -1,0 +1,124 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/kind"
+)
+
+var _ = Describe("A control plane over three failure domains", Ordered, Label(onlyBoot, "vsphere"), func() {
+	const spec = "boot"
+	var c *cluster
+	var w guest
+
+	BeforeAll(func(ctx SpecContext) {
+		c = newCluster(ctx, spec, 3, 1)
+		c.shortenGrace(ctx)
+		c.hastenHealthCheck(ctx)
+		w = c.guest(ctx)
+		w.deploy(ctx, 2)
+		w.served(ctx, spec, 2)
+		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.domains()))
+	})
+
+	It("loses no write when one of them is cut off, gets a replacement while it is away, and takes it back", Label("cut-off"), func(ctx SpecContext) {
+		By("Choosing the domain with the control plane's virtual IP address, which costs clients most")
+		leader := w.leader(ctx)
+		lost := c.controlPlaneDomains(ctx, Default)[leader]
+		Expect(lost).NotTo(BeEmpty(), "domain of %s", leader)
+		left := slices.DeleteFunc(infra.domains(), func(domain string) bool { return domain == lost })
+		var machines []string
+		for machine, domain := range c.places(ctx) {
+			if domain == lost {
+				machines = append(machines, machine)
+			}
+		}
+		writer := startWriter(w.config)
+		DeferCleanup(writer.stop)
+		writer.awaitWrites(10)
+
+		By(fmt.Sprintf("Cutting off %s with %s", lost, machines))
+		Expect(environment.SetFault(ctx, kind.HostsDisconnected(lost), true)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(environment.SetFault(ctx, kind.HostsDisconnected(lost), false)).To(Succeed())
+		})
+		Expect(environment.CutPower(ctx, machines...)).To(Succeed())
+		cut := time.Now()
+		within := config.GetIntervals(spec, "wait-failure-domain")
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(left))
+
+		By("Waiting for a replacement in " + fmt.Sprint(left))
+		Eventually(func(g Gomega) {
+			g.Expect(c.whole(ctx, g)).NotTo(HaveKey(leader))
+			g.Expect(slices.Collect(maps.Values(c.controlPlaneDomains(ctx, g)))).To(HaveEach(BeElementOf(left)))
+		}, config.GetIntervals(spec, "wait-machine-remediation")...).Should(Succeed())
+		AddReportEntry("control plane whole again after", time.Since(cut).Round(time.Second).String())
+		Expect(c.places(ctx)).To(HaveKey(leader), "nobody can remove what is in a domain that is away")
+		w.served(ctx, spec, 2)
+
+		By("Taking " + lost + " back")
+		Expect(environment.SetFault(ctx, kind.HostsDisconnected(lost), false)).To(Succeed())
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(infra.domains()))
+		Eventually(func(g Gomega) {
+			g.Expect(c.places(ctx)).NotTo(HaveKey(leader), "the machine that was replaced is removed")
+			c.whole(ctx, g)
+			g.Expect(w.ready(ctx, g)).To(Equal(5), "the domain's worker is switched on again")
+		}, config.GetIntervals(spec, "wait-nodes-ready")...).Should(Succeed())
+		writer.lostNothing(ctx)
+	})
+})
+
+// hastenHealthCheck makes the template's MachineHealthCheck give a node up soon after it is not heard of.
+func (c *cluster) hastenHealthCheck(ctx context.Context) {
+	Eventually(func(g Gomega) {
+		checks := &clusterv1.MachineHealthCheckList{}
+		g.Expect(management.GetClient().List(ctx, checks, c.in())).To(Succeed())
+		g.Expect(checks.Items).NotTo(BeEmpty())
+		for i := range checks.Items {
+			for j := range checks.Items[i].Spec.Checks.UnhealthyNodeConditions {
+				condition := &checks.Items[i].Spec.Checks.UnhealthyNodeConditions[j]
+				if condition.Status == corev1.ConditionUnknown { // A node that starts says that it is not ready.
+					condition.TimeoutSeconds = ptr.To[int32](10)
+				}
+			}
+			g.Expect(management.GetClient().Update(ctx, &checks.Items[i])).To(Succeed())
+		}
+	}, "10s", "100ms").Should(Succeed())
+}
+
+// whole expects three control-plane machines and three healthy members of etcd on them, and tells where they are.
+func (c *cluster) whole(ctx context.Context, g Gomega) map[string]string {
+	observed := c.controlPlaneDomains(ctx, g)
+	g.Expect(observed).To(HaveLen(3))
+	machines := &clusterv1.MachineList{}
+	g.Expect(management.GetClient().List(ctx, machines, c.in(), client.HasLabels{clusterv1.MachineControlPlaneLabel})).To(Succeed())
+	g.Expect(machines.Items).To(HaveLen(3))
+	for i := range machines.Items {
+		for _, condition := range []string{controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, clusterv1.MachineNodeReadyCondition} {
+			g.Expect(meta.IsStatusConditionTrue(machines.Items[i].Status.Conditions, condition)).To(BeTrue(), "%s of %s", condition, machines.Items[i].Name)
+		}
+	}
+	plane := &controlplanev1.KubeadmControlPlane{}
+	g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.ControlPlane), plane)).To(Succeed())
+	g.Expect(meta.IsStatusConditionTrue(plane.Status.Conditions, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition)).To(BeTrue())
+	g.Expect(plane.Status.AvailableReplicas).To(HaveValue(BeEquivalentTo(3)))
+	return observed
+}
