@@ -12,10 +12,12 @@ import (
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
@@ -72,24 +74,24 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading manager options: %w", err)
 	}
-	config, err := ctrl.GetConfig()
+	api, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
-	config.QPS, config.Burst = o.kubeAPIQPS, o.kubeAPIBurst
-	config.UserAgent = "faultline-" + p.Name + "-manager"
+	api.QPS, api.Burst = o.kubeAPIQPS, o.kubeAPIBurst
+	api.UserAgent = "faultline-" + p.Name + "-manager"
 	// Upstream's finalizers are part of the wire format, however much the API server would prefer others.
-	config.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
+	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
 	cacheOptions := CacheOptions(o.Namespace, p.OwnNamespace())
 	cacheOptions.SyncPeriod = &o.syncPeriod
 	if p.Cache != nil {
 		p.Cache(&cacheOptions)
 	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: p.LeaderElectionID, LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
-		Cache: cacheOptions,
+		Cache: cacheOptions, Controller: ControllerOptions(),
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,
 		}),
@@ -106,6 +108,13 @@ func (p Provider) OwnNamespace() string {
 		return namespace
 	}
 	return p.Namespace
+}
+
+// ControllerOptions does without controller-runtime's priority queue: up to 0.24 its workers can lock one another up when
+// the manager stops, which then waits out its grace period with the lease in its hands
+// (https://github.com/kubernetes-sigs/controller-runtime/issues/3538).
+func ControllerOptions() config.Controller {
+	return config.Controller{UsePriorityQueue: ptr.To(false)}
 }
 
 // CacheOptions limits what a manager keeps in memory: no managed fields and, with a namespace, nothing of any other but
