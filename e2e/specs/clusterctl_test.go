@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-var _ = Describe("clusterctl", Serial, Label("clusterctl"), func() {
+var _ = Describe("clusterctl", Serial, Label("clusterctl", onlyFast), func() {
 	It("describes a cluster that is all right, and upgrades the provider under it", func(ctx SpecContext) {
 		c := newCluster(ctx, "clusterctl", 3, 1)
 		machines := c.places(ctx)

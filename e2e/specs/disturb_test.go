@@ -21,7 +21,7 @@ import (
 )
 
 // What happens to a management cluster in the middle of a rollout must neither lose a machine nor make one twice.
-var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb"), func() {
+var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb", onlyFast), func() {
 	const (
 		spec     = "disturb"
 		replicas = 5

@@ -46,7 +46,7 @@ var (
 
 // Labels that say where a spec runs; one without them runs everywhere.
 const (
-	onlyFast = "fast" // needs clusters that are kept in memory
+	onlyFast = "fast" // needs clusters that are kept in memory, or learns nothing from machines that boot
 	onlyBoot = "boot" // needs machines that boot
 )
 
