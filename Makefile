@@ -66,13 +66,15 @@ CLUSTER ?= faultline
 PROCS ?= $(if $(FAST),3,1)
 .PHONY: e2e
 e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs
+	@rm -f $(OUT)/e2e/failure.txt
 	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- \
-		-e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast)
+		-e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 
 .PHONY: bench
 bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
+	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run '^$$' -bench Ask ./internal/hosts/)
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
 
 .PHONY: lint
