@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// checkEvery is how often a step looks whether what it waits for has come. It is
-// the API server of the playground that is asked, which has little else to do.
-const checkEvery = 200 * time.Millisecond
+// checkEvery is how often a step looks whether what it waits for has come. Every look
+// costs the API server of the playground some milliseconds.
+const checkEvery = 400 * time.Millisecond
 
 // step is one thing that happens in the story and that must turn out well.
 type step struct {

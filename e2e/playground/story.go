@@ -25,7 +25,10 @@ const (
 	controlPlanes = 3
 	workers       = 2
 	// observeEvery is how often the view is refreshed.
-	observeEvery = 250 * time.Millisecond
+	observeEvery = 500 * time.Millisecond
+	// diagnosisLimit bounds the look at all objects after a failure, of which a busy
+	// machine may be the cause.
+	diagnosisLimit = time.Minute
 )
 
 // story is one run of the playground.
@@ -105,7 +108,7 @@ func (s *story) fail(failed step, err error) error {
 	}
 	failure := &StepError{Step: failed.name, Err: err, Logs: filepath.Join(s.dir, "logs")}
 	if s.plane != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), diagnosisLimit)
 		defer cancel()
 		failure.Diagnosis = s.diagnose(ctx)
 	}
