@@ -168,10 +168,11 @@ func TestFiftyMachinesAtOnce(t *testing.T) {
 func TestIdleMachinesCostNoCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
-	w.cluster("one")
-	zone := w.threeZones()[0]
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name) // all of them have been checked
 	for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
-		w.provisioned(w.machine("one", name, zone.Name))
+		w.provisioned(w.machine("one", name, zones[0].Name))
 	}
 	w.vc.ResetCalls()
 	for round := range 2 {

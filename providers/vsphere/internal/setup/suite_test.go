@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -34,6 +35,7 @@ import (
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
+	user      client.Client // plays everybody but the managers
 )
 
 func TestMain(m *testing.M) {
@@ -72,6 +74,9 @@ func run(m *testing.M) (int, error) {
 	}
 	defer func() { _ = env.Stop() }()
 	apiServer.QPS, apiServer.Burst = 1000, 2000
+	if user, err = client.New(apiServer, client.Options{Scheme: scheme}); err != nil {
+		return 0, err
+	}
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

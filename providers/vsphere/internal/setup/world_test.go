@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -16,14 +18,16 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -33,7 +37,11 @@ import (
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
-const patience = time.Minute
+const patience = 3 * time.Minute
+
+// glance is how often a test looks whether something has come. Each look is a request, which on a busy machine takes the time
+// of what is waited for.
+const glance = 50 * time.Millisecond
 
 // world is one test's share of the API server, a vCenter of its own and a manager that sees nothing else.
 type world struct {
@@ -48,14 +56,12 @@ type world struct {
 
 func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
-	c, err := client.New(apiServer, client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	w := &world{WithT: g, t: t, client: c, vc: simulator.Start(t, layout, opts...)}
+	g := patient(t)
+	w := &world{WithT: g, t: t, client: user, vc: simulator.Start(t, layout, opts...)}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
+	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
+	t.Cleanup(w.leave)
 	w.create(w.secret("account", w.vc.Username(), w.vc.Password()))
 	w.file = filepath.Join(t.TempDir(), "credentials.yaml")
 	g.Expect(os.WriteFile(w.file, fmt.Appendf(nil, "username: %s\npassword: %s\n", w.vc.Username(), w.vc.Password()), 0o600)).To(Succeed())
@@ -67,17 +73,49 @@ func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	inner := *w
-	inner.WithT, inner.t = NewWithT(t), t
-	inner.SetDefaultEventuallyTimeout(patience)
+	inner.WithT, inner.t = patient(t), t
 	return &inner
 }
 
-// start runs a manager until stop or the end of the test.
+func patient(t *testing.T) *WithT {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(glance)
+	g.SetDefaultConsistentlyPollingInterval(glance)
+	return g
+}
+
+// leave removes what is in no namespace. Every later manager would read it again with each event.
+func (w *world) leave() {
+	ctx := context.WithoutCancel(w.t.Context())
+	zones, identities, domains := &infrav1.VSphereDeploymentZoneList{}, &infrav1.VSphereClusterIdentityList{}, &infrav1.VSphereFailureDomainList{}
+	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	for _, list := range []client.ObjectList{zones, identities, domains} { // a zone holds its failure domain
+		w.Expect(w.client.List(ctx, list)).To(Succeed())
+		w.Expect(meta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			if !strings.HasPrefix(o.GetName(), w.name+"-") {
+				return nil
+			}
+			if err := w.client.Delete(ctx, o); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			return client.IgnoreNotFound(w.client.Patch(ctx, o, release))
+		})).To(Succeed())
+	}
+}
+
+// start runs a manager until stop or the end of the test. It follows the test's namespace, as with --namespace; the others
+// are full of what earlier tests left.
 func (w *world) start() {
 	w.t.Helper()
+	controllers := manager.ControllerOptions()
+	controllers.SkipNameValidation = ptr.To(true)
 	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions("", w.name),
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name),
+		Controller:     controllers,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return user.RESTMapper(), nil },
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(setup.Add(w.t.Context(), mgr, setup.Options{
@@ -96,8 +134,9 @@ func (w *world) start() {
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			// Its farewell is not what these tests are about, and a busy machine makes it late.
-			w.t.Logf("manager: %v", err)
+			running := &strings.Builder{}
+			_ = pprof.Lookup("goroutine").WriteTo(running, 1)
+			w.t.Errorf("the manager does not stop: %v\n%s", err, running)
 		}
 	}
 	w.t.Cleanup(w.stop)
