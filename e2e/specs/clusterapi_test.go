@@ -24,15 +24,19 @@ var _ = Describe("Quick start from a ClusterClass", Label("quick-start", "cluste
 })
 
 func quickStart(name string, flavor *string) capie2e.QuickStartSpecInput {
+	controlPlanes := int64(3)
+	if !*fast {
+		controlPlanes = 1
+	}
 	return capie2e.QuickStartSpecInput{
 		E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 		ArtifactFolder: filepath.Join(*artifacts, name), SkipCleanup: *keep,
-		Flavor: flavor, ControlPlaneMachineCount: ptr.To[int64](3), WorkerMachineCount: ptr.To[int64](1),
+		Flavor: flavor, ControlPlaneMachineCount: &controlPlanes, WorkerMachineCount: ptr.To[int64](1),
 		PostNamespaceCreated: namespaceCreated,
 	}
 }
 
-var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
+var _ = Describe("Scaling a MachineDeployment", Label("md-scale", onlyFast), func() {
 	capie2e.MachineDeploymentScaleSpec(background(), func() capie2e.MachineDeploymentScaleSpecInput {
 		return capie2e.MachineDeploymentScaleSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
@@ -41,7 +45,7 @@ var _ = Describe("Scaling a MachineDeployment", Label("md-scale"), func() {
 	})
 })
 
-var _ = Describe("Remediation of a MachineDeployment", Label("md-remediation"), func() {
+var _ = Describe("Remediation of a MachineDeployment", Label("md-remediation", onlyFast), func() {
 	capie2e.MachineDeploymentRemediationSpec(background(), func() capie2e.MachineDeploymentRemediationSpecInput {
 		return capie2e.MachineDeploymentRemediationSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
