@@ -155,6 +155,7 @@ func scheme() *runtime.Scheme {
 
 // namespaceCreated is called by every spec before it writes its cluster template.
 func namespaceCreated(_ framework.ClusterProxy, namespace string) {
+	specNamespace = namespace
 	endpoints.next()
 	infra.prepare(background(), namespace)
 }

@@ -8,8 +8,8 @@ package specs
 import (
 	"context"
 	"net/url"
-	"os"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi"
@@ -18,7 +18,6 @@ import (
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
-	"sigs.k8s.io/yaml"
 )
 
 // vcenter looks at the simulated vCenter, and breaks it, as an administrator with a client of his own would.
@@ -27,16 +26,14 @@ type vcenter struct {
 	finder *find.Finder
 }
 
-func connect(ctx context.Context) vcenter {
-	text, err := os.ReadFile(environment.ClusterctlConfig())
-	Expect(err).NotTo(HaveOccurred())
-	variables := struct {
-		Server   string `json:"VSPHERE_SERVER"`
-		Username string `json:"VSPHERE_USERNAME"`
-		Password string `json:"VSPHERE_PASSWORD"`
-	}{}
-	Expect(yaml.Unmarshal(text, &variables)).To(Succeed())
-	address := &url.URL{Scheme: "https", Host: variables.Server, Path: "/sdk", User: url.UserPassword(variables.Username, variables.Password)}
+func connect(ctx context.Context) vcenter { return connectTo(ctx, environment.Variables()) }
+
+// connectTo connects to the simulated vCenter that variables of cluster templates describe.
+func connectTo(ctx context.Context, variables map[string]string) vcenter {
+	address := &url.URL{
+		Scheme: "https", Host: variables["VSPHERE_SERVER"], Path: "/sdk",
+		User: url.UserPassword(variables["VSPHERE_USERNAME"], variables["VSPHERE_PASSWORD"]),
+	}
 	client, err := govmomi.NewClient(ctx, address, true)
 	Expect(err).NotTo(HaveOccurred())
 	return vcenter{Client: client, finder: find.NewFinder(client.Client)}
@@ -66,6 +63,25 @@ func (v vcenter) clusterOf(ctx context.Context, prefix string) map[string]string
 		}
 	}
 	return places
+}
+
+// virtualMachine is what tells a virtual machine from another of the same name.
+type virtualMachine struct {
+	Ref, BIOSUUID, InstanceUUID string
+	Booted                      time.Time
+}
+
+// machines are the virtual machines whose name begins with the prefix.
+func (v vcenter) machines(ctx context.Context, prefix string) map[string]virtualMachine {
+	var all []mo.VirtualMachine
+	v.all(ctx, "VirtualMachine", []string{"name", "config.uuid", "config.instanceUuid", "runtime.bootTime"}, &all)
+	found := map[string]virtualMachine{}
+	for i := range all {
+		if m := &all[i]; strings.HasPrefix(m.Name, prefix) {
+			found[m.Name] = virtualMachine{m.Self.Value, m.Config.Uuid, m.Config.InstanceUuid, *m.Runtime.BootTime}
+		}
+	}
+	return found
 }
 
 // all reads properties of all objects of a kind.

@@ -1,0 +1,127 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	. "github.com/onsi/gomega"
+)
+
+// failureFile is where the last lines of a run that failed are kept, for `make e2e` to say at the very end.
+const failureFile = "failure.txt"
+
+// Names of report entries.
+const (
+	entryObject = "Object that is not well"
+	entryLogs   = "Logs and objects"
+)
+
+// What is there is collected before anything is cleaned up.
+var _ = JustAfterEach(func(ctx SpecContext) {
+	if !CurrentSpecReport().Failed() || management == nil {
+		return
+	}
+	folder := filepath.Join(*artifacts, specFolder(), "failure")
+	AddReportEntry(entryLogs, folder)
+	// Whatever cannot be collected must not hide why the spec failed.
+	failures := InterceptGomegaFailures(func() { AddReportEntry(entryObject, collect(ctx, folder)) })
+	for _, failure := range failures {
+		GinkgoWriter.Println("Collecting:", failure)
+	}
+})
+
+var _ = ReportAfterSuite("Say what went wrong first", func(report Report) {
+	path := filepath.Join(*artifacts, failureFile)
+	_ = os.Remove(path)
+	failed := slices.DeleteFunc(slices.Clone(report.SpecReports), func(r SpecReport) bool { return !r.Failed() })
+	if len(failed) == 0 {
+		return
+	}
+	first := slices.MinFunc(failed, func(a, b SpecReport) int { return failedAt(a).Compare(failedAt(b)) })
+	text := describeFailure(first)
+	_, _ = fmt.Fprint(os.Stdout, "\n", text)
+	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+})
+
+func failedAt(r SpecReport) time.Time { return r.Failure.TimelineLocation.Time }
+
+// describeFailure names the spec, its step and the object whose condition tells most.
+func describeFailure(r SpecReport) string {
+	lines := []string{
+		"The first thing that went wrong:",
+		"  spec    " + cmp.Or(r.FullText(), r.LeafNodeType.String()),
+		"  step    " + cmp.Or(lastStep(r), "none"),
+		"  said    " + strings.ReplaceAll(strings.TrimSpace(firstLines(r.Failure.Message)), "\n", "\n          "),
+		"  at      " + r.Failure.Location.String(),
+	}
+	for _, entry := range r.ReportEntries {
+		switch entry.Name {
+		case entryObject:
+			lines = append(lines, "  object  "+entry.Value.String())
+		case entryLogs:
+			lines = append(lines, "  logs    "+entry.Value.String())
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// lastStep is the last step that the spec began before it failed.
+func lastStep(r SpecReport) string {
+	step := ""
+	for _, event := range r.SpecEvents {
+		if event.SpecEventType == types.SpecEventByStart && event.TimelineLocation.Order < r.Failure.TimelineLocation.Order {
+			step = event.Message
+		}
+	}
+	return step
+}
+
+// firstLines leaves out the objects that failed matchers print in full.
+func firstLines(message string) string {
+	const most = 12
+	lines := strings.Split(message, "\n")
+	if len(lines) > most {
+		lines = append(lines[:most], "...")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// specNamespace is the namespace that the spec of this process made last.
+var specNamespace string
+
+// specFolder is the folder of the spec's artifacts: its namespace without what makes that unique.
+func specFolder() string {
+	if end := strings.LastIndex(specNamespace, "-"); end > 0 {
+		return specNamespace[:end]
+	}
+	return "suite"
+}
+
+// collect writes the logs of what runs and the objects of the spec's clusters to a folder, and tells which object is the
+// deepest that is not well.
+func collect(ctx context.Context, folder string) string {
+	var sick []condition
+	for _, proxy := range append(others, management) {
+		own := filepath.Join(folder, proxy.GetName())
+		writePodLogs(ctx, proxy, filepath.Join(own, "logs"))
+		sick = append(sick, writeObjects(ctx, proxy, filepath.Join(own, "objects"))...)
+	}
+	writeContainerLogs(ctx, filepath.Join(folder, "containers"))
+	if len(sick) == 0 {
+		return "every object says that it is well"
+	}
+	return slices.MinFunc(sick, condition.compare).String()
+}

@@ -1,0 +1,106 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func() {
+	const spec = "worker-domains"
+
+	It("go where their MachineDeployment says, or wait while the zone is cordoned", func(ctx SpecContext) {
+		c := newCluster(ctx, spec, 1, 1)
+		zones := infra.domains()
+
+		By("Adding a MachineDeployment for the third zone")
+		c.addDeployment(ctx, zones[2])
+		available := config.GetIntervals(spec, "wait-worker-nodes")
+		Eventually(func(g Gomega) { c.settled(ctx, g, 1) }, available...).Should(Succeed())
+		Expect(c.workerZones(ctx)).To(HaveLen(3))
+		c.landed(ctx)
+
+		By("Cordoning the zone and scaling out")
+		c.intend(ctx, faultlinev1.FailureDomainIntent{Name: zones[2], State: faultlinev1.DomainCordoned})
+		c.scale(ctx, 2)
+		Eventually(func(g Gomega) { g.Expect(c.waiting(ctx, g, zones[2])).To(HaveLen(1)) }, "1m", "200ms").Should(Succeed())
+		Consistently(func(g Gomega) {
+			g.Expect(c.waiting(ctx, g, zones[2])).To(HaveLen(1))
+			g.Expect(c.places(ctx)).To(HaveLen(4), "no virtual machine is made for it, and none is taken away")
+		}, "5s", "500ms").Should(Succeed())
+
+		By("Making the zone active again")
+		c.intend(ctx)
+		Eventually(func(g Gomega) { c.settled(ctx, g, 2) }, available...).Should(Succeed())
+		c.landed(ctx)
+	})
+})
+
+// addDeployment copies the first MachineDeployment for a zone. From then on it is the one that the spec looks at.
+func (c *cluster) addDeployment(ctx context.Context, zone string) {
+	first := c.deployment(ctx, Default)
+	next := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name + "-md-" + zone}}
+	next.Spec.ClusterName, next.Spec.Replicas = first.Spec.ClusterName, ptr.To[int32](1)
+	next.Spec.Template.Spec = *first.Spec.Template.Spec.DeepCopy()
+	next.Spec.Template.Spec.FailureDomain = zone
+	Expect(management.GetClient().Create(ctx, next)).To(Succeed())
+	c.MachineDeployments = append([]*clusterv1.MachineDeployment{next}, c.MachineDeployments...)
+}
+
+// intend says what failure domains of the cluster are to be used for; those that are left out are to be active.
+func (c *cluster) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
+	Eventually(func(g Gomega) {
+		cluster := &infrav1.VSphereCluster{}
+		g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.Cluster), cluster)).To(Succeed())
+		cluster.Spec.Distribution.FailureDomains = intents
+		g.Expect(management.GetClient().Update(ctx, cluster)).To(Succeed())
+	}, "10s", "200ms").Should(Succeed())
+}
+
+// workerZones tells for each worker the zone that its Machine names.
+func (c *cluster) workerZones(ctx context.Context) map[string]string {
+	machines := &clusterv1.MachineList{}
+	Expect(management.GetClient().List(ctx, machines, c.in(), client.HasLabels{clusterv1.MachineDeploymentNameLabel})).To(Succeed())
+	zones := map[string]string{}
+	for i := range machines.Items {
+		zones[machines.Items[i].Name] = machines.Items[i].Spec.FailureDomain
+	}
+	return zones
+}
+
+// landed expects each worker to be where its Machine says, in the view of the vCenter.
+func (c *cluster) landed(ctx context.Context) {
+	places := c.places(ctx)
+	for machine, zone := range c.workerZones(ctx) {
+		Expect(places).To(HaveKeyWithValue(machine, zone))
+	}
+}
+
+// waiting are the machines that say that they wait for the zone.
+func (c *cluster) waiting(ctx context.Context, g Gomega, zone string) []string {
+	machines := &infrav1.VSphereMachineList{}
+	g.Expect(management.GetClient().List(ctx, machines, c.in())).To(Succeed())
+	var names []string
+	for i := range machines.Items {
+		placed := conditions.Get(&machines.Items[i], infrav1.VSphereMachinePlacementReadyCondition)
+		if placed != nil && placed.Status == metav1.ConditionFalse && placed.Reason == infrav1.VSphereMachineFailureDomainNotReadyReason {
+			g.Expect(placed.Message).To(And(ContainSubstring(zone), ContainSubstring(string(faultlinev1.DomainCordoned))))
+			names = append(names, machines.Items[i].Name)
+		}
+	}
+	return names
+}
