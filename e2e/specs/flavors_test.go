@@ -44,18 +44,22 @@ spec:
 // writeTemplates makes the cluster templates in clusterctl's repository fit for specs that run beside each other: what is in
 // no namespace is applied once, and left out of the templates. Variants that only specs need are added.
 func writeTemplates(ctx context.Context) {
-	applyShared(ctx)
 	folder := filepath.Join(repositoryFolder(), config.GetProviderVersions(*provider)[0])
-	templates, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
+	paths, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	for _, path := range templates {
+	templates := map[string]string{}
+	for _, path := range paths {
 		template, err := os.ReadFile(path)
 		Expect(err).NotTo(HaveOccurred())
-		kept := string(template)
+		templates[filepath.Base(path)] = string(template)
+		writeTemplate(filepath.Base(path), string(template))
+	}
+	applyShared(ctx)
+	for name, template := range templates {
 		for _, kind := range infra.shared() {
-			kept = strings.Join(without(kept, "\nkind: "+kind+"\n"), separator)
+			template = strings.Join(without(template, "\nkind: "+kind+"\n"), separator)
 		}
-		writeTemplate(filepath.Base(path), kept)
+		writeTemplate(name, template)
 	}
 	template, err := os.ReadFile(filepath.Join(folder, "cluster-template.yaml"))
 	Expect(err).NotTo(HaveOccurred())
