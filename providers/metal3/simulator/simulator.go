@@ -27,6 +27,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
@@ -136,7 +137,7 @@ func (s *Simulator) manager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	config.QPS, config.RateLimiter, config.UserAgent = -1, nil, "baremetalhost-simulator"
 	options := ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Controller: manager.ControllerOptions(),
 	}
 	if s.namespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -100,9 +99,10 @@ func (w *world) manage(watchFilter string) func() {
 	w.t.Helper()
 	cacheOptions := manager.CacheOptions(w.name, w.name)
 	setup.CacheOptions(&cacheOptions)
+	controllers := manager.ControllerOptions()
+	controllers.SkipNameValidation = ptr.To(true)
 	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cacheOptions,
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cacheOptions, Controller: controllers,
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.metrics = prometheus.NewRegistry()
@@ -120,8 +120,7 @@ func (w *world) manage(watchFilter string) func() {
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			// Its farewell is not what these tests are about, and a busy machine makes it late.
-			w.t.Logf("manager: %v", err)
+			w.t.Errorf("manager: %v", err)
 		}
 	}
 	w.t.Cleanup(stop)
