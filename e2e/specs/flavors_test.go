@@ -66,6 +66,9 @@ func writeTemplates(ctx context.Context) {
 	// The control plane of one machine that the spec has could not be remediated.
 	remediation := append(without(string(template), "kind: MachineHealthCheck"), workerHealthCheck)
 	writeTemplate("cluster-template-md-remediation.yaml", strings.Join(remediation, separator))
+	if !*fast {
+		writeBootFlavors(string(template))
+	}
 }
 
 // writeTemplate writes a template into each version of the provider: an earlier run may have left the cluster with a later

@@ -1,0 +1,24 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	capie2e "sigs.k8s.io/cluster-api/test/e2e"
+)
+
+// Cluster API's own specs that need what only machines have that boot: a bootstrap that can be held up.
+
+var _ = Describe("Remediation of a control plane", Label(onlyBoot, "vsphere", "kcp-remediation"), func() {
+	capie2e.KCPRemediationSpec(background(), func() capie2e.KCPRemediationSpecInput {
+		return capie2e.KCPRemediationSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "kcp-remediation"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+		}
+	})
+})
