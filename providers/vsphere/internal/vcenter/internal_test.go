@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,12 +69,12 @@ func TestClassify(t *testing.T) {
 func TestChangesOfAShortTimeAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		events := 0
-		d := newDebouncer(func() { events++ })
+		var events atomic.Int32
+		d := newDebouncer(func() { events.Add(1) })
 		after := func(d time.Duration) int {
 			<-time.After(d)
 			synctest.Wait()
-			return events
+			return int(events.Load())
 		}
 		for range 10 {
 			d.trigger()

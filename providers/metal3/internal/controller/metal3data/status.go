@@ -17,8 +17,12 @@ import (
 )
 
 // show brings into the status whether the data is rendered, or what the user has to solve first. Data that only waits for
-// an event shows neither: it would cost every machine a request.
+// an event shows neither: it would cost every machine a request. Nor does data that another provider has rendered: taking
+// over writes nothing.
 func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
+	if done && data.Status.Ready && len(data.Status.Conditions) == 0 {
+		return
+	}
 	data.Status.Ready, data.Status.ErrorMessage = done, nil
 	switch {
 	case problem != "":
