@@ -6,6 +6,7 @@ require (
 	github.com/blang/semver/v4 v4.0.0
 	github.com/faultline-io/faultline/providers/metal3 v0.0.0
 	github.com/faultline-io/faultline/providers/vsphere v0.0.0
+	github.com/faultline-io/faultline/shared v0.0.0
 	github.com/go-logr/logr v1.4.4
 	github.com/metal3-io/baremetal-operator/apis v0.13.1
 	github.com/onsi/ginkgo/v2 v2.32.0
@@ -68,7 +69,6 @@ require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fatih/color v1.19.0 // indirect
-	github.com/faultline-io/faultline/shared v0.0.0 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect

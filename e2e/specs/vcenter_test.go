@@ -9,7 +9,6 @@ import (
 	"context"
 	"net/url"
 	"strings"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi"
@@ -63,25 +62,6 @@ func (v vcenter) clusterOf(ctx context.Context, prefix string) map[string]string
 		}
 	}
 	return places
-}
-
-// virtualMachine is what tells a virtual machine from another of the same name.
-type virtualMachine struct {
-	Ref, BIOSUUID, InstanceUUID string
-	Booted                      time.Time
-}
-
-// machines are the virtual machines whose name begins with the prefix.
-func (v vcenter) machines(ctx context.Context, prefix string) map[string]virtualMachine {
-	var all []mo.VirtualMachine
-	v.all(ctx, "VirtualMachine", []string{"name", "config.uuid", "config.instanceUuid", "runtime.bootTime"}, &all)
-	found := map[string]virtualMachine{}
-	for i := range all {
-		if m := &all[i]; strings.HasPrefix(m.Name, prefix) {
-			found[m.Name] = virtualMachine{m.Self.Value, m.Config.Uuid, m.Config.InstanceUuid, *m.Runtime.BootTime}
-		}
-	}
-	return found
 }
 
 // all reads properties of all objects of a kind.
