@@ -143,6 +143,19 @@ func TestDeleteBeforeThereIsAHost(t *testing.T) {
 	w.provisioned(next)
 }
 
+func TestDeleteBeforeTheHostHasBegun(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	w.hosts(simulator.Racks(1, 1))
+	w.start()
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+}
+
 func TestHostThatCannotBeDeprovisionedHoldsItsMachineUntilItIsMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))

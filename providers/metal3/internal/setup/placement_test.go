@@ -110,8 +110,11 @@ func TestMachineThatWaitsIsToldOnceWhatItWaitsFor(t *testing.T) {
 		metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
 	})
 	w.Expect(w.waits(waiting, infrav1.NoCapacityReason)).To(ContainSubstring("3 not matching spec.hostSelector"))
+	// Its own first writes wake the machine once more. Their events are older than the next machine, which is done long after.
+	w.provisioned(w.machine("one", "a", "rack-1"))
+	w.get(waiting)
 	version := waiting.ResourceVersion
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"b", "c"} {
 		w.provisioned(w.machine("one", name, "rack-1"))
 	}
 	w.Consistently(func() string {

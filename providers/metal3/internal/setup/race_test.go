@@ -6,13 +6,17 @@ package setup_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -87,12 +91,15 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 	for _, filter := range managers {
 		w.manage(filter)
 	}
-	taken := func() int {
+	// left lists the hosts that nobody has, as they are: a host that is not available is another fault than one that nobody asks for.
+	left := func() []simulator.Placement {
 		placements, err := simulator.Placements(t.Context(), w.client, w.name)
 		w.Expect(err).NotTo(HaveOccurred())
-		return len(slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer == "" }))
+		return slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer != "" })
 	}
-	w.Eventually(taken).Should(Equal(hosts), "every host is taken")
+	// Two managers at odds over every host take a minute on two cores that other tests use too.
+	const patience = 5 * time.Minute
+	w.Eventually(left).WithTimeout(patience).Should(BeEmpty(), w.waiting("every host is taken"))
 	// Some go, so that hosts change hands under the two managers.
 	for _, machine := range machines {
 		w.get(machine)
@@ -106,9 +113,27 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 		list := &infrav1.Metal3MachineList{}
 		w.Expect(w.client.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 		return len(list.Items)
-	}).Should(Equal(len(machines) * 3 / 4))
-	w.Eventually(taken).Should(Equal(len(machines)*3/4), "all that are left have one now")
+	}).WithTimeout(patience).Should(Equal(len(machines)*3/4), w.waiting("those that are deleted go"))
+	w.Eventually(left).WithTimeout(patience).Should(HaveLen(hosts-len(machines)*3/4), w.waiting("all that are left have one now"))
 	checkLedger(w, book.close())
+}
+
+// waiting says, when an assertion fails, what the machines that have no host or are to go say that they wait for.
+func (w *world) waiting(expected string) func() string {
+	return func() string {
+		list := &infrav1.Metal3MachineList{}
+		w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		said := []string{expected}
+		for i := range list.Items {
+			metal3 := &list.Items[i]
+			if condition := conditions.Get(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition); condition == nil || condition.Status != metav1.ConditionTrue ||
+				!metal3.DeletionTimestamp.IsZero() {
+				said = append(said, fmt.Sprintf("%s deleted %v, wants %s, has %q: %v", metal3.Name, metal3.DeletionTimestamp, metal3.Spec.FailureDomain,
+					metal3.Annotations[infrav1.HostAnnotation], metal3.Status.Conditions))
+			}
+		}
+		return strings.Join(said, "\n")
+	}
 }
 
 func checkLedger(w *world, histories map[string][]string) {

@@ -58,6 +58,14 @@ func newWorld(t *testing.T, layout simulator.Layout) *world {
 // emptyWorld has no hosts and no manager yet.
 func emptyWorld(t *testing.T) *world {
 	t.Helper()
+	w := stillWorld(t)
+	w.sim = simulator.Start(t, apiServer, simulator.WithNamespace(w.name), simulator.WithHooks(simulator.Hooks{PowerOn: w.boot}))
+	return w
+}
+
+// stillWorld is an empty one where hosts stay as they are: nothing simulates them.
+func stillWorld(t *testing.T) *world {
+	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
@@ -67,7 +75,6 @@ func emptyWorld(t *testing.T) *world {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
-	w.sim = simulator.Start(t, apiServer, simulator.WithNamespace(w.name), simulator.WithHooks(simulator.Hooks{PowerOn: w.boot}))
 	return w
 }
 

@@ -45,9 +45,16 @@ func hostProgressed() predicate.Predicate {
 				before.Labels[infrav1.FailureDomainLabel] != after.Labels[infrav1.FailureDomainLabel] ||
 				before.Annotations[bmov1alpha1.PausedAnnotation] != after.Annotations[bmov1alpha1.PausedAnnotation] ||
 				reservedChanged(before, after) ||
+				emptied(before, after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)
 		},
 	}
+}
+
+// emptied reports whether a machine has just had everything taken away that its host was to run. A host that had not begun
+// changes in nothing else, and is free at once.
+func emptied(before, after *bmov1alpha1.BareMetalHost) bool {
+	return before.Generation != after.Generation && before.Spec.ConsumerRef != nil && after.Spec.Image == nil && after.Spec.CustomDeploy == nil
 }
 
 // domainsChanged passes clusters whose domains receive machines now that did not, or the other way round. Their free
