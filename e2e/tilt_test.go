@@ -113,7 +113,7 @@ func fallback(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []
 	return args[1], nil
 }
 
-func TestTiltTakesTheTiltfile(t *testing.T) {
+func TestTiltfileResultWhereTiltIsInstalled(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tilt, err := exec.LookPath("tilt")

@@ -30,7 +30,8 @@ func strip(o any) (any, error) {
 	host.ManagedFields = nil
 	delete(host.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	spec, known := &host.Spec, host.Status
-	spec.RAID, spec.Firmware, spec.RootDeviceHints, spec.Taints, spec.Description = nil, nil, nil, nil, ""
+	spec.RAID, spec.RootDeviceHints, spec.Taints, spec.Description = nil, nil, nil, ""
+	spec.Firmware = nil //nolint:staticcheck // No driver uses it any more, but hosts may still have it.
 	host.Status = bmov1alpha1.BareMetalHostStatus{
 		OperationalStatus: known.OperationalStatus, ErrorMessage: known.ErrorMessage, PoweredOn: known.PoweredOn,
 		Provisioning: bmov1alpha1.ProvisionStatus{State: known.Provisioning.State},
