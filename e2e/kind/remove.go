@@ -12,11 +12,17 @@ import (
 	"strings"
 )
 
-// remove needs an engine, as everything that is to go is in it; one that does not
-// answer has nothing running.
+// remove needs an engine, as everything that is to go is in it. One that has been stopped is started for that: containers
+// of an environment that was not taken down come back with it.
 func (e *Environment) remove(ctx context.Context, log io.Writer) error {
 	if _, err := e.docker(log).Run(ctx, "version"); err != nil {
-		return errors.Join(ctx.Err(), e.engine(log).Absent())
+		engine := e.engine(log)
+		if err := errors.Join(ctx.Err(), engine.Absent()); err != nil || !engine.Startable() {
+			return err
+		}
+		if err := engine.Ensure(ctx); err != nil {
+			return err
+		}
 	}
 	if err := e.removeVCenter(ctx, log); err != nil {
 		return err

@@ -66,6 +66,7 @@ func writeTemplates(ctx context.Context) {
 	// The control plane of one machine that the spec has could not be remediated.
 	remediation := append(without(string(template), "kind: MachineHealthCheck"), workerHealthCheck)
 	writeTemplate("cluster-template-md-remediation.yaml", strings.Join(remediation, separator))
+	writeTemplate("cluster-template-"+rolloutFlavor+".yaml", withTaints(string(template)))
 	if !*fast {
 		writeBootFlavors(string(template))
 	}
@@ -93,16 +94,19 @@ func applyShared(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !slices.Contains(infra.shared(), o.GetKind()) })
 	Expect(objects).NotTo(BeEmpty())
-	for _, object := range slices.Backward(objects) {
-		Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
-	}
+	intervals := config.GetIntervals("default", "wait-failure-domain")
+	Eventually(func(g Gomega) { // A failure domain goes when no zone names it any more.
+		for _, object := range slices.Backward(objects) {
+			g.Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
+		}
+	}, intervals...).Should(Succeed())
 	Eventually(func(g Gomega) {
 		for _, object := range objects {
 			g.Expect(client.IgnoreAlreadyExists(management.GetClient().Create(ctx, object.DeepCopy()))).To(Succeed())
 			g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 			g.Expect(object.GetDeletionTimestamp()).To(BeNil(), "%s %s of an earlier run", object.GetKind(), object.GetName())
 		}
-	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
+	}, intervals...).Should(Succeed())
 }
 
 // repositoryFolder is where clusterctl finds the provider's versions.

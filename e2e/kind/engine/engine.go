@@ -77,6 +77,9 @@ func (e Engine) answers(ctx context.Context) error {
 	return err
 }
 
+// Startable reports whether Ensure could start an engine that is there, without installing anything.
+func (e Engine) Startable() bool { return found("dockerd") && found("docker") && e.possible() == nil }
+
 // possible tells whether an engine can be started here, and if not what to do.
 func (e Engine) possible() error {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {

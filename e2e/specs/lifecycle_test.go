@@ -1,0 +1,104 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	capie2e "sigs.k8s.io/cluster-api/test/e2e"
+)
+
+// Cluster API's own specs of what happens to a cluster in its life: changes in place and by rollout, new versions of
+// Kubernetes and of its ClusterClass, its end.
+//
+// Those that are not here need what clusters in memory do not have: KCPRemediationSpec and SelfHostedSpec machines that
+// boot, NodeDrainTimeoutSpec pods that are scheduled. ClusterctlUpgradeSpec makes its management cluster itself, of the
+// published image of kind's node or of machines that pull the providers' images, both from a registry; the upgrade from
+// one of our versions to the next is in clusterctl_test.go instead.
+
+const rolloutFlavor = "md-rollout"
+
+var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Label("rollout", "vsphere", onlyFast), func() {
+	capie2e.KCPAndMachineDeploymentRolloutSpec(background(), func() capie2e.KCPAndMachineDeploymentRolloutSpecInput {
+		return capie2e.KCPAndMachineDeploymentRolloutSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "md-rollout"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+			Flavor: rolloutFlavor,
+		}
+	})
+})
+
+var _ = Describe("Upgrade of Kubernetes", Label("upgrade", "vsphere", onlyFast), func() {
+	capie2e.ClusterUpgradeConformanceSpec(background(), func() capie2e.ClusterUpgradeConformanceSpecInput {
+		return capie2e.ClusterUpgradeConformanceSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "k8s-upgrade-and-conformance"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+			Flavor: ptr.To(""), ControlPlaneMachineCount: ptr.To[int64](3), WorkerMachineCount: ptr.To[int64](1),
+			SkipConformanceTests: true, // There is nothing to test in a cluster in memory.
+		}
+	})
+})
+
+var _ = Describe("Changes of a ClusterClass", Label("clusterclass", "vsphere", onlyFast), func() {
+	capie2e.ClusterClassChangesSpec(background(), func() capie2e.ClusterClassChangesSpecInput {
+		return capie2e.ClusterClassChangesSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "clusterclass-changes"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+			Flavor:                   "topology",
+			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
+			ModifyMachineDeploymentBootstrapConfigTemplateFields: map[string]any{"spec.template.spec.verbosity": int64(4)},
+			// The ClusterClass writes the whole specification of machines.
+			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{"spec.template.metadata.annotations.changed": "yes"},
+		}
+	})
+})
+
+var _ = Describe("Deletion of a cluster", Label("deletion", "vsphere", onlyFast), func() {
+	capie2e.ClusterDeletionSpec(background(), func() capie2e.ClusterDeletionSpecInput {
+		return capie2e.ClusterDeletionSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "cluster-deletion"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+			ControlPlaneMachineCount: ptr.To[int64](3),
+			// Workers before the control plane that they need, and the infrastructure of the cluster last.
+			ClusterDeletionPhases: []capie2e.ClusterDeletionPhase{
+				phase("Machine", "MachineSet", "MachineDeployment", "MachineSet"),
+				phase("Machine", "KubeadmControlPlane", "KubeadmControlPlane"),
+				phase("VSphereCluster", "", "VSphereCluster"),
+			},
+		}
+	})
+})
+
+// phase of a deletion: objects of some kinds go, and those of the kind that blocks it if they have an owner of this kind.
+func phase(blocks, owner string, kinds ...string) capie2e.ClusterDeletionPhase {
+	return capie2e.ClusterDeletionPhase{
+		ObjectFilter: func(object corev1.ObjectReference, owners []metav1.OwnerReference) bool {
+			owned := slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == owner })
+			return slices.Contains(kinds, object.Kind) || object.Kind == blocks && owned
+		},
+		BlockingObjectFilter: func(object corev1.ObjectReference, _ []metav1.OwnerReference) bool { return object.Kind == blocks },
+	}
+}
+
+// withTaints adds the taints to a cluster template that the rollout spec expects on all machines.
+func withTaints(template string) string {
+	const taints = `      taints:
+      - {key: pre-existing-always-taint, value: always-value, effect: PreferNoSchedule, propagation: Always}
+      - {key: pre-existing-on-initialization-taint, value: on-initialization-value, effect: PreferNoSchedule, propagation: OnInitialization}
+`
+	for _, before := range []string{"  machineTemplate:\n    spec:\n", "      clusterName: ${CLUSTER_NAME}\n      version: ${KUBERNETES_VERSION}\n"} {
+		Expect(template).To(ContainSubstring(before))
+		template = strings.ReplaceAll(template, before, before+taints)
+	}
+	return template
+}
