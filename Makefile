@@ -64,8 +64,9 @@ deflake: assets ## Run the tests of one module until one fails: make deflake MOD
 CLUSTER ?= faultline
 # Specs run beside each other where they mostly wait; booting machines take all that two cores have.
 PROCS ?= $(if $(FAST),3,1)
+LABEL ?= $(if $(FAST),!long)
 .PHONY: e2e
-e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs
+e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest
 	@rm -f $(OUT)/e2e/failure.txt
 	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- \
@@ -99,7 +100,7 @@ generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 # Kinds in api/ beside v1beta2 are other people's: their CRDs are not the provider's to install.
 generate/%:
 	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
-	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=manager-role webhook \
+	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
 		paths=./api/v1beta2/... paths=./internal/... \
 		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 

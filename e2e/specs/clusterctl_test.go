@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/kind"
 )
 
 var _ = Describe("clusterctl", Serial, Label("clusterctl", onlyFast), func() {
@@ -55,8 +56,11 @@ var _ = Describe("clusterctl", Serial, Label("clusterctl", onlyFast), func() {
 })
 
 // run is for what the framework has no function for.
-func run(ctx context.Context, args ...string) string {
-	command := exec.CommandContext(ctx, environment.Program(binaries.Clusterctl), append(args, "--kubeconfig", environment.Kubeconfig())...)
+func run(ctx context.Context, args ...string) string { return runIn(ctx, environment, args...) }
+
+// runIn runs clusterctl in the management cluster of an environment.
+func runIn(ctx context.Context, e *kind.Environment, args ...string) string {
+	command := exec.CommandContext(ctx, e.Program(binaries.Clusterctl), append(args, "--kubeconfig", e.Kubeconfig())...)
 	command.Env = append(os.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 	out, err := command.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))

@@ -38,7 +38,7 @@ var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Lab
 	})
 })
 
-var _ = Describe("Upgrade of Kubernetes", Label("upgrade", "vsphere", onlyFast), func() {
+var _ = Describe("Upgrade of Kubernetes", Label("upgrade", "vsphere", onlyFast, long), func() {
 	capie2e.ClusterUpgradeConformanceSpec(background(), func() capie2e.ClusterUpgradeConformanceSpecInput {
 		return capie2e.ClusterUpgradeConformanceSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
@@ -49,7 +49,7 @@ var _ = Describe("Upgrade of Kubernetes", Label("upgrade", "vsphere", onlyFast),
 	})
 })
 
-var _ = Describe("Changes of a ClusterClass", Label("clusterclass", "vsphere", onlyFast), func() {
+var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", "vsphere", onlyFast, long), func() {
 	capie2e.ClusterClassChangesSpec(background(), func() capie2e.ClusterClassChangesSpecInput {
 		return capie2e.ClusterClassChangesSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,

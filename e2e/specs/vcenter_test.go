@@ -64,6 +64,24 @@ func (v vcenter) clusterOf(ctx context.Context, prefix string) map[string]string
 	return places
 }
 
+// virtualMachine is what tells a virtual machine from another of the same name.
+type virtualMachine struct {
+	Ref, BIOSUUID, InstanceUUID, Power string
+}
+
+// machines are the virtual machines whose name begins with the prefix.
+func (v vcenter) machines(ctx context.Context, prefix string) map[string]virtualMachine {
+	var all []mo.VirtualMachine
+	v.all(ctx, "VirtualMachine", []string{"name", "config.uuid", "config.instanceUuid", "runtime.powerState"}, &all)
+	found := map[string]virtualMachine{}
+	for i := range all {
+		if m := &all[i]; strings.HasPrefix(m.Name, prefix) {
+			found[m.Name] = virtualMachine{m.Self.Value, m.Config.Uuid, m.Config.InstanceUuid, string(m.Runtime.PowerState)}
+		}
+	}
+	return found
+}
+
 // all reads properties of all objects of a kind.
 func (v vcenter) all(ctx context.Context, kind string, properties []string, into any) {
 	container, err := view.NewManager(v.Client.Client).CreateContainerView(ctx, v.ServiceContent.RootFolder, []string{kind}, true)

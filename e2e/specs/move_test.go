@@ -1,0 +1,180 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/workload"
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+var _ = Describe("A second management cluster", Serial, Ordered, Label("second", "vsphere", onlyFast, long), func() {
+	const spec = "move"
+	var second *managementCluster
+
+	BeforeAll(func(ctx SpecContext) { second = newManagementCluster(ctx, *name+"-second") })
+
+	It("takes over a cluster with its zones and machines, and gives it back", Label("move"), func(ctx SpecContext) {
+		c := newCluster(ctx, spec, 3, 1)
+		before := c.possessions(ctx, Default)
+		machines := connect(ctx).machines(ctx, c.name)
+		Expect(machines).To(HaveLen(5))
+
+		By("Moving there")
+		c.move(ctx, environment.Kubeconfig(), second.Kubeconfig())
+		Expect(slices.Collect(maps.Keys(c.possessions(ctx, Default)))).To(
+			HaveEach(Or(HavePrefix("VSphereDeploymentZone "), HavePrefix("VSphereFailureDomain "))), "the source keeps nothing but zones")
+		at(second.proxy, func() {
+			Eventually(func(g Gomega) { c.isWell(ctx, g, before) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
+			Expect(connect(ctx).machines(ctx, c.name)).To(Equal(machines), "the vCenter has the same virtual machines")
+
+			By("Scaling there")
+			c.scale(ctx, 2)
+			Eventually(func(g Gomega) { c.settled(ctx, g, 2) }, config.GetIntervals(spec, "wait-worker-nodes")...).Should(Succeed())
+			before = c.possessions(ctx, Default)
+		})
+		scaled := connect(ctx).machines(ctx, c.name)
+		Expect(scaled).To(HaveLen(6))
+		for name, machine := range machines {
+			Expect(scaled).To(HaveKeyWithValue(name, machine))
+		}
+
+		By("Moving back")
+		c.move(ctx, second.Kubeconfig(), environment.Kubeconfig())
+		Eventually(func(g Gomega) { c.isWell(ctx, g, before) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
+		Expect(connect(ctx).machines(ctx, c.name)).To(Equal(scaled), "the vCenter has the same virtual machines")
+
+		By("Scaling here")
+		c.scale(ctx, 1)
+		Eventually(func(g Gomega) { c.settled(ctx, g, 1) }, config.GetIntervals(spec, "wait-worker-nodes")...).Should(Succeed())
+		Expect(c.places(ctx)).To(HaveLen(5))
+	})
+
+	It("loses the provider without a trace", Label("delete"), func(ctx SpecContext) {
+		By("Deleting the zones, as the documentation says")
+		for _, kind := range []client.Object{&infrav1.VSphereDeploymentZone{}, &infrav1.VSphereFailureDomain{}} {
+			Expect(second.proxy.GetClient().DeleteAllOf(ctx, kind)).To(Succeed())
+		}
+		at(second.proxy, func() {
+			Eventually(func(g Gomega) {
+				g.Expect(list(ctx, g, infrav1.GroupVersion.WithKind("VSphereDeploymentZone"))).To(BeEmpty())
+			}, "30s", "500ms").Should(Succeed())
+			Expect(traces(ctx)).NotTo(BeEmpty())
+
+			By("clusterctl delete")
+			runIn(ctx, second.Environment, "delete", "--infrastructure", *provider, "--include-crd", "--include-namespace")
+			Eventually(func() []string { return traces(ctx) }, "3m", "1s").Should(BeEmpty())
+		})
+	})
+})
+
+// managementCluster is another kind cluster that drives the same vCenter.
+type managementCluster struct {
+	*kind.Environment
+
+	proxy framework.ClusterProxy
+}
+
+// newManagementCluster brings up a management cluster with the providers that the first has, until the end of the container.
+func newManagementCluster(ctx context.Context, name string) *managementCluster {
+	By("Bringing up a second management cluster")
+	other, err := kind.New(kind.Options{
+		Name: name, Providers: []string{*provider}, Source: "auto", Boot: !*fast, VCenterOf: environment.Name, Out: GinkgoWriter,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		if !*keep {
+			Expect(other.Down(ctx)).To(Succeed())
+		}
+	})
+	Expect(other.Up(ctx)).To(Succeed())
+	second := &managementCluster{Environment: other, proxy: framework.NewClusterProxy("second", other.Kubeconfig(), scheme())}
+	others = append(others, second.proxy)
+	DeferCleanup(func(ctx SpecContext) {
+		others = nil
+		second.proxy.Dispose(ctx)
+	})
+	second.catchUp(ctx)
+	_, stop := simulate(ctx, other.Kubeconfig(), workload.Options{With: controlPlanes})
+	DeferCleanup(stop)
+	return second
+}
+
+// catchUp upgrades the provider to the version that the first management cluster has: clusterctl moves to no older one.
+func (m *managementCluster) catchUp(ctx context.Context) {
+	version := installed(ctx).Version
+	at(m.proxy, func() {
+		if installed(ctx).Version == version {
+			return
+		}
+		folder := filepath.Join(filepath.Dir(m.ClusterctlConfig()), "infrastructure-"+*provider, version)
+		Expect(os.CopyFS(folder, os.DirFS(filepath.Join(repositoryFolder(), version)))).To(Succeed())
+		clusterctl.UpgradeManagementClusterAndWait(ctx, clusterctl.UpgradeManagementClusterAndWaitInput{
+			ClusterProxy: m.proxy, ClusterctlConfigPath: m.ClusterctlConfig(),
+			InfrastructureProviders: []string{fmt.Sprintf("%s/%s:%s", infra.namespace(), *provider, version)},
+			LogFolder:               filepath.Join(*artifacts, "move", "upgrade"),
+		}, config.GetIntervals("move", "wait-controllers")...)
+	})
+}
+
+// at does something with another management cluster in the place of the first. The spec must have this process for itself.
+func at(proxy framework.ClusterProxy, do func()) {
+	first := management
+	defer func() { management = first }()
+	management = proxy
+	do()
+}
+
+func (c *cluster) move(ctx context.Context, from, to string) {
+	clusterctl.Move(ctx, clusterctl.MoveInput{
+		LogFolder: filepath.Join(*artifacts, "move"), ClusterctlConfigPath: environment.ClusterctlConfig(),
+		FromKubeconfigPath: from, ToKubeconfigPath: to, Namespace: c.namespace,
+	})
+}
+
+// traces are the objects that only the provider can have left.
+func traces(ctx context.Context) []string {
+	var found []string
+	for _, kind := range []schema.GroupVersionKind{
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
+		{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"},
+		{Version: "v1", Kind: "Namespace"},
+	} {
+		objects := &metav1.PartialObjectMetadataList{}
+		objects.SetGroupVersionKind(kind)
+		Expect(management.GetClient().List(ctx, objects)).To(Succeed())
+		for i := range objects.Items {
+			o := &objects.Items[i]
+			ours := strings.Contains(o.Name, "vsphere") || strings.HasPrefix(o.Name, "capv-") ||
+				o.Labels[clusterv1.ProviderNameLabel] == "infrastructure-"+*provider
+			if ours {
+				found = append(found, kind.Kind+" "+o.Name)
+			}
+		}
+	}
+	return found
+}

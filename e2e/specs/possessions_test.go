@@ -1,0 +1,107 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// possession is what must be the same of an object wherever the cluster that it belongs to is managed.
+type possession struct {
+	Spec          any
+	Labels        map[string]string
+	Finalizers    []string
+	FailureDomain any // as observed
+}
+
+// kindsOfClusters are those whose objects make up a cluster, with the condition that says that all is well.
+func kindsOfClusters() map[schema.GroupVersionKind]string {
+	core, infrastructure := clusterv1.GroupVersion, infrav1.GroupVersion
+	return map[schema.GroupVersionKind]string{
+		core.WithKind("Cluster"):                                    clusterv1.AvailableCondition,
+		core.WithKind("Machine"):                                    clusterv1.AvailableCondition,
+		core.WithKind("MachineSet"):                                 "",
+		core.WithKind("MachineDeployment"):                          clusterv1.AvailableCondition,
+		core.WithKind("MachineHealthCheck"):                         "",
+		controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"): clusterv1.AvailableCondition,
+		bootstrapv1.GroupVersion.WithKind("KubeadmConfig"):          clusterv1.ReadyCondition,
+		bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"):  "",
+		infrastructure.WithKind("VSphereCluster"):                   clusterv1.ReadyCondition,
+		infrastructure.WithKind("VSphereMachine"):                   clusterv1.ReadyCondition,
+		infrastructure.WithKind("VSphereMachineTemplate"):           "",
+		infrastructure.WithKind("VSphereVM"):                        clusterv1.ReadyCondition,
+		infrastructure.WithKind("VSphereDeploymentZone"):            clusterv1.ReadyCondition,
+		infrastructure.WithKind("VSphereFailureDomain"):             "",
+	}
+}
+
+// possessions are the objects that make up the cluster, the zones included, by kind and name.
+func (c *cluster) possessions(ctx context.Context, g Gomega) map[string]possession {
+	found := map[string]possession{}
+	for kind := range kindsOfClusters() {
+		for _, object := range list(ctx, g, kind) {
+			if namespace := object.GetNamespace(); namespace != "" && namespace != c.namespace {
+				continue
+			}
+			unstructured.RemoveNestedField(object.Object, "spec", "paused")
+			domain, _, err := unstructured.NestedFieldNoCopy(object.Object, "status", "failureDomain")
+			g.Expect(err).NotTo(HaveOccurred())
+			found[kind.Kind+" "+object.GetName()] = possession{
+				Spec: object.Object["spec"], Labels: object.GetLabels(),
+				Finalizers: slices.Sorted(slices.Values(object.GetFinalizers())), FailureDomain: domain,
+			}
+		}
+	}
+	return found
+}
+
+// isWell expects all objects of the cluster to be as they were, and to say so.
+func (c *cluster) isWell(ctx context.Context, g Gomega, before map[string]possession) {
+	now := c.possessions(ctx, g)
+	g.Expect(slices.Sorted(maps.Keys(now))).To(Equal(slices.Sorted(maps.Keys(before))))
+	for name, was := range before {
+		g.Expect(now[name]).To(Equal(was), name)
+	}
+	for kind, condition := range kindsOfClusters() {
+		for _, object := range list(ctx, g, kind) {
+			if namespace := object.GetNamespace(); condition == "" || namespace != "" && namespace != c.namespace {
+				continue
+			}
+			has, err := conditions.UnstructuredGet(object, condition)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(has).To(HaveValue(HaveField("Status", BeEquivalentTo("True"))), "%s %s", kind.Kind, object.GetName())
+		}
+	}
+}
+
+// list reads all objects of a kind; none if there is no such kind.
+func list(ctx context.Context, g Gomega, kind schema.GroupVersionKind) []*unstructured.Unstructured {
+	objects := &unstructured.UnstructuredList{}
+	objects.SetGroupVersionKind(kind)
+	err := management.GetClient().List(ctx, objects)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	found := make([]*unstructured.Unstructured, 0, len(objects.Items))
+	for i := range objects.Items {
+		found = append(found, &objects.Items[i])
+	}
+	return found
+}
