@@ -80,9 +80,6 @@ func nextVersion(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(version.IncrementPatch()).To(Succeed())
 	next := "v" + version.String()
-	repository := repositoryFolder()
-	source := config.GetProviderVersions(*provider)[0]
-	Expect(os.RemoveAll(filepath.Join(repository, next))).To(Succeed())
-	Expect(os.CopyFS(filepath.Join(repository, next), os.DirFS(filepath.Join(repository, source)))).To(Succeed())
+	copyVersion(config.GetProviderVersions(*provider)[0], next)
 	return next
 }

@@ -44,7 +44,9 @@ spec:
 // writeTemplates makes the cluster templates in clusterctl's repository fit for specs that run beside each other: what is in
 // no namespace is applied once, and left out of the templates. Variants that only specs need are added.
 func writeTemplates(ctx context.Context) {
-	folder := filepath.Join(repositoryFolder(), config.GetProviderVersions(*provider)[0])
+	first := config.GetProviderVersions(*provider)[0]
+	refreshVersions(first)
+	folder := filepath.Join(repositoryFolder(), first)
 	paths, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	templates := map[string]string{}
@@ -70,6 +72,23 @@ func writeTemplates(ctx context.Context) {
 	if !*fast {
 		writeBootFlavors(string(template))
 	}
+}
+
+// refreshVersions makes the later versions that an upgrade of an earlier run has left what the first is now.
+func refreshVersions(first string) {
+	versions, err := filepath.Glob(filepath.Join(repositoryFolder(), "v*"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, folder := range versions {
+		if version := filepath.Base(folder); version != first {
+			copyVersion(first, version)
+		}
+	}
+}
+
+// copyVersion puts a version of the provider into clusterctl's repository that is another but for its name.
+func copyVersion(from, to string) {
+	Expect(os.RemoveAll(filepath.Join(repositoryFolder(), to))).To(Succeed())
+	Expect(os.CopyFS(filepath.Join(repositoryFolder(), to), os.DirFS(filepath.Join(repositoryFolder(), from)))).To(Succeed())
 }
 
 // writeTemplate writes a template into each version of the provider: an earlier run may have left the cluster with a later
