@@ -4,19 +4,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
-	"time"
 
+	"github.com/faultline-io/faultline/e2e/control"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
-
-// readTimeout is generous: those who ask are on the same Docker network.
-const readTimeout = 10 * time.Second
 
 // vcenter is what can be asked of the simulator, or done to it, beside its own API.
 type vcenter interface {
@@ -28,15 +23,15 @@ type vcenter interface {
 	ReconnectHosts(cluster string, hosts ...string) error
 }
 
-// control answers GET /uuid, and makes a fault with PUT and mends it with DELETE:
+// asides answers GET /uuid, and makes a fault with PUT and mends it with DELETE:
 //
 //	/faults/server                        vCenter does not answer
 //	/faults/datastores/{datacenter}/{name} the datastore is gone
 //	/faults/hosts/{cluster}               the hosts of the compute cluster are disconnected
-func control(v vcenter) http.Handler {
+func asides(v vcenter) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /uuid", identities(v.VMs))
-	faults := map[string]func(r *http.Request, on bool) error{
+	faults := map[string]control.Fault{
 		"/faults/server": func(_ *http.Request, on bool) error {
 			v.SetDown(on)
 			return nil
@@ -56,21 +51,10 @@ func control(v vcenter) http.Handler {
 			return do(r.PathValue("cluster"))
 		},
 	}
-	for path, set := range faults {
-		mux.HandleFunc("PUT "+path, answer(set, true))
-		mux.HandleFunc("DELETE "+path, answer(set, false))
+	for path, fault := range faults {
+		fault.Handle(mux, path)
 	}
 	return mux
-}
-
-func answer(set func(*http.Request, bool) error, on bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := set(r, on); err != nil {
-			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
-	}
 }
 
 // identities answers with the UUID of the virtual machine that asks, known by its
@@ -90,24 +74,4 @@ func identities(machines func() []simulator.VM) http.HandlerFunc {
 		}
 		http.Error(w, "no machine reports the address "+host, http.StatusNotFound)
 	}
-}
-
-// serve serves until the returned function is called.
-func serve(ctx context.Context, address string, handler http.Handler) (stop func(), err error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: readTimeout}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			_ = listener.Close()
-		}
-	}()
-	return func() {
-		_ = server.Close()
-		<-done
-	}, nil
 }

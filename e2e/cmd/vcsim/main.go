@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/faultline-io/faultline/e2e/control"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer server.Close()
-	stop, err := serve(ctx, *controls, control(server))
+	stop, err := control.Serve(ctx, *controls, asides(server))
 	if err != nil {
 		return err
 	}

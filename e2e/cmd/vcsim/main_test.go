@@ -37,7 +37,7 @@ func TestIdentities(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	handler := control(simulator.Start(t, simulator.ThreeZones()))
+	handler := asides(simulator.Start(t, simulator.ThreeZones()))
 	do := func(method, path string) int {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody))
