@@ -84,7 +84,36 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		}, config.GetIntervals(spec, "wait-nodes-ready")...).Should(Succeed())
 		writer.lostNothing(ctx)
 	})
+
+	It("loses no write when all of its machines are replaced", Label("kcp-rollout"), func(ctx SpecContext) {
+		before := c.controlPlaneDomains(ctx, Default)
+		writer := startWriter(w.config)
+		DeferCleanup(writer.stop)
+		writer.awaitWrites(10)
+		began := time.Now()
+		c.rollControlPlane(ctx)
+		Eventually(func(g Gomega) {
+			domains := c.whole(ctx, g)
+			for machine := range before {
+				g.Expect(domains).NotTo(HaveKey(machine))
+			}
+		}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
+		AddReportEntry("control plane replaced after", time.Since(began).Round(time.Second).String())
+		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.domains()), "evenly spread")
+		writer.lostNothing(ctx)
+	})
 })
+
+// rollControlPlane replaces the machines of the control plane by ones of a new template.
+func (c *cluster) rollControlPlane(ctx context.Context) {
+	Eventually(func(g Gomega) {
+		plane := &controlplanev1.KubeadmControlPlane{}
+		g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.ControlPlane), plane)).To(Succeed())
+		ref := &plane.Spec.MachineTemplate.Spec.InfrastructureRef
+		ref.Name = c.copyTemplate(ctx, g, *ref)
+		g.Expect(management.GetClient().Update(ctx, plane)).To(Succeed())
+	}, "1m", "1s").Should(Succeed())
+}
 
 // hastenHealthCheck makes the template's MachineHealthCheck give a node up soon after it is not heard of.
 func (c *cluster) hastenHealthCheck(ctx context.Context) {
