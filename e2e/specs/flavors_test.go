@@ -47,21 +47,17 @@ func writeTemplates(ctx context.Context) {
 	first := config.GetProviderVersions(*provider)[0]
 	refreshVersions(first)
 	folder := filepath.Join(repositoryFolder(), first)
+	applyShared(ctx)
 	paths, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	templates := map[string]string{}
 	for _, path := range paths {
 		template, err := os.ReadFile(path)
 		Expect(err).NotTo(HaveOccurred())
-		templates[filepath.Base(path)] = string(template)
-		writeTemplate(filepath.Base(path), string(template))
-	}
-	applyShared(ctx)
-	for name, template := range templates {
+		kept := string(template)
 		for _, kind := range infra.shared() {
-			template = strings.Join(without(template, "\nkind: "+kind+"\n"), separator)
+			kept = strings.Join(without(kept, "\nkind: "+kind+"\n"), separator)
 		}
-		writeTemplate(name, template)
+		writeTemplate(filepath.Base(path), kept)
 	}
 	template, err := os.ReadFile(filepath.Join(folder, "cluster-template.yaml"))
 	Expect(err).NotTo(HaveOccurred())

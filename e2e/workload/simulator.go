@@ -14,13 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/faultline-io/faultline/shared/manager"
 )
 
 const (
@@ -125,11 +125,10 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 		return nil, err
 	}
 	manager, err := ctrl.NewManager(mgmt, ctrl.Options{
-		Scheme:  scheme,
-		Logger:  options.Log,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		// The queue may keep the manager from stopping: https://github.com/kubernetes-sigs/controller-runtime/issues/3538.
-		Controller: config.Controller{UsePriorityQueue: ptr.To(false)},
+		Scheme:     scheme,
+		Logger:     options.Log,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: manager.ControllerOptions(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the management API: %w", err)
