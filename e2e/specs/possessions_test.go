@@ -55,10 +55,7 @@ func kindsOfClusters() map[schema.GroupVersionKind]string {
 func (c *cluster) possessions(ctx context.Context, g Gomega) map[string]possession {
 	found := map[string]possession{}
 	for kind := range kindsOfClusters() {
-		for _, object := range list(ctx, g, kind) {
-			if namespace := object.GetNamespace(); namespace != "" && namespace != c.namespace {
-				continue
-			}
+		for _, object := range c.objects(ctx, g, kind) {
 			unstructured.RemoveNestedField(object.Object, "spec", "paused")
 			domain, _, err := unstructured.NestedFieldNoCopy(object.Object, "status", "failureDomain")
 			g.Expect(err).NotTo(HaveOccurred())
@@ -79,15 +76,23 @@ func (c *cluster) isWell(ctx context.Context, g Gomega, before map[string]posses
 		g.Expect(now[name]).To(Equal(was), name)
 	}
 	for kind, condition := range kindsOfClusters() {
-		for _, object := range list(ctx, g, kind) {
-			if namespace := object.GetNamespace(); condition == "" || namespace != "" && namespace != c.namespace {
-				continue
-			}
+		if condition == "" {
+			continue
+		}
+		for _, object := range c.objects(ctx, g, kind) {
 			has, err := conditions.UnstructuredGet(object, condition)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(has).To(HaveValue(HaveField("Status", BeEquivalentTo("True"))), "%s %s", kind.Kind, object.GetName())
 		}
 	}
+}
+
+// objects are those of a kind that are the cluster's or in no namespace.
+func (c *cluster) objects(ctx context.Context, g Gomega, kind schema.GroupVersionKind) []*unstructured.Unstructured {
+	return slices.DeleteFunc(list(ctx, g, kind), func(object *unstructured.Unstructured) bool {
+		namespace := object.GetNamespace()
+		return namespace != "" && namespace != c.namespace
+	})
 }
 
 // list reads all objects of a kind; none if there is no such kind.
