@@ -74,13 +74,17 @@ func rebootAnnotation(key string) bool {
 	return key == bmov1alpha1.RebootAnnotationPrefix || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/")
 }
 
-// machineOf is what the machine must be doing going by the host alone.
+// machineOf is what the machine must be doing going by the host alone. One that was moved here goes on meanwhile.
 func machineOf(host *bmov1alpha1.BareMetalHost) machine {
+	status := host.Status
+	if before, moved := backup(host); moved {
+		status = before
+	}
 	switch {
-	case !host.Status.PoweredOn:
+	case !status.PoweredOn:
 		return off
-	case host.Status.Provisioning.State == bmov1alpha1.StateProvisioned,
-		host.Status.Provisioning.State == bmov1alpha1.StateExternallyProvisioned:
+	case status.Provisioning.State == bmov1alpha1.StateProvisioned,
+		status.Provisioning.State == bmov1alpha1.StateExternallyProvisioned:
 		return booted
 	}
 	return idle

@@ -18,18 +18,21 @@ const attempts = 3
 
 // restore takes the status of a host that was moved from another management cluster.
 func restore(v view) (step, bool) {
-	if v.host.Status.LastUpdated != nil || v.state() != bmov1alpha1.StateNone {
-		return step{}, false
-	}
-	backup, ok := v.host.Annotations[bmov1alpha1.StatusAnnotation]
+	restored, ok := backup(v.host)
 	if !ok {
 		return step{}, false
 	}
-	restored := bmov1alpha1.BareMetalHostStatus{}
-	if err := json.Unmarshal([]byte(backup), &restored); err != nil {
-		return step{}, false
-	}
 	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { *status = restored }), true
+}
+
+// backup is the status that a host without one had before it was moved.
+func backup(host *bmov1alpha1.BareMetalHost) (bmov1alpha1.BareMetalHostStatus, bool) {
+	saved := bmov1alpha1.BareMetalHostStatus{}
+	text, ok := host.Annotations[bmov1alpha1.StatusAnnotation]
+	if !ok || host.Status.LastUpdated != nil || host.Status.Provisioning.State != bmov1alpha1.StateNone {
+		return saved, false
+	}
+	return saved, json.Unmarshal([]byte(text), &saved) == nil
 }
 
 // forgetBackup drops the annotation once the status is more recent than it.

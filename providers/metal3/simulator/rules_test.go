@@ -28,6 +28,7 @@ func TestAMovedHostIsRestored(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	v := in("", wanting(image), annotated(bmov1alpha1.StatusAnnotation, string(backup)))
 
+	g.Expect(machineOf(v.host)).To(Equal(booted), "it runs before anybody knows of it")
 	restored := next(v)
 	g.Expect(restored).To(becomes(moved, provisioned, func(*bmov1alpha1.BareMetalHostStatus) {}))
 

@@ -318,7 +318,8 @@ func TestTheSecretOfABMC(t *testing.T) {
 func TestAHostIsMoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.simulate()
+	var on atomic.Int32
+	s.simulate(simulator.WithHooks(simulator.Hooks{PowerOn: func(context.Context, simulator.Boot) error { on.Add(1); return nil }}))
 	s.create(simulator.Racks(1, 1))
 	s.change(first, want)
 	s.reaches(first, bmov1alpha1.StateProvisioned)
@@ -347,6 +348,7 @@ func TestAHostIsMoved(t *testing.T) {
 	}, "status and hardware are back")
 	s.Expect(s.host(first).Status.Provisioning).To(Equal(saved.Provisioning))
 	s.Expect(seen.seen()).To(Equal([]bmov1alpha1.ProvisioningState{bmov1alpha1.StateProvisioned}))
+	s.Expect(on.Load()).To(BeEquivalentTo(1), "it runs on")
 }
 
 func TestPlacements(t *testing.T) {
