@@ -28,24 +28,6 @@ func DatastoreGone(datacenter, name string) string { return "datastores/" + data
 // HostsDisconnected are the hosts of a compute cluster that vCenter has lost.
 func HostsDisconnected(cluster string) string { return "hosts/" + cluster }
 
-// CutPower takes the power from machines that boot, given by name. The simulated vCenter finds them switched off.
-func (e *Environment) CutPower(ctx context.Context, machines ...string) error {
-	d := e.docker(io.Discard)
-	for _, machine := range machines {
-		container, err := d.Run(ctx, "ps", "--quiet", "--filter", "label="+environmentLabel+"="+e.Name, "--filter", "name=^vcsim-"+machine+"-[0-9a-f-]{36}$")
-		if err != nil {
-			return err
-		}
-		if container == "" {
-			return fmt.Errorf("no container is machine %s", machine)
-		}
-		if _, err := d.Run(ctx, "kill", container); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // SetFault makes a fault of the simulated vCenter, or mends it.
 func (e *Environment) SetFault(ctx context.Context, fault string, present bool) error {
 	host, _, err := net.SplitHostPort(e.found.variables["VSPHERE_SERVER"])

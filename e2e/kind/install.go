@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind/certmanager"
+	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/command"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 )
@@ -38,7 +39,7 @@ func (e *Environment) createCluster(ctx context.Context, log io.Writer) error {
 }
 
 func (e *Environment) loadImages(ctx context.Context, log io.Writer) error {
-	loaded, err := e.cluster(log).Load(ctx, e.found.images...)
+	loaded, err := cluster.Load(ctx, e.docker(log), e.cluster(log).Node(), e.found.images...)
 	if err != nil || len(loaded) == 0 {
 		return err
 	}

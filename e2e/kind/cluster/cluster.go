@@ -152,11 +152,11 @@ func (c Cluster) InternalKubeconfig() ([]byte, error) {
 	return []byte(content), nil
 }
 
-// Load gives the node the images that it does not have, and answers them.
-func (c Cluster) Load(ctx context.Context, images ...string) ([]string, error) {
+// Load gives a node, the container of which has this name, the images that it does not have, and answers them.
+func Load(ctx context.Context, d docker.Docker, node string, images ...string) ([]string, error) {
 	var missing []string
 	for _, image := range images {
-		want, err := c.Docker.ImageID(ctx, image)
+		want, err := d.ImageID(ctx, image)
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (c Cluster) Load(ctx context.Context, images ...string) ([]string, error) {
 			return nil, fmt.Errorf("loading %s: Docker has no such image", image)
 		}
 		// An image that the node does not have is an error of crictl's.
-		have, err := c.Docker.Exec(ctx, c.Node(), "crictl", "inspecti", "--output", "go-template", "--template", "{{.status.id}}", image)
+		have, err := d.Exec(ctx, node, "crictl", "inspecti", "--output", "go-template", "--template", "{{.status.id}}", image)
 		if err != nil || !strings.Contains(have, want) {
 			missing = append(missing, image)
 		}
@@ -172,7 +172,7 @@ func (c Cluster) Load(ctx context.Context, images ...string) ([]string, error) {
 	if len(missing) == 0 {
 		return nil, ctx.Err()
 	}
-	err := c.Docker.Pipe(ctx, missing, c.Node(), "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
+	err := d.Pipe(ctx, missing, node, "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
 	return missing, err
 }
 

@@ -1,0 +1,51 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	capie2e "sigs.k8s.io/cluster-api/test/e2e"
+	"sigs.k8s.io/cluster-api/test/framework"
+)
+
+// The process that has brought the environment up knows the images of managers, so these specs are serial.
+
+var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, "vsphere", "self-hosted", long), func() {
+	capie2e.SelfHostedSpec(background(), func() capie2e.SelfHostedSpecInput {
+		return capie2e.SelfHostedSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "self-hosted"), SkipCleanup: *keep,
+			Flavor:      "topology", // The ClusterClass moves as well.
+			SkipUpgrade: true,       // Machines of one version of Kubernetes boot.
+			PostNamespaceCreated: func(proxy framework.ClusterProxy, namespace string) {
+				if proxy == management {
+					namespaceCreated(proxy, namespace)
+					return
+				}
+				takeManagers(background(), proxy)
+			},
+		}
+	})
+})
+
+// takeManagers makes a cluster whose machines boot ready for managers: nothing can be pulled there.
+func takeManagers(ctx context.Context, proxy framework.ClusterProxy) {
+	By("Loading the images of managers into the machines of " + proxy.GetName())
+	others = append(others, proxy)
+	DeferCleanup(func() { others = nil })
+	nodes := &corev1.NodeList{}
+	Expect(proxy.GetClient().List(ctx, nodes)).To(Succeed())
+	var machines []string
+	for i := range nodes.Items {
+		machines = append(machines, nodes.Items[i].Name)
+	}
+	Expect(environment.LoadMachines(ctx, machines...)).To(Succeed())
+}
