@@ -12,13 +12,23 @@ import (
 	capie2e "sigs.k8s.io/cluster-api/test/e2e"
 )
 
-// Cluster API's own specs that need what only machines have that boot: a bootstrap that can be held up.
+// Cluster API's own specs that need what only machines have that boot: a bootstrap that can be held up, and pods that can
+// be drained.
 
 var _ = Describe("Remediation of a control plane", Label(onlyBoot, "vsphere", "kcp-remediation"), func() {
 	capie2e.KCPRemediationSpec(background(), func() capie2e.KCPRemediationSpecInput {
 		return capie2e.KCPRemediationSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "kcp-remediation"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
+		}
+	})
+})
+
+var _ = Describe("Draining nodes", Label(onlyBoot, "vsphere", "node-drain"), func() {
+	capie2e.NodeDrainTimeoutSpec(background(), func() capie2e.NodeDrainTimeoutSpecInput {
+		return capie2e.NodeDrainTimeoutSpecInput{
+			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			ArtifactFolder: filepath.Join(*artifacts, "node-drain"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 		}
 	})
 })
