@@ -17,6 +17,8 @@ type infrastructure interface {
 	installation
 	outside
 
+	// clusterKind is the kind that stands for a Cluster.
+	clusterKind() string
 	// shared are the kinds of the cluster template that are in no namespace: clusters share them.
 	shared() []string
 	// prepare makes a namespace ready for the provider's cluster template.

@@ -28,7 +28,7 @@ import (
 
 const rolloutFlavor = "md-rollout"
 
-var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Label("rollout", "vsphere", onlyFast), func() {
+var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Label("rollout", onlyFast), func() {
 	capie2e.KCPAndMachineDeploymentRolloutSpec(background(), func() capie2e.KCPAndMachineDeploymentRolloutSpecInput {
 		return capie2e.KCPAndMachineDeploymentRolloutSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
@@ -38,7 +38,7 @@ var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Lab
 	})
 })
 
-var _ = Describe("Upgrade of Kubernetes", Label("upgrade", "vsphere", onlyFast, long), func() {
+var _ = Describe("Upgrade of Kubernetes", Label("upgrade", onlyFast, long), func() {
 	capie2e.ClusterUpgradeConformanceSpec(background(), func() capie2e.ClusterUpgradeConformanceSpecInput {
 		return capie2e.ClusterUpgradeConformanceSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
@@ -63,7 +63,7 @@ var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", "vsp
 	})
 })
 
-var _ = Describe("Deletion of a cluster", Label("deletion", "vsphere", onlyFast), func() {
+var _ = Describe("Deletion of a cluster", Label("deletion", onlyFast), func() {
 	capie2e.ClusterDeletionSpec(background(), func() capie2e.ClusterDeletionSpecInput {
 		return capie2e.ClusterDeletionSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
@@ -73,7 +73,7 @@ var _ = Describe("Deletion of a cluster", Label("deletion", "vsphere", onlyFast)
 			ClusterDeletionPhases: []capie2e.ClusterDeletionPhase{
 				phase("Machine", "MachineSet", "MachineDeployment", "MachineSet"),
 				phase("Machine", "KubeadmControlPlane", "KubeadmControlPlane"),
-				phase("VSphereCluster", "", "VSphereCluster"),
+				phase(infra.clusterKind(), "", infra.clusterKind()),
 			},
 		}
 	})

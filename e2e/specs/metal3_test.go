@@ -51,6 +51,8 @@ func (bareMetal) described() []string {
 	return []string{"Metal3Cluster ", "FailureDomainsReady", "AssociateBareMetalHost"}
 }
 
+func (bareMetal) clusterKind() string { return "Metal3Cluster" }
+
 func (bareMetal) shared() []string { return nil }
 
 // prepare racks hosts. Those of clusters in memory are ready, as if they had been registered and inspected long ago.

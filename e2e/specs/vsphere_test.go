@@ -29,6 +29,8 @@ func (vSphere) described() []string {
 	return []string{"VSphereCluster ", "FailureDomainsReady", "VirtualMachineProvisioned"}
 }
 
+func (vSphere) clusterKind() string { return "VSphereCluster" }
+
 // shared are the zones: an administrator makes them, not who makes a cluster.
 func (vSphere) shared() []string { return []string{"VSphereFailureDomain", "VSphereDeploymentZone"} }
 
