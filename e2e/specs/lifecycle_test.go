@@ -21,10 +21,8 @@ import (
 // Cluster API's own specs of what happens to a cluster in its life: changes in place and by rollout, new versions of
 // Kubernetes and of its ClusterClass, its end.
 //
-// Those that are not here need what clusters in memory do not have: KCPRemediationSpec and SelfHostedSpec machines that
-// boot, NodeDrainTimeoutSpec pods that are scheduled. ClusterctlUpgradeSpec makes its management cluster itself, of the
-// published image of kind's node or of machines that pull the providers' images, both from a registry; the upgrade from
-// one of our versions to the next is in clusterctl_test.go instead.
+// Those that need what clusters in memory do not have are in boot_*_test.go: KCPRemediationSpec machines that boot,
+// NodeDrainTimeoutSpec pods that are scheduled, SelfHostedSpec and ClusterctlUpgradeSpec machines that run managers.
 
 const rolloutFlavor = "md-rollout"
 
