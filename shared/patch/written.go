@@ -11,36 +11,67 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CatchUp is how long a reconcile stands back that was given an object from before its own last write. The watch brings
-// the newer one within milliseconds.
-const CatchUp = 20 * time.Millisecond
+const (
+	// CatchUp is how long a reconcile stands back at first that was given an object from before its own last write, or has
+	// lost against another's. The watch brings the newer one within milliseconds.
+	CatchUp = 20 * time.Millisecond
+	// catchUpLimit is how long it stands back at most, each time twice as long as before: when the API server is busy its
+	// watches lag, and to ask more often does not make them faster.
+	catchUpLimit = time.Second
+)
 
 // Written remembers the last version of each object that a controller wrote, so that it can tell when its cache is
 // behind: what it recorded there, a task in flight above all, would be done twice. The zero value is ready to use.
 type Written struct {
-	mu       sync.Mutex
-	versions map[client.ObjectKey]string
+	mu      sync.Mutex
+	objects map[client.ObjectKey]lastWrite
+}
+
+type lastWrite struct {
+	version string
+	// standBack is how long the next reconcile is to wait that comes too early.
+	standBack time.Duration
 }
 
 // Note remembers the version of an object just written.
 func (w *Written) Note(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.versions == nil {
-		w.versions = map[client.ObjectKey]string{}
+	if w.objects == nil {
+		w.objects = map[client.ObjectKey]lastWrite{}
 	}
-	w.versions[client.ObjectKeyFromObject(obj)] = obj.GetResourceVersion()
+	w.objects[client.ObjectKeyFromObject(obj)] = lastWrite{version: obj.GetResourceVersion(), standBack: CatchUp}
 }
 
 // Behind reports whether obj is older than the last write.
 func (w *Written) Behind(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	written, ok := w.versions[client.ObjectKeyFromObject(obj)]
+	return w.behind(obj)
+}
+
+// StandBack answers how long a reconcile of obj is to be put off because obj is older than the last write, 0 when it is not.
+// It grows with every answer from CatchUp to a second, until something is written again.
+func (w *Written) StandBack(obj client.Object) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.behind(obj) {
+		return 0
+	}
+	key := client.ObjectKeyFromObject(obj)
+	last := w.objects[key]
+	now := last.standBack
+	last.standBack = min(2*now, catchUpLimit)
+	w.objects[key] = last
+	return now
+}
+
+func (w *Written) behind(obj client.Object) bool {
+	last, ok := w.objects[client.ObjectKeyFromObject(obj)]
 	if !ok {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), written)
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
 	return err == nil && order < 0
 }
 
@@ -48,5 +79,5 @@ func (w *Written) Behind(obj client.Object) bool {
 func (w *Written) Forget(key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.versions, key)
+	delete(w.objects, key)
 }

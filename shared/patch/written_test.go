@@ -5,6 +5,7 @@ package patch_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -34,4 +35,21 @@ func TestWritten(t *testing.T) {
 	g.Expect(written.Behind(at("machine", "150"))).To(BeTrue())
 	written.Forget(client.ObjectKey{Name: "machine"})
 	g.Expect(written.Behind(at("machine", "1"))).To(BeFalse(), "a new object of the name starts anew")
+}
+
+func TestStandBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var written patch.Written
+	g.Expect(written.StandBack(at("machine", "1"))).To(BeZero(), "nothing was written")
+	written.Note(at("machine", "100"))
+	g.Expect(written.StandBack(at("machine", "99"))).To(Equal(patch.CatchUp))
+	g.Expect(written.StandBack(at("machine", "99"))).To(Equal(2 * patch.CatchUp))
+	for range 10 {
+		written.StandBack(at("machine", "99"))
+	}
+	g.Expect(written.StandBack(at("machine", "99"))).To(Equal(time.Second), "it never stands back longer")
+	g.Expect(written.StandBack(at("machine", "100"))).To(BeZero())
+	written.Note(at("machine", "200"))
+	g.Expect(written.StandBack(at("machine", "100"))).To(Equal(patch.CatchUp), "every write is waited for anew")
 }

@@ -34,8 +34,8 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if s.written.Behind(host) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := s.written.StandBack(host); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	for {
 		v, until, err := s.view(ctx, host)

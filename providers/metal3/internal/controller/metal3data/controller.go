@@ -83,8 +83,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(data) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(data) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(data); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if paused, err := r.paused(ctx, data); err != nil || paused {
 		return ctrl.Result{}, err

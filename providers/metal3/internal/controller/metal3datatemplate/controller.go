@@ -85,8 +85,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if template != nil && (!r.filter.Passes(template) || annotations.HasPaused(template)) {
 		return ctrl.Result{}, nil
 	}
-	if template != nil && r.templates.Behind(template) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if template != nil {
+		if wait := r.templates.StandBack(template); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
 	}
 	s, err := r.gather(ctx, req.NamespacedName, template)
 	if err != nil {

@@ -99,8 +99,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	if !r.filter.Passes(metal3) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(metal3) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(metal3); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s, err := r.gather(ctx, metal3)
 	if err != nil {

@@ -80,8 +80,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(remediation) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(remediation) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(remediation); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s, err := r.gather(ctx, remediation)
 	if err != nil || s.paused() {

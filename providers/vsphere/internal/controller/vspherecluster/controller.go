@@ -70,8 +70,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(cluster) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(cluster) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(cluster); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	owner, err := util.GetOwnerCluster(ctx, r.Client, cluster.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {

@@ -59,8 +59,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(identity) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(identity) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(identity); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := patch.From(identity)
 	if annotations.HasPaused(identity) {

@@ -67,8 +67,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(object) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(object) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(object); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := patch.From(object)
 	if status.Paused(object, annotations.HasPaused(object)) {

@@ -59,8 +59,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(vsphere) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(vsphere) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(vsphere); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s, err := r.gather(ctx, vsphere)
 	if err != nil || s == nil {

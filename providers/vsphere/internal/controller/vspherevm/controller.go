@@ -106,8 +106,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if !r.filter.Passes(vm) {
 		return ctrl.Result{}, nil // another manager's
 	}
-	if r.written.Behind(vm) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	if wait := r.written.StandBack(vm); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	cluster, infra, err := r.owners(ctx, vm)
 	if err != nil {
