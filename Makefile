@@ -17,7 +17,10 @@ GOLANGCI_LINT_VERSION := v2.15.0
 CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
 OUT := $(CURDIR)/out
-export GOFLAGS := -buildvcs=false
+export GOFLAGS := -buildvcs=false -trimpath
+# Everything is compiled as the programs in images are, so that one compile serves all. Only the race detector needs cgo.
+export CGO_ENABLED := 0
+RACE := CGO_ENABLED=1 go test -race
 # Modules are built alone, as their users build them: go.work is for editors.
 export GOWORK := off
 
@@ -46,9 +49,9 @@ TESTS := test/e2e $(filter-out test/e2e,$(MODULES:%=test/%))
 # The race detector slows a package down several times, so it runs where goroutines of ours meet: the planner, the
 # access to what is outside and the controllers.
 .PHONY: $(MODULES:%=test/%)
-test/shared: ; cd shared && go test -race -shuffle=on $(TEST_FLAGS) ./...
+test/shared: ; cd shared && $(RACE) -shuffle=on $(TEST_FLAGS) ./...
 $(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && export KUBEBUILDER_ASSETS=$(ASSETS); \
-	go test -race -shuffle=on -timeout 15m $(TEST_FLAGS) . ./api/... ./internal/...; status=$$?; \
+	$(RACE) -shuffle=on -timeout 15m $(TEST_FLAGS) . ./api/... ./internal/...; status=$$?; \
 	go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./simulator/... && exit $$status
 test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(ASSETS) go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
 
@@ -59,7 +62,7 @@ assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (onc
 
 .PHONY: deflake
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
-	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) go test -race -shuffle=on -count=1 ./...; do :; done
+	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) $(RACE) -shuffle=on -count=1 ./...; do :; done
 
 CLUSTER ?= faultline
 # Specs run beside each other where they mostly wait; booting machines take all that two cores have.

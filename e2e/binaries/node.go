@@ -96,8 +96,8 @@ func nodePrograms() []recipe {
 			},
 		},
 		recipe{
-			name: CoreDNS, pkg: "github.com/coredns/coredns", module: "github.com/coredns/coredns", version: "v1.14.2",
-			ldflags: plain, estimate: 3 * time.Minute,
+			name: CoreDNS, folder: "e2e/build/coredns", pkg: ".", module: "github.com/coredns/coredns",
+			ldflags: plain, estimate: time.Minute,
 		},
 		recipe{
 			name: KubeVIP, folder: kubeVIPBuildFolder, pkg: kubeVIPModule, module: kubeVIPModule,
