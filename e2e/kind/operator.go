@@ -167,3 +167,15 @@ func (e *Environment) SetHostFault(ctx context.Context, fault string, present bo
 	}
 	return setFault(ctx, "http://"+net.JoinHostPort(host, controlPort), fault, present)
 }
+
+// StopOperator ends the simulated bare-metal operator. Hosts stay as they are until StartOperator.
+func (e *Environment) StopOperator(ctx context.Context) error {
+	_, err := e.docker(io.Discard).Run(ctx, "stop", e.operator())
+	return err
+}
+
+// StartOperator runs the operator again that was stopped.
+func (e *Environment) StartOperator(ctx context.Context) error {
+	_, err := e.docker(io.Discard).Run(ctx, "start", e.operator())
+	return err
+}

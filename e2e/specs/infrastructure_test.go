@@ -10,17 +10,17 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline-io/faultline/e2e/kind"
 )
 
 // infrastructure is what the specs need to know about a provider and about what it drives.
 type infrastructure interface {
 	installation
+	vocabulary
 	outside
 
-	// clusterKind is the kind that stands for a Cluster.
-	clusterKind() string
-	// shared are the kinds of the cluster template that are in no namespace: clusters share them.
-	shared() []string
 	// prepare makes a namespace ready for the provider's cluster template.
 	prepare(ctx context.Context, namespace string)
 	// shortenGrace makes a cluster act at once on what it sees of its failure domains.
@@ -39,6 +39,17 @@ type installation interface {
 	certificate() string
 }
 
+// vocabulary is the provider's kinds.
+type vocabulary interface {
+	// clusterKind is the kind that stands for a Cluster.
+	clusterKind() string
+	// kinds are those whose objects make up a cluster, with the condition that says that all is well; "" if there is none.
+	kinds() map[schema.GroupVersionKind]string
+	// shared are the kinds of the cluster template that are in no namespace, each before those that need it: clusters share
+	// them.
+	shared() []string
+}
+
 // outside is the system that the provider drives, as its administrator knows it.
 type outside interface {
 	// domains are the failure domains of the cluster template, in order.
@@ -46,8 +57,13 @@ type outside interface {
 	// places tells, as the outside system says, where each machine is whose cluster has this name: its failure domain by
 	// the machine's name.
 	places(ctx context.Context, cluster string) map[string]string
+	// machines are those of the cluster as the outside system knows them, by name: all that tells a machine from another, and
+	// tells whether something was done to it.
+	machines(ctx context.Context, cluster string) map[string]any
 	// setBroken makes a failure domain unfit for new machines, or mends it. Machines in it stay.
 	setBroken(ctx context.Context, domain string, broken bool)
+	// handOver keeps what drives the machines of the environment's clusters from acting while their objects are moved away.
+	handOver(ctx context.Context, from *kind.Environment, move func())
 }
 
 func infrastructures() map[string]infrastructure {

@@ -47,7 +47,7 @@ var _ = Describe("Upgrade of Kubernetes", Label("upgrade", onlyFast, long), func
 	})
 })
 
-var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", "vsphere", onlyFast, long), func() {
+var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", onlyFast, long), func() {
 	capie2e.ClusterClassChangesSpec(background(), func() capie2e.ClusterClassChangesSpecInput {
 		return capie2e.ClusterClassChangesSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,

@@ -13,11 +13,13 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/kind"
 	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
@@ -53,11 +55,25 @@ func (bareMetal) described() []string {
 
 func (bareMetal) clusterKind() string { return "Metal3Cluster" }
 
+func (bareMetal) kinds() map[schema.GroupVersionKind]string {
+	version, hosts := infrav1.GroupVersion, bmov1alpha1.GroupVersion
+	return map[schema.GroupVersionKind]string{
+		version.WithKind("Metal3Cluster"):         clusterv1.ReadyCondition,
+		version.WithKind("Metal3Machine"):         clusterv1.ReadyCondition,
+		version.WithKind("Metal3MachineTemplate"): "",
+		version.WithKind("Metal3DataTemplate"):    "",
+		version.WithKind("Metal3DataClaim"):       "",
+		version.WithKind("Metal3Data"):            clusterv1.ReadyCondition,
+		hosts.WithKind("BareMetalHost"):           "",
+		hosts.WithKind("HardwareData"):            "",
+	}
+}
+
 func (bareMetal) shared() []string { return nil }
 
-// prepare racks hosts. Those of clusters in memory are ready, as if they had been registered and inspected long ago.
+// prepare racks hosts, which the operator registers and inspects then.
 func (b bareMetal) prepare(ctx context.Context, namespace string) {
-	layout, hosts := simulator.Layout{Ready: *fast}, hostsPerRack
+	layout, hosts := simulator.Layout{}, hostsPerRack
 	if !*fast {
 		layout.First, hosts = firstHost+racked, hostsThatBoot
 		racked += hosts * len(b.domains())
@@ -96,6 +112,42 @@ func (bareMetal) places(ctx context.Context, cluster string) map[string]string {
 		}
 	}
 	return places
+}
+
+// server is a host that somebody has, with what the operator has done to it.
+type server struct {
+	Host, Domain, MAC, Image, ProvisioningID string
+	State                                    bmov1alpha1.ProvisioningState
+	Health                                   bmov1alpha1.OperationalStatus
+	PoweredOn, Paused                        bool
+	Done                                     bmov1alpha1.OperationHistory
+}
+
+func (bareMetal) machines(ctx context.Context, cluster string) map[string]any {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	Expect(management.GetClient().List(ctx, hosts, client.InNamespace(cluster))).To(Succeed())
+	found := map[string]any{}
+	for i := range hosts.Items {
+		host, status := &hosts.Items[i], &hosts.Items[i].Status
+		if host.Spec.ConsumerRef == nil {
+			continue
+		}
+		found[host.Spec.ConsumerRef.Name] = server{
+			Host: host.Name, Domain: host.Labels[infrav1.FailureDomainLabel], MAC: host.Spec.BootMACAddress,
+			Image: status.Provisioning.Image.URL, ProvisioningID: status.Provisioning.ID, State: status.Provisioning.State,
+			Health: status.OperationalStatus, PoweredOn: status.PoweredOn, Paused: metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.PausedAnnotation),
+			Done: status.OperationHistory,
+		}
+	}
+	return found
+}
+
+// handOver stops the operator, as everybody does whose clusters on bare metal change hands: two of them must not have the same
+// hosts, and clusterctl takes the annotation off that pauses a host before it removes the source's copy.
+func (bareMetal) handOver(ctx context.Context, from *kind.Environment, move func()) {
+	Expect(from.StopOperator(ctx)).To(Succeed())
+	move()
+	Expect(from.StartOperator(ctx)).To(Succeed())
 }
 
 // setBroken marks all hosts of a rack as unhealthy, as an administrator does who is about to work on it, or takes that

@@ -8,61 +8,57 @@ package specs
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/kind"
 	"github.com/faultline-io/faultline/e2e/workload"
-	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-var _ = Describe("A second management cluster", Serial, Ordered, Label("second", "vsphere", onlyFast, long), func() {
+var _ = Describe("A second management cluster", Serial, Ordered, Label("second", onlyFast, long), func() {
 	const spec = "move"
 	var second *managementCluster
 
 	BeforeAll(func(ctx SpecContext) { second = newManagementCluster(ctx, *name+"-second") })
 
-	It("takes over a cluster with its zones and machines, and gives it back", Label("move"), func(ctx SpecContext) {
+	It("takes over a cluster with its failure domains and machines, and gives it back", Label("move"), func(ctx SpecContext) {
 		c := newCluster(ctx, spec, 3, 1)
-		before := c.possessions(ctx, Default)
-		machines := connect(ctx).machines(ctx, c.name)
+		before, running := c.possessions(ctx, Default), c.readySince(ctx)
+		machines := infra.machines(ctx, c.name)
 		Expect(machines).To(HaveLen(5))
 
 		By("Moving there")
-		c.move(ctx, environment.Kubeconfig(), second.Kubeconfig())
-		Expect(slices.Collect(maps.Keys(c.possessions(ctx, Default)))).To(
-			HaveEach(Or(HavePrefix("VSphereDeploymentZone "), HavePrefix("VSphereFailureDomain "))), "the source keeps nothing but zones")
+		c.move(ctx, environment, second.Environment)
+		Eventually(func(g Gomega) { g.Expect(unshared(c.possessions(ctx, g))).To(BeEmpty()) }, "30s", "1s").Should(Succeed())
 		at(second.proxy, func() {
-			Eventually(func(g Gomega) { c.isWell(ctx, g, before) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
-			Expect(connect(ctx).machines(ctx, c.name)).To(Equal(machines), "the vCenter has the same virtual machines")
+			c.hasMoved(ctx, before, machines, running)
 
 			By("Scaling there")
 			c.scale(ctx, 2)
 			Eventually(func(g Gomega) { c.settled(ctx, g, 2) }, config.GetIntervals(spec, "wait-worker-nodes")...).Should(Succeed())
-			before = c.possessions(ctx, Default)
+			before, running = c.possessions(ctx, Default), c.readySince(ctx)
+			scaled := infra.machines(ctx, c.name)
+			Expect(scaled).To(HaveLen(6))
+			for name, machine := range machines {
+				Expect(scaled).To(HaveKeyWithValue(name, machine))
+			}
+			machines = scaled
 		})
-		scaled := connect(ctx).machines(ctx, c.name)
-		Expect(scaled).To(HaveLen(6))
-		for name, machine := range machines {
-			Expect(scaled).To(HaveKeyWithValue(name, machine))
-		}
 
 		By("Moving back")
-		c.move(ctx, second.Kubeconfig(), environment.Kubeconfig())
-		Eventually(func(g Gomega) { c.isWell(ctx, g, before) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
-		Expect(connect(ctx).machines(ctx, c.name)).To(Equal(scaled), "the vCenter has the same virtual machines")
+		c.move(ctx, second.Environment, environment)
+		c.hasMoved(ctx, before, machines, running)
 
 		By("Scaling here")
 		c.scale(ctx, 1)
@@ -71,13 +67,17 @@ var _ = Describe("A second management cluster", Serial, Ordered, Label("second",
 	})
 
 	It("loses the provider without a trace", Label("delete"), func(ctx SpecContext) {
-		By("Deleting the zones, as the documentation says")
-		for _, kind := range []client.Object{&infrav1.VSphereDeploymentZone{}, &infrav1.VSphereFailureDomain{}} {
-			Expect(second.proxy.GetClient().DeleteAllOf(ctx, kind)).To(Succeed())
-		}
 		at(second.proxy, func() {
+			By("Deleting what clusters share, as the documentation says")
+			for _, kind := range sharedKinds() {
+				objects := &unstructured.Unstructured{}
+				objects.SetGroupVersionKind(kind)
+				Expect(management.GetClient().DeleteAllOf(ctx, objects)).To(Succeed())
+			}
 			Eventually(func(g Gomega) {
-				g.Expect(list(ctx, g, infrav1.GroupVersion.WithKind("VSphereDeploymentZone"))).To(BeEmpty())
+				for _, kind := range sharedKinds() {
+					g.Expect(list(ctx, g, kind)).To(BeEmpty())
+				}
 			}, "30s", "500ms").Should(Succeed())
 			Expect(traces(ctx)).NotTo(BeEmpty())
 
@@ -88,7 +88,7 @@ var _ = Describe("A second management cluster", Serial, Ordered, Label("second",
 	})
 })
 
-// managementCluster is another kind cluster that drives the same vCenter.
+// managementCluster is another kind cluster. It drives the same vCenter; bare metal is what its objects say.
 type managementCluster struct {
 	*kind.Environment
 
@@ -145,16 +145,43 @@ func at(proxy framework.ClusterProxy, do func()) {
 	do()
 }
 
-func (c *cluster) move(ctx context.Context, from, to string) {
-	clusterctl.Move(ctx, clusterctl.MoveInput{
-		LogFolder: filepath.Join(*artifacts, "move"), ClusterctlConfigPath: environment.ClusterctlConfig(),
-		FromKubeconfigPath: from, ToKubeconfigPath: to, Namespace: c.namespace,
+func (c *cluster) move(ctx context.Context, from, to *kind.Environment) {
+	infra.handOver(ctx, from, func() {
+		clusterctl.Move(ctx, clusterctl.MoveInput{
+			LogFolder: filepath.Join(*artifacts, "move"), ClusterctlConfigPath: environment.ClusterctlConfig(),
+			FromKubeconfigPath: from.Kubeconfig(), ToKubeconfigPath: to.Kubeconfig(), Namespace: c.namespace,
+		})
 	})
+}
+
+// hasMoved expects the cluster to be here as it was, on the same machines, whose nodes have run all the time.
+func (c *cluster) hasMoved(ctx context.Context, before map[string]possession, machines map[string]any, running map[string]string) {
+	Eventually(func(g Gomega) {
+		c.isWell(ctx, g, before)
+		g.Expect(infra.machines(ctx, c.name)).To(Equal(machines))
+	}, config.GetIntervals("move", "wait-machine-upgrade")...).Should(Succeed())
+	Expect(c.readySince(ctx)).To(Equal(running))
+}
+
+// readySince tells since when each node of the cluster has been ready.
+func (c *cluster) readySince(ctx context.Context) map[string]string {
+	nodes := &corev1.NodeList{}
+	Expect(management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient().List(ctx, nodes)).To(Succeed())
+	since := map[string]string{}
+	for i := range nodes.Items {
+		for _, condition := range nodes.Items[i].Status.Conditions {
+			if condition.Type == corev1.NodeReady {
+				since[nodes.Items[i].Name] = fmt.Sprintf("%s since %s", condition.Status, condition.LastTransitionTime.UTC())
+			}
+		}
+	}
+	return since
 }
 
 // traces are the objects that only the provider can have left.
 func traces(ctx context.Context) []string {
 	var found []string
+	prefix := strings.TrimSuffix(infra.namespace(), "system")
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
@@ -169,7 +196,7 @@ func traces(ctx context.Context) []string {
 		Expect(management.GetClient().List(ctx, objects)).To(Succeed())
 		for i := range objects.Items {
 			o := &objects.Items[i]
-			ours := strings.Contains(o.Name, "vsphere") || strings.HasPrefix(o.Name, "capv-") ||
+			ours := strings.HasSuffix(o.Name, ".infrastructure.cluster.x-k8s.io") || strings.HasPrefix(o.Name, prefix) ||
 				o.Labels[clusterv1.ProviderNameLabel] == "infrastructure-"+*provider
 			if ours {
 				found = append(found, kind.Kind+" "+o.Name)

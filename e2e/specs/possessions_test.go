@@ -9,6 +9,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,8 +19,6 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-
-	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
 // possession is what must be the same of an object wherever the cluster that it belongs to is managed.
@@ -27,13 +26,14 @@ type possession struct {
 	Spec          any
 	Labels        map[string]string
 	Finalizers    []string
+	Owners        []string
 	FailureDomain any // as observed
 }
 
 // kindsOfClusters are those whose objects make up a cluster, with the condition that says that all is well.
 func kindsOfClusters() map[schema.GroupVersionKind]string {
-	core, infrastructure := clusterv1.GroupVersion, infrav1.GroupVersion
-	return map[schema.GroupVersionKind]string{
+	core := clusterv1.GroupVersion
+	kinds := map[schema.GroupVersionKind]string{
 		core.WithKind("Cluster"):                                    clusterv1.AvailableCondition,
 		core.WithKind("Machine"):                                    clusterv1.AvailableCondition,
 		core.WithKind("MachineSet"):                                 "",
@@ -42,16 +42,12 @@ func kindsOfClusters() map[schema.GroupVersionKind]string {
 		controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"): clusterv1.AvailableCondition,
 		bootstrapv1.GroupVersion.WithKind("KubeadmConfig"):          clusterv1.ReadyCondition,
 		bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"):  "",
-		infrastructure.WithKind("VSphereCluster"):                   clusterv1.ReadyCondition,
-		infrastructure.WithKind("VSphereMachine"):                   clusterv1.ReadyCondition,
-		infrastructure.WithKind("VSphereMachineTemplate"):           "",
-		infrastructure.WithKind("VSphereVM"):                        clusterv1.ReadyCondition,
-		infrastructure.WithKind("VSphereDeploymentZone"):            clusterv1.ReadyCondition,
-		infrastructure.WithKind("VSphereFailureDomain"):             "",
 	}
+	maps.Copy(kinds, infra.kinds())
+	return kinds
 }
 
-// possessions are the objects that make up the cluster, the zones included, by kind and name.
+// possessions are the objects that make up the cluster, those that clusters share included, by kind and name.
 func (c *cluster) possessions(ctx context.Context, g Gomega) map[string]possession {
 	found := map[string]possession{}
 	for kind := range kindsOfClusters() {
@@ -61,11 +57,41 @@ func (c *cluster) possessions(ctx context.Context, g Gomega) map[string]possessi
 			g.Expect(err).NotTo(HaveOccurred())
 			found[kind.Kind+" "+object.GetName()] = possession{
 				Spec: object.Object["spec"], Labels: object.GetLabels(),
-				Finalizers: slices.Sorted(slices.Values(object.GetFinalizers())), FailureDomain: domain,
+				Finalizers: slices.Sorted(slices.Values(object.GetFinalizers())), Owners: ownersOf(object), FailureDomain: domain,
 			}
 		}
 	}
 	return found
+}
+
+// ownersOf names them without their UIDs, which are others in each management cluster.
+func ownersOf(object *unstructured.Unstructured) []string {
+	var owners []string
+	for _, owner := range object.GetOwnerReferences() {
+		owners = append(owners, owner.Kind+" "+owner.Name)
+	}
+	return slices.Sorted(slices.Values(owners))
+}
+
+// unshared names the possessions that are one cluster's alone.
+func unshared(possessions map[string]possession) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(possessions)), func(name string) bool {
+		kind, _, _ := strings.Cut(name, " ")
+		return slices.Contains(infra.shared(), kind)
+	})
+}
+
+// sharedKinds are those of the objects that clusters share, in the order in which they can be deleted.
+func sharedKinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, name := range slices.Backward(infra.shared()) {
+		for kind := range infra.kinds() {
+			if kind.Kind == name {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
 }
 
 // isWell expects all objects of the cluster to be as they were, and to say so.

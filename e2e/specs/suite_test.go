@@ -48,7 +48,7 @@ var (
 const (
 	onlyFast = "fast" // needs clusters that are kept in memory, or learns nothing from machines that boot
 	onlyBoot = "boot" // needs machines that boot
-	long     = "long" // is left out of the fast run unless asked for
+	long     = "long" // is left out by `make e2e` unless asked for
 )
 
 func TestSpecs(t *testing.T) {

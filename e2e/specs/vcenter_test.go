@@ -70,10 +70,10 @@ type virtualMachine struct {
 }
 
 // machines are the virtual machines whose name begins with the prefix.
-func (v vcenter) machines(ctx context.Context, prefix string) map[string]virtualMachine {
+func (v vcenter) machines(ctx context.Context, prefix string) map[string]any {
 	var all []mo.VirtualMachine
 	v.all(ctx, "VirtualMachine", []string{"name", "config.uuid", "config.instanceUuid", "runtime.powerState"}, &all)
-	found := map[string]virtualMachine{}
+	found := map[string]any{}
 	for i := range all {
 		if m := &all[i]; strings.HasPrefix(m.Name, prefix) {
 			found[m.Name] = virtualMachine{m.Self.Value, m.Config.Uuid, m.Config.InstanceUuid, string(m.Runtime.PowerState)}

@@ -10,10 +10,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/kind"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
@@ -30,6 +32,18 @@ func (vSphere) described() []string {
 }
 
 func (vSphere) clusterKind() string { return "VSphereCluster" }
+
+func (vSphere) kinds() map[schema.GroupVersionKind]string {
+	version := infrav1.GroupVersion
+	return map[schema.GroupVersionKind]string{
+		version.WithKind("VSphereCluster"):         clusterv1.ReadyCondition,
+		version.WithKind("VSphereMachine"):         clusterv1.ReadyCondition,
+		version.WithKind("VSphereMachineTemplate"): "",
+		version.WithKind("VSphereVM"):              clusterv1.ReadyCondition,
+		version.WithKind("VSphereDeploymentZone"):  clusterv1.ReadyCondition,
+		version.WithKind("VSphereFailureDomain"):   "",
+	}
+}
 
 // shared are the zones: an administrator makes them, not who makes a cluster.
 func (vSphere) shared() []string { return []string{"VSphereFailureDomain", "VSphereDeploymentZone"} }
@@ -56,6 +70,13 @@ func (vSphere) observed(ctx context.Context, g Gomega, namespace string) map[str
 func (vSphere) places(ctx context.Context, cluster string) map[string]string {
 	return connect(ctx).clusterOf(ctx, cluster)
 }
+
+func (vSphere) machines(ctx context.Context, cluster string) map[string]any {
+	return connect(ctx).machines(ctx, cluster)
+}
+
+// handOver has nobody to stop: a vCenter does what it is told, by whomever.
+func (vSphere) handOver(_ context.Context, _ *kind.Environment, move func()) { move() }
 
 // setBroken puts all hosts of the zone's compute cluster into maintenance mode, or takes them out of it.
 func (vSphere) setBroken(ctx context.Context, domain string, broken bool) {
