@@ -67,7 +67,7 @@ deflake: assets ## Run the tests of one module until one fails: make deflake MOD
 CLUSTER ?= faultline
 # Specs run beside each other where they mostly wait; booting machines take all that two cores have.
 PROCS ?= $(if $(FAST),3,1)
-LABEL ?= $(if $(FAST),!long)
+LABEL ?= !long
 .PHONY: e2e
 e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest
 	@rm -f $(OUT)/e2e/failure.txt
