@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 // clusterctl pauses a Cluster, makes its objects anew elsewhere, takes the old ones away and lets the new ones go on.
@@ -55,13 +55,8 @@ func TestMovedClusterKeepsItsNodes(t *testing.T) {
 // neighbour is a management API with a simulator that serves the same clusters.
 func (w *world) neighbour() *world {
 	w.t.Helper()
-	crds, err := clusterAPICRDs()
-	w.Expect(err).NotTo(HaveOccurred())
-	second := &envtest.Environment{CRDDirectoryPaths: []string{crds}, ErrorIfCRDPathMissing: true}
-	config, err := second.Start()
-	w.Expect(err).NotTo(HaveOccurred())
-	w.t.Cleanup(func() { w.Expect(second.Stop()).To(Succeed()) })
-	other := newWorldOn(w.t, config, func(o *workload.Options) { o.With = w.simulator })
+	second := testenv.Start(w.t, testenv.Options{ClusterAPI: true})
+	other := newWorldOn(w.t, second.Config, func(o *workload.Options) { o.With = w.simulator })
 	other.namespace = w.namespace
 	other.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	return other

@@ -12,8 +12,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,6 +41,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 const (
@@ -77,21 +76,12 @@ func TestMain(m *testing.M) {
 }
 
 func startManagement() (*rest.Config, error) {
-	crds, err := clusterAPICRDs()
+	crds, err := testenv.ClusterAPICRDs(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	environment.CRDDirectoryPaths = []string{crds}
 	return environment.Start()
-}
-
-// clusterAPICRDs is the folder of Cluster API's own definitions.
-func clusterAPICRDs() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding Cluster API's module: %w", err)
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), "core", "config", "crd", "bases"), nil
 }
 
 // world is a namespace of the management API with a simulator that runs.

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +31,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 const (
@@ -93,29 +92,14 @@ func TestManager(t *testing.T) {
 func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 	t.Helper()
 	g := NewWithT(t)
-	capi, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	g.Expect(err).NotTo(HaveOccurred())
 	crds, err := simulator.CRDs()
 	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
 	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := &envtest.Environment{
-		Scheme: scheme, CRDs: crds, ErrorIfCRDPathMissing: true,
-		CRDDirectoryPaths: []string{
-			filepath.Join("config", "crd", "bases"), filepath.Join(strings.TrimSpace(string(capi)), "core", "config", "crd", "bases"),
-		},
-		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{filepath.Join("config", "webhook", "manifests.yaml")}},
-	}
-	config, err := env.Start()
-	g.Expect(err).NotTo(HaveOccurred(), "KUBEBUILDER_ASSETS must name a folder with etcd and kube-apiserver")
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Logf("API server: %v", err) // a busy machine makes its farewell late
-		}
-	})
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, CRDs: crds, Webhooks: true})
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return env, c
 }

@@ -15,18 +15,15 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 func TestHostsAppearAndADomainIsLost(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(2 * time.Minute)
-	env := &envtest.Environment{}
-	config, err := env.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
+	env := testenv.Start(t, testenv.Options{})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(os.WriteFile(kubeconfig, env.KubeConfig, 0o600)).To(Succeed())
 	t.Setenv("KUBECONFIG", kubeconfig)
@@ -40,7 +37,7 @@ func TestHostsAppearAndADomainIsLost(t *testing.T) {
 
 	scheme := runtime.NewScheme()
 	g.Expect(simulator.AddToScheme(scheme)).To(Succeed())
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	count := func(fits func(simulator.Placement) bool) func() int {
 		return func() int {

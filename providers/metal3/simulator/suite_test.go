@@ -5,27 +5,25 @@ package simulator_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 // patience is for a machine that is busy with other things.
@@ -35,27 +33,12 @@ const patience = 2 * time.Minute
 var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
 	crds, err := simulator.CRDs()
-	if err != nil {
-		return 0, err
-	}
-	env := &envtest.Environment{CRDs: crds}
-	if apiServer, err = env.Start(); err != nil {
-		return 0, fmt.Errorf("starting the API server: %w", err)
-	}
-	defer func() { _ = env.Stop() }()
-	apiServer.QPS = -1
-	return m.Run(), nil
+	utilruntime.Must(err)
+	testenv.Main(m, testenv.Options{CRDs: crds}, func(env *envtest.Environment) error {
+		apiServer = env.Config
+		return nil
+	})
 }
 
 // site is a namespace of the API server.

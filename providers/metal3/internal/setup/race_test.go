@@ -98,8 +98,8 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 		return slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer != "" })
 	}
 	// Two managers at odds over every host take a minute on two cores that other tests use too.
-	const patience = 5 * time.Minute
-	w.Eventually(left).WithTimeout(patience).Should(BeEmpty(), w.waiting("every host is taken"))
+	w.SetDefaultEventuallyTimeout(5 * time.Minute)
+	w.Eventually(left).Should(BeEmpty(), w.waiting("every host is taken"))
 	// Some go, so that hosts change hands under the two managers.
 	for _, machine := range machines {
 		w.get(machine)
@@ -113,8 +113,8 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 		list := &infrav1.Metal3MachineList{}
 		w.Expect(w.client.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 		return len(list.Items)
-	}).WithTimeout(patience).Should(Equal(len(machines)*3/4), w.waiting("those that are deleted go"))
-	w.Eventually(left).WithTimeout(patience).Should(HaveLen(hosts-len(machines)*3/4), w.waiting("all that are left have one now"))
+	}).Should(Equal(len(machines)*3/4), w.waiting("those that are deleted go"))
+	w.Eventually(left).Should(HaveLen(hosts-len(machines)*3/4), w.waiting("all that are left have one now"))
 	checkLedger(w, book.close())
 }
 

@@ -5,27 +5,21 @@ package webhook
 
 import (
 	"context"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 // apiServer is a real API server with our CRDs, and our webhooks in front of
@@ -76,70 +70,20 @@ func TestAdmission(t *testing.T) {
 func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	g := NewWithT(t)
-	ctrl.SetLogger(logr.Discard())
 
 	scheme := runtime.NewScheme()
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 
-	config := filepath.Join("..", "..", "config")
-	env := &envtest.Environment{
-		Scheme: scheme,
-		CRDDirectoryPaths: []string{
-			filepath.Join(config, "crd", "bases"),
-			filepath.Join(moduleDir(t, "sigs.k8s.io/cluster-api"), "core", "config", "crd", "bases", "cluster.x-k8s.io_machines.yaml"),
-		},
-		ErrorIfCRDPathMissing: true,
-		WebhookInstallOptions: envtest.WebhookInstallOptions{
-			Paths: []string{filepath.Join(config, "webhook", "manifests.yaml")},
-		},
-	}
-	restConfig, err := env.Start()
-	g.Expect(err).NotTo(HaveOccurred(), "KUBEBUILDER_ASSETS must name a folder with etcd and kube-apiserver")
-	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
-	serve(t, restConfig, env)
-
+	env := testenv.Start(t, testenv.Options{
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, Serve: SetupWithManager,
+	})
 	collected := &warnings{}
-	clientConfig := rest.CopyConfig(restConfig)
+	clientConfig := rest.CopyConfig(env.Config)
 	clientConfig.WarningHandlerWithContext = collected
 	c, err := client.New(clientConfig, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return &apiServer{Client: c, warnings: collected}
-}
-
-// serve runs a manager with the webhooks until the test ends, and waits until
-// it answers.
-func serve(t *testing.T, config *rest.Config, env *envtest.Environment) {
-	t.Helper()
-	g := NewWithT(t)
-	options := env.WebhookInstallOptions
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  env.Scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
-		}),
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(SetupWithManager(mgr)).To(Succeed())
-
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		g.Expect(<-done).To(Succeed())
-	})
-	started := mgr.GetWebhookServer().StartedChecker()
-	g.Eventually(func() error { return started(nil) }).WithTimeout(eventually).Should(Succeed())
-}
-
-// moduleDir is where the go command keeps a module that we require.
-func moduleDir(t *testing.T, path string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return strings.TrimSpace(string(out))
 }
 
 // refused expects an object to be refused for exactly these causes, and each

@@ -4,23 +4,18 @@
 package metal3datatemplate_test
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 // The API server is real and shared by all tests; every test has its own namespace and manager.
@@ -30,37 +25,14 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return 0, err
-		}
-	}
-	capi, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		return 0, fmt.Errorf("finding Cluster API's CRDs: %w", err)
-	}
-	env := &envtest.Environment{
-		Scheme: scheme,
-		CRDDirectoryPaths: []string{
-			filepath.Join("..", "..", "..", "config", "crd", "bases"),
-			filepath.Join(strings.TrimSpace(string(capi)), "core", "config", "crd", "bases"),
-		},
-		ErrorIfCRDPathMissing: true,
-	}
-	if apiServer, err = env.Start(); err != nil {
-		return 0, fmt.Errorf("starting the API server: %w", err)
-	}
-	defer func() { _ = env.Stop() }()
-	apiServer.QPS, apiServer.Burst = 1000, 2000
-	return m.Run(), nil
+	kinds := runtime.NewSchemeBuilder(
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme,
+	)
+	utilruntime.Must(kinds.AddToScheme(scheme))
+	testenv.Main(m, testenv.Options{
+		Scheme: scheme, Config: filepath.Join("..", "..", "..", "config"), ClusterAPI: true,
+	}, func(env *envtest.Environment) error {
+		apiServer = env.Config
+		return nil
+	})
 }

@@ -1,0 +1,163 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testenv runs tests against a real API server that has what a provider installs: envtest with the provider's CRDs
+// and webhooks, and Cluster API's CRDs of the version that the provider is built with. The variable KUBEBUILDER_ASSETS
+// must name a folder with etcd and kube-apiserver.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// patience is more than anything here takes on a busy machine.
+const patience = time.Minute
+
+// Options say what the API server has.
+type Options struct {
+	Scheme *runtime.Scheme
+	// Config is the folder of the provider's manifests, whose CRDs are installed; "" for none.
+	Config string
+	// ClusterAPI installs Cluster API's CRDs.
+	ClusterAPI bool
+	CRDs       []*apiextensionsv1.CustomResourceDefinition
+	// Webhooks installs the webhook configurations in Config. Somebody has to serve them.
+	Webhooks bool
+	// Serve adds the webhooks to a manager that serves them as long as the API server runs; it implies Webhooks.
+	Serve func(ctrl.Manager) error
+}
+
+// Main runs the tests of a package, which share the API server, and exits; it is all that TestMain does. Before the first
+// test it calls ready, which may be nil, with what has been started.
+func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
+	ctrl.SetLogger(logr.Discard())
+	code, err := run(m, o, ready)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M, o Options, ready func(*envtest.Environment) error) (_ int, err error) {
+	env, stop, err := start(context.Background(), o)
+	if err != nil {
+		return 0, err
+	}
+	defer stop() //nolint:errcheck // What was tested is known by then.
+	if ready != nil {
+		if err := ready(env); err != nil {
+			return 0, err
+		}
+	}
+	return m.Run(), nil
+}
+
+// Start starts an API server for one test and stops it when the test ends.
+func Start(t *testing.T, o Options) *envtest.Environment {
+	t.Helper()
+	env, stop, err := start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Logf("API server: %v", err) // A busy machine makes its farewell late.
+		}
+	})
+	return env
+}
+
+func start(ctx context.Context, o Options) (env *envtest.Environment, stop func() error, err error) {
+	if env, err = environment(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	if _, err := env.Start(); err != nil {
+		return nil, nil, fmt.Errorf("starting the API server: %w", err)
+	}
+	if o.Serve == nil {
+		return env, env.Stop, nil
+	}
+	end, err := serve(ctx, env, o.Serve)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("serving webhooks: %w", err), env.Stop())
+	}
+	return env, func() error { return errors.Join(end(), env.Stop()) }, nil
+}
+
+func environment(ctx context.Context, o Options) (*envtest.Environment, error) {
+	env := &envtest.Environment{Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true}
+	if o.Config != "" {
+		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(o.Config, "crd", "bases"))
+	}
+	if o.ClusterAPI {
+		theirs, err := ClusterAPICRDs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, theirs)
+	}
+	if o.Webhooks || o.Serve != nil {
+		env.WebhookInstallOptions.Paths = []string{filepath.Join(o.Config, "webhook", "manifests.yaml")}
+	}
+	return env, nil
+}
+
+// ClusterAPICRDs is the folder of Cluster API's own CRDs, in the version that the module of the working directory requires.
+func ClusterAPICRDs(ctx context.Context) (string, error) {
+	const module = "sigs.k8s.io/cluster-api"
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the CRDs of %s: %w", module, err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "core", "config", "crd", "bases"), nil
+}
+
+// serve answers webhooks until end is called.
+func serve(ctx context.Context, env *envtest.Environment, add func(ctrl.Manager) error) (end func() error, err error) {
+	local := env.WebhookInstallOptions
+	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: local.LocalServingHost, Port: local.LocalServingPort, CertDir: local.LocalServingCertDir,
+		}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := add(mgr); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // What the test cleans up is admitted, too.
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	end = func() error {
+		cancel()
+		return <-ended
+	}
+	serving := mgr.GetWebhookServer().StartedChecker()
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return serving(nil) == nil, nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return end, nil
+}
