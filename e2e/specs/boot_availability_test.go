@@ -14,9 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +30,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 	BeforeAll(func(ctx SpecContext) {
 		c = newCluster(ctx, spec, 3, 1)
 		c.shortenGrace(ctx)
-		c.hastenHealthCheck(ctx)
+		c.hastenHealthChecks(ctx)
 		w = c.guest(ctx)
 		w.deploy(ctx, 2)
 		w.served(ctx, spec, 2)
@@ -113,24 +111,6 @@ func (c *cluster) rollControlPlane(ctx context.Context) {
 		ref.Name = c.copyTemplate(ctx, g, *ref)
 		g.Expect(management.GetClient().Update(ctx, plane)).To(Succeed())
 	}, "1m", "1s").Should(Succeed())
-}
-
-// hastenHealthCheck makes the template's MachineHealthCheck give a node up soon after it is not heard of.
-func (c *cluster) hastenHealthCheck(ctx context.Context) {
-	Eventually(func(g Gomega) {
-		checks := &clusterv1.MachineHealthCheckList{}
-		g.Expect(management.GetClient().List(ctx, checks, c.in())).To(Succeed())
-		g.Expect(checks.Items).NotTo(BeEmpty())
-		for i := range checks.Items {
-			for j := range checks.Items[i].Spec.Checks.UnhealthyNodeConditions {
-				condition := &checks.Items[i].Spec.Checks.UnhealthyNodeConditions[j]
-				if condition.Status == corev1.ConditionUnknown { // A node that starts says that it is not ready.
-					condition.TimeoutSeconds = ptr.To[int32](10)
-				}
-			}
-			g.Expect(management.GetClient().Update(ctx, &checks.Items[i])).To(Succeed())
-		}
-	}, "10s", "100ms").Should(Succeed())
 }
 
 // whole expects three control-plane machines and three healthy members of etcd on them, and tells where they are.

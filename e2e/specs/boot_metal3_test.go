@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,19 +27,13 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 	It("is spread over racks, and reboots a machine whose rack had no power", func(ctx SpecContext) {
 		c := newClusterOf(ctx, spec, "remediation", 3, 1)
 		c.hastenHealthChecks(ctx)
-		observed := c.controlPlaneDomains(ctx, Default)
-		Expect(slices.Sorted(maps.Values(observed))).To(Equal(infra.domains()))
+		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.domains()))
 		nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 		c.nodesAreHosts(ctx, nodes)
 		places := c.places(ctx)
 
 		lost := infra.domains()[2] // it has no worker
-		var machine string
-		for name, domain := range observed {
-			if domain == lost {
-				machine = name
-			}
-		}
+		machine := c.controlPlaneIn(ctx, lost)
 		By("Taking the power from " + lost + ", where " + machine + " is")
 		fault := kind.DomainWithoutPower(lost)
 		Expect(environment.SetHostFault(ctx, fault, true)).To(Succeed())
@@ -63,24 +56,6 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 		Expect(c.places(ctx)).To(Equal(places), "no machine was replaced")
 	})
 })
-
-// hastenHealthChecks makes the template's health checks give up a node soon that is not heard of.
-func (c *cluster) hastenHealthChecks(ctx context.Context) {
-	Eventually(func(g Gomega) {
-		checks := &clusterv1.MachineHealthCheckList{}
-		g.Expect(management.GetClient().List(ctx, checks, c.in())).To(Succeed())
-		g.Expect(checks.Items).NotTo(BeEmpty())
-		for i := range checks.Items {
-			conditions := checks.Items[i].Spec.Checks.UnhealthyNodeConditions
-			for j := range conditions {
-				if conditions[j].Status == corev1.ConditionUnknown { // A node that starts says that it is not ready.
-					conditions[j].TimeoutSeconds = ptr.To[int32](10)
-				}
-			}
-			g.Expect(management.GetClient().Update(ctx, &checks.Items[i])).To(Succeed())
-		}
-	}, "10s", "100ms").Should(Succeed())
-}
 
 // nodesAreHosts expects each machine to be a Node that says on which host it is, with the host's address and domain.
 func (c *cluster) nodesAreHosts(ctx context.Context, nodes client.Client) {

@@ -74,6 +74,17 @@ func (c *cluster) controlPlaneDomains(ctx context.Context, g Gomega) map[string]
 	return infra.observed(ctx, g, c.namespace)
 }
 
+// controlPlaneIn is the control-plane machine in a failure domain that has one.
+func (c *cluster) controlPlaneIn(ctx context.Context, domain string) string {
+	for machine, observed := range c.controlPlaneDomains(ctx, Default) {
+		if observed == domain {
+			return machine
+		}
+	}
+	Fail("no control-plane machine is in " + domain)
+	return ""
+}
+
 // published are the failure domains that Cluster API may put control-plane machines in.
 func (c *cluster) published(ctx context.Context, g Gomega) []string {
 	fresh := &clusterv1.Cluster{}
@@ -91,4 +102,22 @@ func (c *cluster) published(ctx context.Context, g Gomega) []string {
 // have been healthy.
 func (c *cluster) shortenGrace(ctx context.Context) {
 	Eventually(func(g Gomega) { infra.shortenGrace(ctx, g, c.namespace, c.name) }, "10s", "100ms").Should(Succeed())
+}
+
+// hastenHealthChecks makes the template's health checks give up a node soon that is not heard of.
+func (c *cluster) hastenHealthChecks(ctx context.Context) {
+	Eventually(func(g Gomega) {
+		checks := &clusterv1.MachineHealthCheckList{}
+		g.Expect(management.GetClient().List(ctx, checks, c.in())).To(Succeed())
+		g.Expect(checks.Items).NotTo(BeEmpty())
+		for i := range checks.Items {
+			conditions := checks.Items[i].Spec.Checks.UnhealthyNodeConditions
+			for j := range conditions {
+				if conditions[j].Status == corev1.ConditionUnknown { // A node that starts says that it is not ready.
+					conditions[j].TimeoutSeconds = ptr.To[int32](10)
+				}
+			}
+			g.Expect(management.GetClient().Update(ctx, &checks.Items[i])).To(Succeed())
+		}
+	}, "10s", "100ms").Should(Succeed())
 }
