@@ -56,7 +56,7 @@ func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
 	os.Exit(code)
 }
 
-func run(m *testing.M, o Options, ready func(*envtest.Environment) error) (_ int, err error) {
+func run(m *testing.M, o Options, ready func(*envtest.Environment) error) (int, error) {
 	env, stop, err := start(context.Background(), o)
 	if err != nil {
 		return 0, err
