@@ -57,35 +57,39 @@ func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
 }
 
 func run(m *testing.M, o Options, ready func(*envtest.Environment) error) (int, error) {
-	env, stop, err := start(context.Background(), o)
+	env, end, err := start(context.Background(), o)
 	if err != nil {
 		return 0, err
 	}
-	defer stop() //nolint:errcheck // What was tested is known by then.
+	defer env.Stop() //nolint:errcheck // What was tested is known by then.
 	if ready != nil {
 		if err := ready(env); err != nil {
-			return 0, err
+			return 0, errors.Join(err, end())
 		}
 	}
-	return m.Run(), nil
+	return m.Run(), end()
 }
 
 // Start starts an API server for one test and stops it when the test ends.
 func Start(t *testing.T, o Options) *envtest.Environment {
 	t.Helper()
-	env, stop, err := start(t.Context(), o)
+	env, end, err := start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Logf("API server: %v", err) // A busy machine makes its farewell late.
+		if err := end(); err != nil {
+			t.Errorf("webhooks: %v", err)
+		}
+		if err := env.Stop(); err != nil {
+			t.Logf("API server: %v", err) // It waits for connections that a manager has left behind.
 		}
 	})
 	return env
 }
 
-func start(ctx context.Context, o Options) (env *envtest.Environment, stop func() error, err error) {
+// start starts an API server, and webhooks that are served until end is called.
+func start(ctx context.Context, o Options) (env *envtest.Environment, end func() error, err error) {
 	if env, err = environment(ctx, o); err != nil {
 		return nil, nil, err
 	}
@@ -93,13 +97,12 @@ func start(ctx context.Context, o Options) (env *envtest.Environment, stop func(
 		return nil, nil, fmt.Errorf("starting the API server: %w", err)
 	}
 	if o.Serve == nil {
-		return env, env.Stop, nil
+		return env, func() error { return nil }, nil
 	}
-	end, err := serve(ctx, env, o.Serve)
-	if err != nil {
+	if end, err = serve(ctx, env, o.Serve); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("serving webhooks: %w", err), env.Stop())
 	}
-	return env, func() error { return errors.Join(end(), env.Stop()) }, nil
+	return env, end, nil
 }
 
 func environment(ctx context.Context, o Options) (*envtest.Environment, error) {

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	utilruntime.Must(err)
 	testenv.Main(m, testenv.Options{CRDs: crds}, func(env *envtest.Environment) error {
 		apiServer = env.Config
+		apiServer.QPS = -1
 		return nil
 	})
 }
