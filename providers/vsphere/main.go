@@ -58,10 +58,14 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	return p
 }
 
-// addFlags adds what only this provider has. The names are upstream's.
+// addFlags adds what only this provider has. The names are upstream's, where upstream has such a flag.
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.StringVar(&o.CredentialsFile, "credentials-file", "/etc/capv/credentials.yaml",
-		"YAML file with the keys username and password: the account for clusters that name no identity. It is read again when it changes.")
+		"YAML file with the keys username and password: the account for clusters that name no identity. An optional key servers lists the only vCenters "+
+			"that it is sent to. It is read again when it changes.")
+	fs.BoolVar(&o.SkipVerify, "vcenter-insecure-skip-verify", false,
+		"Accept any certificate of a vCenter for which no thumbprint is given, as Cluster API Provider vSphere does. "+
+			"Without it an authority that the manager's system trusts must vouch for the certificate.")
 	fs.IntVar(&o.Clusters, "vspherecluster-concurrency", 50, "VSphereClusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "vspheremachine-concurrency", 100, "VSphereMachines reconciled at the same time.")
 	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")

@@ -19,6 +19,10 @@ const (
 	// one that the thumbprint is of.
 	ThumbprintMismatchReason = "ThumbprintMismatch"
 
+	// CertificateNotTrustedReason: no thumbprint is given, and no authority that
+	// the manager trusts vouches for the vCenter's certificate.
+	CertificateNotTrustedReason = "CertificateNotTrusted"
+
 	// IdentityNotFoundReason: the object that identityRef names, or the Secret
 	// behind it, does not exist or holds no credentials.
 	IdentityNotFoundReason = "IdentityNotFound"

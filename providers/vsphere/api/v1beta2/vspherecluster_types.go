@@ -26,8 +26,8 @@ type VSphereClusterSpec struct {
 	Server string `json:"server,omitempty"`
 
 	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
-	// certificate, hexadecimal pairs separated by colons. Without it the
-	// certificate is not verified.
+	// certificate, hexadecimal pairs separated by colons. Without it an
+	// authority that the manager's system trusts must vouch for the certificate.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

@@ -61,6 +61,18 @@ type VSphereClusterIdentitySpec struct {
 	// credentials. Without it there are none.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty,omitzero"`
+
+	// servers are the vCenters that the credentials are for, each as a host
+	// name or address, with a port if it is not 443. They are sent to no other.
+	// Without it they are sent to whatever server a cluster that may use them
+	// names.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=320
+	Servers []string `json:"servers,omitempty"`
 }
 
 // AllowedNamespaces selects namespaces.

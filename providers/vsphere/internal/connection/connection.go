@@ -86,6 +86,9 @@ func (d *Dialer) clustersOf(ctx context.Context, zone *infrav1.VSphereDeployment
 }
 
 func (d *Dialer) open(server, thumbprint string, account identity.Account) (*vcenter.Session, error) {
+	if err := account.For(server); err != nil {
+		return nil, err
+	}
 	return d.Sessions.Session(vcenter.Endpoint{
 		Server: server, Thumbprint: thumbprint, Username: account.Username, Password: account.Password,
 	})
@@ -110,6 +113,8 @@ func reason(err error) string {
 		return infrav1.CredentialsInvalidReason
 	case errors.Is(err, vcenter.ErrThumbprint):
 		return infrav1.ThumbprintMismatchReason
+	case errors.Is(err, vcenter.ErrUntrusted):
+		return infrav1.CertificateNotTrustedReason
 	case errors.Is(err, vcenter.ErrConnecting):
 		return infrav1.VCenterConnectingReason
 	default:
@@ -120,12 +125,5 @@ func reason(err error) string {
 // Waits reports whether err ends by an event: vCenter answers again, or the user mends an identity. Other errors are
 // failures of the API server, after which the reconcile must run again.
 func Waits(err error) bool {
-	for _, known := range []error{
-		vcenter.ErrUnauthorized, vcenter.ErrThumbprint, vcenter.ErrConnecting, vcenter.ErrUnreachable, identity.ErrNotUsable,
-	} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
+	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable)
 }

@@ -163,6 +163,7 @@ func TestConditionSaysWhyThereIsNoSession(t *testing.T) {
 		"none":         {nil, metav1.ConditionTrue, infrav1.VSphereClusterVCenterAvailableReason, false},
 		"unauthorized": {vcenter.ErrUnauthorized, metav1.ConditionFalse, infrav1.CredentialsInvalidReason, true},
 		"no identity":  {identity.ErrNotUsable, metav1.ConditionFalse, infrav1.CredentialsInvalidReason, true},
+		"certificate":  {vcenter.ErrUntrusted, metav1.ConditionFalse, infrav1.CertificateNotTrustedReason, true},
 		"thumbprint":   {vcenter.ErrThumbprint, metav1.ConditionFalse, infrav1.ThumbprintMismatchReason, true},
 		"connecting":   {vcenter.ErrConnecting, metav1.ConditionUnknown, infrav1.VCenterConnectingReason, true},
 		"unreachable":  {vcenter.ErrUnreachable, metav1.ConditionFalse, infrav1.VCenterUnreachableReason, true},

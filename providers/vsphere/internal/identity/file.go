@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the manager's own account: a YAML file with the keys username and password. It is read at each use, so a
+// File is the manager's own account: a YAML file with the keys username and password, and optionally servers, the vCenters
+// that the account is for. It is read at each use, so a
 // rotated Secret behind a volume takes effect without a restart.
 type File struct {
 	Path string
@@ -41,6 +42,7 @@ func (f *File) Account() (Account, error) {
 	if account.Username == "" || account.Password == "" {
 		return Account{}, fmt.Errorf("%w: credentials file %s must have the keys %s and %s, neither empty", ErrNotUsable, f.Path, UsernameKey, PasswordKey)
 	}
+	account.origin = "credentials file " + f.Path
 	return account, nil
 }
 

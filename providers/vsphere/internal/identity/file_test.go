@@ -29,8 +29,20 @@ func TestClusterWithoutIdentityUsesTheManagersFile(t *testing.T) {
 		write(g, r.Default.Path, "username: manager\npassword: "+password+"\n")
 		got, err := r.ForCluster(t.Context(), cluster)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(Equal(identity.Account{Username: "manager", Password: password}))
+		g.Expect(got.Username).To(Equal("manager"))
+		g.Expect(got.Password).To(Equal(password))
 	}
+}
+
+func TestManagersFileIsForItsServersOnly(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	file := &identity.File{Path: filepath.Join(t.TempDir(), "credentials.yaml")}
+	write(g, file.Path, "username: manager\npassword: s3cret\nservers: [vc.example.com]\n")
+	account, err := file.Account()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(account.For("vc.example.com")).To(Succeed())
+	g.Expect(account.For("mine.example.com")).To(MatchError(And(ContainSubstring(file.Path), ContainSubstring("mine.example.com"))))
 }
 
 func TestFileThatCannotBeUsed(t *testing.T) {
@@ -41,6 +53,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 		"no username": "password: s3cret\n",
 		"no YAML":     "username: manager\npassword: s3cret: s3cret\n",
 		"a list":      "- s3cret\n",
+		"one server":  "username: s3cret\npassword: s3cret\nservers: vc.example.com\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

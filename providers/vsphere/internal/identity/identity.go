@@ -9,6 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +36,29 @@ var ErrNotUsable = errors.New("identity cannot be used")
 // Account is a user of a vCenter.
 type Account struct {
 	Username, Password string
+	// Servers are the only vCenters that the account may be sent to, as host or host:port. None means that it is bound to
+	// no server.
+	Servers []string
+
+	origin string // the object or file that binds it, for messages
+}
+
+// For returns ErrNotUsable unless the account may be sent to the server.
+func (a Account) For(server string) error {
+	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(allowed string) bool { return address(allowed) == address(server) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is for vCenter %s only, not for %s: correct spec.server, or add it to the servers there",
+		ErrNotUsable, a.origin, strings.Join(a.Servers, ", "), server)
+}
+
+// address returns a server in one spelling: lower case, with its port.
+func address(server string) string {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		host, port = strings.Trim(server, "[]"), "443"
+	}
+	return net.JoinHostPort(strings.ToLower(host), port)
 }
 
 // Resolver finds accounts. It asks the API server for a Secret's content only when the Secret has changed.
@@ -86,7 +112,9 @@ func (r *Resolver) fromIdentity(ctx context.Context, namespace, name string) (Ac
 	if !allowed {
 		return Account{}, fmt.Errorf("%w: spec.allowedNamespaces of VSphereClusterIdentity %s does not select namespace %s", ErrNotUsable, name, namespace)
 	}
-	return r.fromSecret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName})
+	account, err := r.fromSecret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName})
+	account.Servers, account.origin = identity.Spec.Servers, "VSphereClusterIdentity "+name
+	return account, err
 }
 
 // allows follows upstream's rule: no allowedNamespaces allows none, an empty selector allows all.
@@ -110,6 +138,7 @@ func (r *Resolver) fromSecret(ctx context.Context, key client.ObjectKey) (Accoun
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	if err := r.Cache.Get(ctx, key, meta); err != nil {
 		if apierrors.IsNotFound(err) {
+			r.forget(key)
 			return Account{}, fmt.Errorf("%w: Secret %s does not exist: create it with the keys %s and %s", ErrNotUsable, key, UsernameKey, PasswordKey)
 		}
 		return Account{}, fmt.Errorf("reading Secret %s: %w", key, err)
@@ -142,4 +171,11 @@ func (r *Resolver) known(key client.ObjectKey, meta *metav1.PartialObjectMetadat
 		return Account{}, false
 	}
 	return v.account, true
+}
+
+// forget drops the account of a Secret that is gone.
+func (r *Resolver) forget(key client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.accounts, key)
 }

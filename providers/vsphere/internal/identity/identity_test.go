@@ -154,7 +154,8 @@ func TestVSphereClusterIdentity(t *testing.T) {
 			got, err := r.ForCluster(t.Context(), clusterIn("tenant-one", infrav1.VSphereClusterIdentityKind, "shared"))
 			if tc.refusal == "" {
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(got).To(Equal(identity.Account{Username: "one", Password: "s3cret"}))
+				g.Expect(got.Username).To(Equal("one"))
+				g.Expect(got.Password).To(Equal("s3cret"))
 				return
 			}
 			g.Expect(err).To(MatchError(identity.ErrNotUsable))
@@ -190,4 +191,67 @@ func TestIdentityThatIsNotThere(t *testing.T) {
 		g.Expect(err).To(MatchError(identity.ErrNotUsable))
 		g.Expect(err).To(MatchError(ContainSubstring(says)))
 	}
+}
+
+func TestAccountIsForItsServersOnly(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		servers []string
+		server  string
+		allowed bool
+	}{
+		"bound to none":          {nil, "vc.example.com", true},
+		"the one":                {[]string{"vc.example.com"}, "vc.example.com", true},
+		"one of two":             {[]string{"a.example.com", "10.0.0.1:8443"}, "10.0.0.1:8443", true},
+		"with the default port":  {[]string{"vc.example.com"}, "vc.example.com:443", true},
+		"in capital letters":     {[]string{"VC.example.com:443"}, "vc.EXAMPLE.com", true},
+		"IPv6 without a port":    {[]string{"[2001:db8::1]:443"}, "2001:db8::1", true},
+		"another host":           {[]string{"vc.example.com"}, "mine.example.com", false},
+		"another port":           {[]string{"vc.example.com"}, "vc.example.com:8443", false},
+		"a longer name":          {[]string{"vc.example.com"}, "vc.example.com.evil.example", false},
+		"the same as user info":  {[]string{"vc.example.com"}, "vc.example.com@evil.example", false},
+		"the same before a path": {[]string{"vc.example.com"}, "evil.example/vc.example.com", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r, _, _ := newResolver(t, secret(managerNamespace, "shared", account("one", "s3cret")),
+				&infrav1.VSphereClusterIdentity{
+					ObjectMeta: metav1.ObjectMeta{Name: "shared"},
+					Spec: infrav1.VSphereClusterIdentitySpec{
+						SecretName: "shared", AllowedNamespaces: &infrav1.AllowedNamespaces{}, Servers: tc.servers,
+					},
+				})
+			got, err := r.ForCluster(t.Context(), clusterIn("tenant-one", infrav1.VSphereClusterIdentityKind, "shared"))
+			g.Expect(err).NotTo(HaveOccurred())
+			err = got.For(tc.server)
+			if tc.allowed {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(identity.ErrNotUsable))
+			g.Expect(err).To(MatchError(And(ContainSubstring("VSphereClusterIdentity shared"), ContainSubstring(tc.server), ContainSubstring("spec.server"))))
+			g.Expect(err).NotTo(MatchError(ContainSubstring("s3cret")))
+		})
+	}
+}
+
+func TestPasswordOfADeletedSecretIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kept := secret("tenant-one", "account", account("one", "s3cret"))
+	r, c, secrets := newResolver(t, kept)
+	cluster := clusterIn("tenant-one", infrav1.SecretKind, "account")
+	_, err := r.ForCluster(t.Context(), cluster)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Delete(t.Context(), kept)).To(Succeed())
+	_, err = r.ForCluster(t.Context(), cluster)
+	g.Expect(err).To(MatchError(identity.ErrNotUsable))
+
+	before := secrets.reads.Load()
+	kept.ResourceVersion = ""
+	g.Expect(c.Create(t.Context(), kept)).To(Succeed())
+	_, err = r.ForCluster(t.Context(), cluster)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(secrets.reads.Load()).To(Equal(before+1), "its content was read again, not remembered")
 }

@@ -119,6 +119,26 @@ func TestIdentityIsForTheNamespacesItSelects(t *testing.T) {
 	w.available(cluster)
 }
 
+// Whoever may create a cluster chooses its server; the account that he may use must not reach a server of his own.
+func TestAccountBoundToAServerIsSentToNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	mine := simulator.Start(t, simulator.ThreeZones())
+	bound := w.identity("bound", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.Servers = []string{w.vc.Host()} })
+	w.writeFile("username: %s\npassword: %s\nservers: [%s]\n", w.vc.Username(), w.vc.Password(), w.vc.Host())
+	own := func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef = infrav1.VSphereIdentityReference{} }
+	for name, account := range map[string]func(*infrav1.VSphereCluster){"identity": using(bound), "own": own} {
+		cluster := w.cluster(name, account, onServer(mine))
+		w.Expect(w.refused(cluster)).To(And(ContainSubstring(mine.Host()), ContainSubstring(w.vc.Host()), ContainSubstring("spec.server")))
+		right := w.cluster(name+"-right", account, onServer(w.vc))
+		w.available(right)
+	}
+	w.Expect(mine.Calls()).To(BeEmpty(), "it was not even asked who it is")
+
+	update(w, bound, func(i *infrav1.VSphereClusterIdentity) { i.Spec.Servers = append(i.Spec.Servers, mine.Host()) })
+	w.available(&infrav1.VSphereCluster{ObjectMeta: w.meta("identity")})
+}
+
 func TestSecretOfAnIdentityIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
@@ -224,8 +244,13 @@ func (w *world) rotate(write func(password string)) {
 // writeAccount replaces the manager's file as a whole, as a projected Secret is.
 func (w *world) writeAccount(password string) {
 	w.t.Helper()
+	w.writeFile("username: %s\npassword: %s\n", w.vc.Username(), password)
+}
+
+func (w *world) writeFile(format string, args ...any) {
+	w.t.Helper()
 	next := w.file + ".next"
-	w.Expect(os.WriteFile(next, fmt.Appendf(nil, "username: %s\npassword: %s\n", w.vc.Username(), password), 0o600)).To(Succeed())
+	w.Expect(os.WriteFile(next, fmt.Appendf(nil, format, args...), 0o600)).To(Succeed())
 	w.Expect(os.Rename(next, w.file)).To(Succeed())
 }
 

@@ -34,6 +34,8 @@ import (
 // Options are what the command line decides.
 type Options struct {
 	CredentialsFile string
+	// SkipVerify accepts every certificate of vCenters without a thumbprint.
+	SkipVerify bool
 	// Namespace is the manager's own.
 	Namespace   string
 	WatchFilter string
@@ -58,7 +60,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
-	pool := vcenter.NewPool(vcenter.Options{OnEvent: hub.Publish, OnCall: calls.observe, UserAgent: "faultline-vsphere-manager", Log: options.Log})
+	pool := vcenter.NewPool(vcenter.Options{
+		OnEvent: hub.Publish, OnCall: calls.observe, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify, Log: options.Log,
+	})
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		logout, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)

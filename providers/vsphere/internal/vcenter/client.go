@@ -31,13 +31,22 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	transport := wire.DefaultTransport()
 	transport.MaxIdleConnsPerHost = maxCalls + 1 // a handshake costs more than most calls
 	transport.DialTLSContext = nil               // govmomi's does not heed a context
-	transport.TLSClientConfig = &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // trust is the pinned thumbprint, as the API defines it
+	transport.TLSClientConfig = trust(ep.Thumbprint, opts)
+	return &vim25.Client{Client: wire, RoundTripper: &meter{wire, ep.Server, opts}}, nil
+}
+
+// trust says which certificates of vCenter are accepted: the one that has the thumbprint, else those of an authority that
+// the system trusts.
+func trust(thumbprint string, opts *Options) *tls.Config {
+	if thumbprint == "" {
+		return &tls.Config{RootCAs: opts.Authorities, InsecureSkipVerify: opts.SkipVerify} //nolint:gosec // a choice of the administrator
+	}
+	return &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // the thumbprint takes the authority's place, as the API defines it
 		VerifyConnection: func(state tls.ConnectionState) error {
-			return verify(ep.Thumbprint, state.PeerCertificates)
+			return verify(thumbprint, state.PeerCertificates)
 		},
 	}
-	return &vim25.Client{Client: wire, RoundTripper: &meter{wire, ep.Server, opts}}, nil
 }
 
 type thumbprintError struct{ detail string }
@@ -45,9 +54,6 @@ type thumbprintError struct{ detail string }
 func (e *thumbprintError) Error() string { return e.detail }
 
 func verify(pin string, chain []*x509.Certificate) error {
-	if pin == "" {
-		return nil
-	}
 	if len(chain) == 0 {
 		return &thumbprintError{"it shows no certificate"}
 	}
@@ -65,6 +71,16 @@ func verify(pin string, chain []*x509.Certificate) error {
 		return &thumbprintError{fmt.Sprintf("expected %s, got %s", colons(want), colons(got))}
 	}
 	return nil
+}
+
+// distrusted says why a certificate is not accepted, and what its thumbprint is.
+func distrusted(failure *tls.CertificateVerificationError) string {
+	if len(failure.UnverifiedCertificates) == 0 {
+		return failure.Err.Error()
+	}
+	sum := sha256.Sum256(failure.UnverifiedCertificates[0].Raw)
+	return fmt.Sprintf("%v: set the thumbprint, after comparing it with the vCenter's (it shows %s), or add its authority to those that the manager trusts",
+		failure.Err, colons(fmt.Sprintf("%X", sum)))
 }
 
 func colons(hex string) string {

@@ -6,6 +6,7 @@ package vcenter
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -31,6 +32,7 @@ var (
 	ErrUnreachable  = errors.New("vCenter cannot be reached")
 	ErrUnauthorized = errors.New("vCenter refuses the account")
 	ErrThumbprint   = errors.New("vCenter's certificate has another thumbprint")
+	ErrUntrusted    = errors.New("vCenter's certificate is not trusted")
 	ErrConnecting   = errors.New("connecting to vCenter")
 
 	// ErrUnavailable says that vCenter is there but could not serve this call now. No event follows: try again.
@@ -58,12 +60,15 @@ func (e *LookupError) Unwrap() error { return e.Err }
 // classify turns what a call answered into one of the package's errors.
 func classify(err error) error {
 	var pinned *thumbprintError
+	var unknown *tls.CertificateVerificationError
 	var transport *url.Error
 	switch {
 	case err == nil, errors.Is(err, ErrUnreachable):
 		return err
 	case errors.As(err, &pinned):
 		return fmt.Errorf("%w: %s", ErrThumbprint, pinned.detail)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: %s", ErrUntrusted, distrusted(unknown))
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
@@ -79,18 +84,24 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// sessionError classifies what keeps a session from coming up or ended it. It matches ErrUnreachable, ErrUnauthorized,
-// ErrThumbprint or ErrConnecting, because nothing else can be said of a session.
+// sessionError classifies what keeps a session from coming up or ended it. It matches one of sessionKinds, because nothing
+// else can be said of a session.
 func sessionError(err error) error {
 	err = classify(err)
 	switch {
-	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrUnauthorized), errors.Is(err, ErrThumbprint), errors.Is(err, ErrConnecting):
+	case sessionKind(err) != nil:
 		return err
 	case errors.Is(err, ErrForbidden): // vCenter's answer to the login of an account that has no role anywhere
 		return fmt.Errorf("%w: %w", ErrUnauthorized, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
+
+// sessionKinds are the reasons for which there is no session.
+var sessionKinds = []error{ErrUnauthorized, ErrThumbprint, ErrUntrusted, ErrConnecting, ErrUnreachable} //nolint:gochecknoglobals // never changed
+
+// NoSession reports whether err says why there is no session. It ends by a SessionUp event.
+func NoSession(err error) bool { return sessionKind(err) != nil }
 
 // taskError turns the fault that ended a task into an error. Every one matches ErrTaskFailed, and its kind if it has one.
 func taskError(failure types.LocalizedMethodFault) error {
@@ -162,7 +173,7 @@ func redact(err error, password string) error {
 	if err == nil || password == "" || !strings.Contains(err.Error(), password) {
 		return err
 	}
-	return &redacted{text: strings.ReplaceAll(err.Error(), password, "***"), kind: sessionKind(err)}
+	return &redacted{text: strings.ReplaceAll(err.Error(), password, "***"), kind: cmp.Or(sessionKind(err), ErrUnreachable)}
 }
 
 type redacted struct {
@@ -174,10 +185,10 @@ func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.kind }
 
 func sessionKind(err error) error {
-	for _, kind := range []error{ErrUnauthorized, ErrThumbprint, ErrConnecting} {
+	for _, kind := range sessionKinds {
 		if errors.Is(err, kind) {
 			return kind
 		}
 	}
-	return ErrUnreachable
+	return nil
 }

@@ -13,6 +13,7 @@ package vcenter
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,7 @@ type Endpoint struct {
 	Server     string // host[:port]
 	Username   string
 	Password   string
-	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; "" means that it is not verified
+	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; "" means that an authority must vouch for it
 }
 
 // Options configure a Pool.
@@ -38,7 +39,11 @@ type Options struct {
 	Idle time.Duration
 	// UserAgent is shown in vCenter's list of sessions.
 	UserAgent string
-	Log       *slog.Logger
+	// Authorities vouch for the certificates of vCenters without a thumbprint; nil means those of the system.
+	Authorities *x509.CertPool
+	// SkipVerify accepts every certificate of vCenters without a thumbprint.
+	SkipVerify bool
+	Log        *slog.Logger
 }
 
 // EventKind says what an Event reports.
@@ -105,7 +110,7 @@ func NewPool(opts Options) *Pool {
 
 // Session returns the live session of an endpoint and never waits for the network. Without one it starts to connect, and
 // answers ErrConnecting until the inventory is known or the classified error of the last attempt (ErrUnreachable,
-// ErrUnauthorized, ErrThumbprint) while it tries again. A SessionUp event follows. Ask again for each use:
+// ErrUnauthorized, ErrThumbprint, ErrUntrusted) while it tries again. A SessionUp event follows. Ask again for each use:
 // a session that was lost is replaced by another.
 func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {

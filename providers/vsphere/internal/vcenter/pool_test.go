@@ -5,6 +5,7 @@ package vcenter_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -160,4 +162,34 @@ func TestSessionComesUpWithoutWaiting(t *testing.T) {
 	g.Expect(again).To(BeIdenticalTo(s), "one session per account")
 	g.Expect(r.called("Login")).To(Equal(1))
 	g.Expect(slices.Sorted(maps.Keys(r.server.Calls()))).NotTo(ContainElement(HavePrefix("REST")), "REST is for tags only")
+}
+
+func TestCertificateWithoutThumbprintNeedsAnAuthority(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := simulator.Start(t, simulator.ThreeZones())
+	authorities := x509.NewCertPool()
+	authorities.AddCert(server.Certificate())
+	for name, tc := range map[string]struct {
+		options vcenter.Options
+		trusted bool
+	}{
+		"of the system":            {vcenter.Options{}, false},
+		"that vouches for it":      {vcenter.Options{Authorities: authorities}, true},
+		"that need not be trusted": {vcenter.Options{SkipVerify: true}, true},
+	} {
+		tc.options.Idle = time.Hour
+		r := &rig{recorder: &recorder{}, t: t, server: server, pool: vcenter.NewPool(tc.options)}
+		ep := endpoint(server)
+		ep.Thumbprint = ""
+		if tc.trusted {
+			g.Expect(r.sessionOf(ep)).NotTo(BeNil(), name)
+		} else {
+			before := server.Calls()["Login"]
+			err := r.errorOf(ep, vcenter.ErrUntrusted)
+			g.Expect(err).To(MatchError(And(ContainSubstring("thumbprint"), ContainSubstring(soap.ThumbprintSHA256(server.Certificate())))), name)
+			g.Expect(server.Calls()["Login"]).To(Equal(before), "the account was not sent")
+		}
+		g.Expect(r.pool.Close(t.Context())).To(Succeed())
+	}
 }

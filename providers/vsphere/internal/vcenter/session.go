@@ -174,7 +174,7 @@ func (s *Session) judge(err error) {
 		return
 	}
 	s.timeouts.Store(0)
-	for _, over := range []error{ErrUnreachable, ErrConnecting, ErrThumbprint} {
+	for _, over := range []error{ErrUnreachable, ErrConnecting, ErrThumbprint, ErrUntrusted} {
 		if err := classify(err); errors.Is(err, over) {
 			s.lose(err)
 		}

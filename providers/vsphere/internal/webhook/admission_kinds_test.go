@@ -89,6 +89,15 @@ func testIdentityAdmission(t *testing.T, api *apiServer) {
 	identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}}
 	refused(g, api.Update(ctx, identity), "spec.allowedNamespaces.selector.matchExpressions[0].operator: Invalid value")
+
+	api.warnings.take()
+	identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{}
+	g.Expect(api.Update(ctx, identity)).To(Succeed())
+	g.Expect(api.warnings.take()).To(ConsistOf(HavePrefix("spec.servers: is not set")))
+	identity.Spec.Servers = []string{"vcenter.example.com", "https://vcenter.example.com"}
+	refused(g, api.Update(ctx, identity), "spec.servers[1]: Invalid value")
+	identity.Spec.Servers = identity.Spec.Servers[:1]
+	g.Expect(api.Update(ctx, identity)).To(Succeed())
 }
 
 func testMachineAdmission(t *testing.T, api *apiServer) {

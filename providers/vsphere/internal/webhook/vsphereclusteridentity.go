@@ -51,6 +51,9 @@ func validateIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path)
 		errs = append(errs, field.Invalid(path.Child("secretName"), spec.SecretName,
 			"must be the name of a Secret in the namespace of the manager: "+strings.Join(problems, "; ")))
 	}
+	for i, server := range spec.Servers {
+		errs = append(errs, validateServer(server, path.Child("servers").Index(i))...)
+	}
 	if allowed := spec.AllowedNamespaces; allowed != nil {
 		errs = append(errs, metav1validation.ValidateLabelSelector(&allowed.Selector,
 			metav1validation.LabelSelectorValidationOptions{}, path.Child("allowedNamespaces", "selector"))...)
@@ -59,9 +62,13 @@ func validateIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path)
 }
 
 func warnIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path) admission.Warnings {
-	if spec.AllowedNamespaces != nil {
-		return nil
+	if spec.AllowedNamespaces == nil {
+		return admission.Warnings{rules.Warning(path.Child("allowedNamespaces"),
+			"is not set, so clusters of no namespace may use the identity; an empty selector allows all namespaces")}
 	}
-	return admission.Warnings{rules.Warning(path.Child("allowedNamespaces"),
-		"is not set, so clusters of no namespace may use the identity; an empty selector allows all namespaces")}
+	if len(spec.Servers) == 0 {
+		return admission.Warnings{rules.Warning(path.Child("servers"),
+			"is not set, so whoever may create clusters in the allowed namespaces can have the credentials sent to any server")}
+	}
+	return nil
 }
