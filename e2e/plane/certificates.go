@@ -16,12 +16,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
 const (
 	certificateLife = 7 * 24 * time.Hour
 	// loopback is the only address that anything of the plane listens on.
-	loopback = "127.0.0.1"
+	loopback = ports.Host
 
 	certificateBlock = "CERTIFICATE"
 	keyBlock         = "EC PRIVATE KEY"

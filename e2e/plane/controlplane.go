@@ -31,7 +31,7 @@ func (p *Plane) startAPIServer(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := p.ports.take()
+	port, err := p.port()
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +61,11 @@ func (p *Plane) startAPIServer(ctx context.Context) (*rest.Config, error) {
 }
 
 func (p *Plane) startEtcd(ctx context.Context) (url string, err error) {
-	clients, err := p.ports.take()
+	clients, err := p.port()
 	if err != nil {
 		return "", err
 	}
-	peers, err := p.ports.take()
+	peers, err := p.port()
 	if err != nil {
 		return "", err
 	}

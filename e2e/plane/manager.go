@@ -56,7 +56,7 @@ func (p *Plane) prepare(c Component) (manager, error) {
 	}
 	m := manager{component: c, manifests: rendered}
 	for _, port := range []*int{&m.webhook, &m.health, &m.diagnostics} {
-		if *port, err = p.ports.take(); err != nil {
+		if *port, err = p.port(); err != nil {
 			return manager{}, err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
 // providerLabel marks what belongs to a Cluster API component.
@@ -59,11 +60,11 @@ type Plane struct {
 	dir       string
 	programs  binaries.Paths
 	authority *authority
-	ports     *ports
 	launcher  *launcher
 	progress  func(string)
 
 	mutex     sync.Mutex
+	reserved  []*ports.Range
 	processes []*process
 	failed    chan struct{}
 	failure   error
@@ -120,7 +121,6 @@ func newPlane(options Options) (*Plane, error) {
 		dir:        dir,
 		programs:   options.Programs,
 		authority:  authority,
-		ports:      newPorts(os.Getpid() * 50),
 		launcher:   newLauncher(),
 		progress:   progress,
 		failed:     make(chan struct{}),
@@ -256,6 +256,9 @@ func (p *Plane) Stop() {
 			process.stop(0)
 		}
 		p.launcher.close()
+		for _, reserved := range p.reserved {
+			reserved.Release()
+		}
 	})
 }
 

@@ -4,44 +4,22 @@
 package plane
 
 import (
-	"errors"
 	"net"
 	"strconv"
-	"sync"
+
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// Ports are taken from below the range that systems use for outgoing connections:
-// a port of that range may be gone between finding and using it.
-const (
-	firstPort = 21000
-	lastPort  = 29999
-)
-
-// ports hands out free ports of the loopback address, each at most once.
-type ports struct {
-	mutex sync.Mutex
-	next  int
-}
-
-func newPorts(seed int) *ports { return &ports{next: firstPort + seed%(lastPort-firstPort)} }
-
-// take answers a port that nobody listens on.
-func (p *ports) take() (int, error) {
+// port returns a port of the loopback address for a program of the plane, which nobody else is given until the plane stops.
+func (p *Plane) port() (int, error) {
+	reserved, err := ports.Reserve(1)
+	if err != nil {
+		return 0, err
+	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	for range lastPort - firstPort {
-		port := p.next
-		if p.next++; p.next > lastPort {
-			p.next = firstPort
-		}
-		//nolint:noctx // Listening on a local port does not wait.
-		listener, err := net.Listen("tcp", address(port))
-		if err != nil {
-			continue
-		}
-		return port, listener.Close()
-	}
-	return 0, errors.New("finding a free port: none between " + strconv.Itoa(firstPort) + " and " + strconv.Itoa(lastPort))
+	p.reserved = append(p.reserved, reserved)
+	return reserved.First, nil
 }
 
-func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }

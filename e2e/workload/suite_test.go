@@ -11,11 +11,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,50 +36,32 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/shared/ports"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 const (
-	host    = "127.0.0.1"
+	host    = ports.Host
 	version = "v1.36.3"
 
-	callTimeout = 15 * time.Second
+	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	patience    = 2 * time.Minute
+	callTimeout = time.Minute
 )
 
-// environment runs the API server that the tests share, each in its own
-// namespace and with its own range of ports. It starts with the first of them.
-var (
-	environment = &envtest.Environment{ErrorIfCRDPathMissing: true}
-	management  = sync.OnceValues(startManagement)
-	lastPort    atomic.Int32
-)
+// management is the API that the tests share, each in its own namespace and with its own range of ports.
+var management *rest.Config
 
 func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	lastPort.Store(21000)
-	code := m.Run()
-	if environment.Config != nil {
-		if err := environment.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the management API:", err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func startManagement() (*rest.Config, error) {
-	crds, err := testenv.ClusterAPICRDs(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	environment.CRDDirectoryPaths = []string{crds}
-	return environment.Start()
+	testenv.Main(m, testenv.Options{ClusterAPI: true}, func(env *envtest.Environment) error {
+		management = env.Config
+		return nil
+	})
 }
 
 // world is a namespace of the management API with a simulator that runs.
@@ -98,10 +78,7 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*workload.Options)) *world {
 	t.Helper()
-	g := NewWithT(t)
-	config, err := management()
-	g.Expect(err).NotTo(HaveOccurred())
-	return newWorldOn(t, config, change...)
+	return newWorldOn(t, management, change...)
 }
 
 // newWorldOn makes a world on a management API.
@@ -116,9 +93,11 @@ func newWorldOn(t *testing.T, config *rest.Config, change ...func(*workload.Opti
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "workload-"}}
 	g.Expect(c.Create(t.Context(), namespace)).To(Succeed())
 
-	first := int(lastPort.Add(20))
+	reserved, err := ports.Reserve(20)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(reserved.Release)
 	w := &world{WithT: g, t: t, config: config, client: c, namespace: namespace.Name, options: workload.Options{
-		PortRange: workload.PortRange{First: first, Last: first + 19},
+		PortRange: workload.PortRange{First: reserved.First, Last: reserved.First + reserved.Count - 1},
 		Log:       logOnFailure(t),
 	}}
 	for _, f := range change {

@@ -54,8 +54,7 @@ func giveAddresses(t *testing.T, c client.Client) {
 			Claim: corev1.ObjectReference{Name: four.Name}, Pool: four.Spec.Pool, Address: "10.0.0.5", Prefix: 24,
 		},
 	})).To(Succeed())
-	four.Status.Address = &corev1.ObjectReference{Name: "four", Namespace: namespace}
-	g.Expect(c.Status().Update(ctx, four)).To(Succeed())
+	updateStatus(t, c, four, func() { four.Status.Address = &corev1.ObjectReference{Name: "four", Namespace: namespace} })
 
 	six := &ipamclusterv1.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-six", Namespace: namespace}}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(six), six) }).Should(Succeed())
@@ -66,8 +65,7 @@ func giveAddresses(t *testing.T, c client.Client) {
 			Address: "fd00::5", Prefix: ptr.To[int32](64),
 		},
 	})).To(Succeed())
-	six.Status.AddressRef.Name = "six"
-	g.Expect(c.Status().Update(ctx, six)).To(Succeed())
+	updateStatus(t, c, six, func() { six.Status.AddressRef.Name = "six" })
 }
 
 // addressesGone waits until no claim for an address is left.

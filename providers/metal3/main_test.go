@@ -4,24 +4,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,20 +26,23 @@ import (
 )
 
 const (
-	own       = "capm3-system"
 	namespace = metav1.NamespaceDefault
 	// patience is for a machine that does other things too; it is only waited out by a test that fails.
-	patience = time.Minute
+	patience = 2 * time.Minute
 )
+
+func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
 // TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
 // it. A machine that comes and goes needs every one of them.
 func TestManager(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t)
-	installRights(t, c)
-	runManager(t, env)
+	components.InstallRights(t, c)
+	testenv.RunManager(t, env, components)
 
 	boot := func(ctx context.Context, boot simulator.Boot) error {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -75,8 +69,11 @@ func TestManager(t *testing.T) {
 	}).Should(Succeed())
 
 	rebootInVain(t, c, machine)
-	cluster.Spec.FailureDomains = nil
-	g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		cluster.Spec.FailureDomains = nil
+		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
+	}).Should(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
 	g.Eventually(func() error {
 		return c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)
@@ -104,65 +101,14 @@ func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 	return env, c
 }
 
-// installRights makes what config/rbac has, with the names that config/default gives it.
-func installRights(t *testing.T, c client.Client) {
+// updateStatus changes an object's status, which others write, too.
+func updateStatus(t *testing.T, c client.Client, o client.Object, change func()) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own}})).To(Succeed())
-	files, err := filepath.Glob(filepath.Join("config", "rbac", "*.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, file := range files {
-		if filepath.Base(file) == "kustomization.yaml" {
-			continue
-		}
-		data, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		data = bytes.ReplaceAll(data, []byte("namespace: system"), []byte("namespace: "+own))
-		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
-			object := &unstructured.Unstructured{}
-			if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			g.Expect(c.Create(t.Context(), object)).To(Succeed(), file)
-		}
-	}
-}
-
-// runManager runs what main runs, as the service account that it is installed with, until the test ends.
-func runManager(t *testing.T, env *envtest.Environment) {
-	t.Helper()
-	g := NewWithT(t)
-	user, err := env.AddUser(envtest.User{
-		Name: "system:serviceaccount:" + own + ":manager", Groups: []string{"system:serviceaccounts", "system:authenticated"},
-	}, nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := user.KubeConfig()
-	g.Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	g.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
-	t.Setenv("KUBECONFIG", file)
-	t.Setenv("POD_NAMESPACE", own)
-
-	opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	opts.AddFlags(flags)
-	addFlags(flags, &controllers)
-	local := env.WebhookInstallOptions
-	g.Expect(flags.Parse([]string{
-		"--leader-elect=false", "--diagnostics-address=localhost:0", "--health-addr=localhost:0",
-		"--webhook-port=" + strconv.Itoa(local.LocalServingPort), "--webhook-cert-dir=" + local.LocalServingCertDir,
-	})).To(Succeed())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- opts.Run(ctx, provider(opts, controllers)) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			// Its farewell is not what this test is about, and a busy machine makes it late.
-			t.Logf("manager: %v", err)
-		}
-	})
+	NewWithT(t).Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		change()
+		g.Expect(c.Status().Update(t.Context(), o)).To(Succeed())
+	}).WithTimeout(patience).Should(Succeed())
 }
 
 // newCluster makes a Cluster and its Metal3Cluster. Its Nodes are in the same API server.

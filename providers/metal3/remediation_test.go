@@ -25,8 +25,7 @@ func rebootInVain(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) 
 	g.SetDefaultEventuallyTimeout(patience)
 	machine := &clusterv1.Machine{}
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(metal3), machine)).To(Succeed())
-	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: metal3.Name}
-	g.Expect(c.Status().Update(ctx, machine)).To(Succeed())
+	updateStatus(t, c, machine, func() { machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: metal3.Name} })
 	g.Eventually(func(g Gomega) {
 		node := &corev1.Node{}
 		g.Expect(c.Get(ctx, client.ObjectKey{Name: metal3.Name}, node)).To(Succeed())
@@ -45,8 +44,7 @@ func rebootInVain(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) 
 		g.Expect(remediation.Finalizers).To(BeEmpty(), "host and Node are back")
 	}).Should(Succeed())
 
-	remediation.Status.LastRemediated = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
-	g.Expect(c.Status().Update(ctx, remediation)).To(Succeed())
+	updateStatus(t, c, remediation, func() { remediation.Status.LastRemediated = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour))) })
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(conditions.IsFalse(machine, clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())

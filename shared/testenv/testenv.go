@@ -10,9 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +28,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// patience is more than anything here takes on a busy machine.
-const patience = time.Minute
+const (
+	// patience is more than anything here takes on a busy machine.
+	patience = 2 * time.Minute
+	// farewell is what the API server and etcd get to stop by themselves. What they store is thrown away, so they are
+	// killed rather than waited for: an API server stays for a minute while somebody watches it.
+	farewell = 5 * time.Second
+)
 
 // Options say what the API server has.
 type Options struct {
@@ -47,7 +57,6 @@ type Options struct {
 // Main runs the tests of a package, which share the API server, and exits; it is all that TestMain does. Before the first
 // test it calls ready, which may be nil, with what has been started.
 func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
-	ctrl.SetLogger(logr.Discard())
 	code, err := run(m, o, ready)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,56 +66,81 @@ func Main(m *testing.M, o Options, ready func(*envtest.Environment) error) {
 }
 
 func run(m *testing.M, o Options, ready func(*envtest.Environment) error) (int, error) {
-	env, end, err := start(context.Background(), o)
+	env, stop, err := start(context.Background(), o)
 	if err != nil {
 		return 0, err
 	}
-	defer env.Stop() //nolint:errcheck // What was tested is known by then.
 	if ready != nil {
 		if err := ready(env); err != nil {
-			return 0, errors.Join(err, end())
+			return 0, errors.Join(err, stop())
 		}
 	}
-	return m.Run(), end()
+	return m.Run(), stop()
 }
 
 // Start starts an API server for one test and stops it when the test ends.
 func Start(t *testing.T, o Options) *envtest.Environment {
 	t.Helper()
-	env, end, err := start(t.Context(), o)
+	env, stop, err := start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := end(); err != nil {
+		if err := stop(); err != nil {
 			t.Errorf("webhooks: %v", err)
-		}
-		if err := env.Stop(); err != nil {
-			t.Logf("API server: %v", err) // It waits for connections that a manager has left behind.
 		}
 	})
 	return env
 }
 
-// start starts an API server, and webhooks that are served until end is called.
-func start(ctx context.Context, o Options) (env *envtest.Environment, end func() error, err error) {
-	if env, err = environment(ctx, o); err != nil {
+// start starts an API server, and webhooks; stop ends both and says what became of the webhooks.
+func start(ctx context.Context, o Options) (env *envtest.Environment, stop func() error, err error) {
+	ctrl.SetLogger(logr.Discard())
+	reserved, err := ports.Reserve(reservedPorts)
+	if err != nil {
 		return nil, nil, err
 	}
+	if env, err = environment(ctx, o, reserved.First); err != nil {
+		reserved.Release()
+		return nil, nil, err
+	}
+	end := func() error { return nil }
+	stop = func() error {
+		err := end()
+		_ = env.Stop() // It is gone, or killed.
+		reserved.Release()
+		return err
+	}
 	if _, err := env.Start(); err != nil {
-		return nil, nil, fmt.Errorf("starting the API server: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("starting the API server: %w", err), stop())
 	}
 	if o.Serve == nil {
-		return env, func() error { return nil }, nil
+		return env, stop, nil
 	}
 	if end, err = serve(ctx, env, o.Serve); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("serving webhooks: %w", err), env.Stop())
+		end = func() error { return nil }
+		return nil, nil, errors.Join(fmt.Errorf("serving webhooks: %w", err), stop())
 	}
-	return env, end, nil
+	return env, stop, nil
 }
 
-func environment(ctx context.Context, o Options) (*envtest.Environment, error) {
-	env := &envtest.Environment{Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true}
+// The ports of an environment, counted from the first that is reserved for it.
+const (
+	apiServerPort = iota
+	etcdPort
+	etcdPeerPort
+	webhookPort
+	reservedPorts
+)
+
+func environment(ctx context.Context, o Options, first int) (*envtest.Environment, error) {
+	env := &envtest.Environment{
+		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: farewell,
+	}
+	env.ControlPlane.GetAPIServer().SecureServing.ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
+	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
+	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
 	if o.Config != "" {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(o.Config, "crd", "bases"))
 	}
@@ -118,10 +152,15 @@ func environment(ctx context.Context, o Options) (*envtest.Environment, error) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, theirs)
 	}
 	if o.Webhooks || o.Serve != nil {
-		env.WebhookInstallOptions.Paths = []string{filepath.Join(o.Config, "webhook", "manifests.yaml")}
+		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
+			Paths:            []string{filepath.Join(o.Config, "webhook", "manifests.yaml")},
+			LocalServingHost: ports.Host, LocalServingPort: first + webhookPort,
+		}
 	}
 	return env, nil
 }
+
+func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
 // ClusterAPICRDs is the folder of Cluster API's own CRDs, in the version that the module of the working directory requires.
 func ClusterAPICRDs(ctx context.Context) (string, error) {

@@ -1,0 +1,168 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+const (
+	namespace = metav1.NamespaceDefault
+	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	patience = 3 * time.Minute
+)
+
+func TestMain(m *testing.M) { testenv.MainOf(m, main) }
+
+// TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives
+// it. A machine that comes and goes, and its account, need every one of them.
+func TestManager(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true})
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	vc := simulator.Start(t, simulator.ThreeZones())
+	components.InstallRights(t, c)
+	testenv.RunManager(t, env, components)
+
+	identity := newIdentity(t, c, vc, components.Manager.Namespace)
+	zone := newZone(t, c, vc)
+	cluster := newCluster(t, c, vc, identity)
+	machine := newMachine(t, c, zone.Name)
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%v", machine.Status.Conditions)
+	}).Should(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		g.Expect(cluster.Status.FailureDomains).To(HaveLen(1))
+	}).Should(Succeed())
+
+	g.Expect(c.Delete(t.Context(), zone)).To(Succeed())
+	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
+	gone(t, c, machine)
+	g.Expect(c.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}})).To(Succeed())
+	g.Expect(c.Delete(t.Context(), cluster)).To(Succeed())
+	gone(t, c, cluster)
+	gone(t, c, zone)
+	g.Expect(c.Delete(t.Context(), identity)).To(Succeed())
+	gone(t, c, identity)
+}
+
+func gone(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		return c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	}).WithTimeout(patience).Should(MatchError(ContainSubstring("not found")), "%T %s", o, o.GetName())
+}
+
+// newIdentity makes an account that clusters of all namespaces may use.
+func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string) *infrav1.VSphereClusterIdentity {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(c.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "account", Namespace: own},
+		StringData: map[string]string{"username": vc.Username(), "password": vc.Password()},
+	})).To(Succeed())
+	identity := &infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "account"}, Spec: infrav1.VSphereClusterIdentitySpec{
+		SecretName: "account", AllowedNamespaces: &infrav1.AllowedNamespaces{},
+	}}
+	// The webhook server takes a moment to answer.
+	g.Eventually(func() error { return c.Create(t.Context(), identity) }).WithTimeout(patience).Should(Succeed())
+	return identity
+}
+
+// newZone makes a deployment zone and its failure domain.
+func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphereDeploymentZone {
+	t.Helper()
+	g := NewWithT(t)
+	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: infrav1.VSphereFailureDomainSpec{
+		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
+		Zone:   infrav1.FailureDomain{Name: "zone-a", Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
+		Topology: infrav1.Topology{
+			Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"},
+		},
+	}}
+	g.Expect(c.Create(t.Context(), domain)).To(Succeed())
+	zone := &infrav1.VSphereDeploymentZone{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"region": "one"}}, Spec: infrav1.VSphereDeploymentZoneSpec{
+		Server: vc.Host(), FailureDomain: domain.Name, ControlPlane: ptr.To(true),
+	}}
+	g.Expect(c.Create(t.Context(), zone)).To(Succeed())
+	return zone
+}
+
+// newCluster makes a Cluster and its VSphereCluster.
+func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereCluster {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace}, Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereCluster", Name: "demo"},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	g.Expect(c.Create(ctx, cluster)).To(Succeed())
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	g.Expect(c.Status().Update(ctx, cluster)).To(Succeed())
+	infra := &infrav1.VSphereCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "demo", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}},
+		},
+		Spec: infrav1.VSphereClusterSpec{
+			Server: vc.Host(), Thumbprint: vc.Thumbprint(),
+			IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name},
+			ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+			FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"region": "one"}},
+		},
+	}
+	g.Expect(c.Create(ctx, infra)).To(Succeed())
+	return infra
+}
+
+// newMachine makes a Machine with bootstrap data and its VSphereMachine.
+func newMachine(t *testing.T, c client.Client, domain string) *infrav1.VSphereMachine {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	meta := metav1.ObjectMeta{Name: "m", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"}}
+	g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}})).To(Succeed())
+	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy(), Spec: clusterv1.MachineSpec{
+		ClusterName: "demo", FailureDomain: domain,
+		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("m")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: "m"},
+	}}
+	g.Expect(c.Create(ctx, machine)).To(Succeed())
+	infra := &infrav1.VSphereMachine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereMachineSpec{
+		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
+			Template: simulator.TemplateName, Folder: "workload",
+			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: ptr.To(true)}}},
+		},
+	}}
+	infra.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
+	}}
+	g.Expect(c.Create(ctx, infra)).To(Succeed())
+	return infra
+}

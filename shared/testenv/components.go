@@ -1,0 +1,154 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Components is what clusterctl installs of a provider.
+type Components struct {
+	Objects []*unstructured.Unstructured
+	// Manager is the Deployment among them.
+	Manager *appsv1.Deployment
+}
+
+// variable is one that clusterctl fills in, with its default.
+var variable = regexp.MustCompile(`\$\{(\w+):=([^}]*)\}`)
+
+// Render makes the components from the folder of a provider's manifests, with these values of variables and the defaults of
+// the others.
+func Render(ctx context.Context, config string, variables map[string]string) (*Components, error) {
+	kubectl := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
+	data, err := exec.CommandContext(ctx, kubectl, "kustomize", filepath.Join(config, "default")).Output()
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s with %s: %w", config, kubectl, withOutput(err))
+	}
+	data = variable.ReplaceAllFunc(data, func(use []byte) []byte {
+		parts := variable.FindSubmatch(use)
+		if value, ok := variables[string(parts[1])]; ok {
+			return []byte(value)
+		}
+		return parts[2]
+	})
+	c := &Components{}
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("reading what is rendered of %s: %w", config, err)
+		}
+		c.Objects = append(c.Objects, object)
+	}
+	deployments := c.kinds("Deployment")
+	if len(deployments) != 1 {
+		return nil, fmt.Errorf("%s has %d Deployments, not one", config, len(deployments))
+	}
+	c.Manager = &appsv1.Deployment{}
+	return c, runtime.DefaultUnstructuredConverter.FromUnstructured(deployments[0].Object, c.Manager)
+}
+
+// withOutput adds what a command has complained of.
+func withOutput(err error) error {
+	if exit := (&exec.ExitError{}); errors.As(err, &exit) {
+		return fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	return err
+}
+
+func (c *Components) kinds(kinds ...string) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, object := range c.Objects {
+		if slices.Contains(kinds, object.GetKind()) {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// Args are the arguments of the manager.
+func (c *Components) Args() []string { return c.Manager.Spec.Template.Spec.Containers[0].Args }
+
+// user is the manager's ServiceAccount as the API server sees it.
+func (c *Components) user() string {
+	return "system:serviceaccount:" + c.Manager.Namespace + ":" + c.Manager.Spec.Template.Spec.ServiceAccountName
+}
+
+// InstallRights makes the namespace and gives the manager its rights, no more.
+func (c *Components) InstallRights(t *testing.T, api client.Client) {
+	t.Helper()
+	roles, err := c.clusterRoles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := roles
+	for _, object := range c.kinds("Namespace", "ServiceAccount", "ClusterRoleBinding", "Role", "RoleBinding") {
+		objects = append(objects, object)
+	}
+	// A namespace is there before what is in it.
+	slices.SortStableFunc(objects, func(a, b client.Object) int { return len(a.GetNamespace()) - len(b.GetNamespace()) })
+	for _, object := range objects {
+		if err := api.Create(t.Context(), object); err != nil {
+			t.Fatalf("installing %s: %v", object.GetName(), err)
+		}
+	}
+}
+
+// clusterRoles are the ClusterRoles. Those that take the rules of others have them: no controller of Kubernetes runs here
+// that would bring them.
+func (c *Components) clusterRoles() ([]client.Object, error) {
+	var roles []*rbacv1.ClusterRole
+	for _, object := range c.kinds("ClusterRole") {
+		role := &rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, role); err != nil {
+			return nil, fmt.Errorf("reading ClusterRole %s: %w", object.GetName(), err)
+		}
+		roles = append(roles, role)
+	}
+	objects := make([]client.Object, 0, len(roles))
+	for _, role := range roles {
+		if role.AggregationRule != nil {
+			if err := aggregate(role, roles); err != nil {
+				return nil, err
+			}
+		}
+		objects = append(objects, role)
+	}
+	return objects, nil
+}
+
+func aggregate(role *rbacv1.ClusterRole, from []*rbacv1.ClusterRole) error {
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
+		if err != nil {
+			return fmt.Errorf("reading the selector of ClusterRole %s: %w", role.Name, err)
+		}
+		for _, other := range from {
+			if other != role && selector.Matches(labels.Set(other.Labels)) {
+				role.Rules = append(role.Rules, other.Rules...)
+			}
+		}
+	}
+	return nil
+}
