@@ -106,9 +106,9 @@ func TestWhatAMachineCosts(t *testing.T) {
 	w.Expect(cost["PATCH metal3machines"]).To(Equal(2 * n))
 	w.Expect(cost["PATCH baremetalhosts"]).To(Equal(n))
 
-	// When all is done, nothing is asked or written any more, whatever happens to the objects.
-	time.Sleep(2 * time.Second) //nolint:forbidigo // the counts of the cluster are published late on purpose
-	m.reset()
+	// When all is done, nothing is asked or written any more, whatever happens to the objects. The counts of the cluster are
+	// published late on purpose.
+	w.Eventually(m.reset).WithPolling(3 * time.Second).Should(BeEmpty())
 	for _, machine := range machines[:5] {
 		update(w, machine, func(machine *infrav1.Metal3Machine) {
 			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
