@@ -22,11 +22,15 @@ const DomainLabel = "infrastructure.cluster.x-k8s.io/failure-domain"
 type faults struct {
 	mu     sync.Mutex
 	byHost map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault
+	hung   map[types.NamespacedName]bool
 	dark   map[string]bool
 }
 
 func newFaults() *faults {
-	return &faults{byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault{}, dark: map[string]bool{}}
+	return &faults{
+		byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault{},
+		hung:   map[types.NamespacedName]bool{}, dark: map[string]bool{},
+	}
 }
 
 // of answers what is wrong with a host now. The loss of a domain goes before what is wrong with one host.
@@ -36,7 +40,10 @@ func (f *faults) of(host *bmov1alpha1.BareMetalHost) fault {
 	if domain := host.Labels[DomainLabel]; f.dark[domain] {
 		return fault{message: "Failure domain " + domain + " has no power", dark: true}
 	}
-	return f.byHost[client.ObjectKeyFromObject(host)][host.Status.Provisioning.State]
+	key := client.ObjectKeyFromObject(host)
+	found := f.byHost[key][host.Status.Provisioning.State]
+	found.hung = f.hung[key]
+	return found
 }
 
 func (f *faults) set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what fault) {
@@ -52,6 +59,13 @@ func (f *faults) clear(host types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.byHost, host)
+	delete(f.hung, host)
+}
+
+func (f *faults) hang(host types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hung[host] = true
 }
 
 func (f *faults) setDark(domain string, dark bool) {
@@ -70,6 +84,13 @@ func (s *Simulator) Fail(state bmov1alpha1.ProvisioningState, host types.Namespa
 // Stick keeps a host in that state, once it is there, until Heal. The host can still be deleted.
 func (s *Simulator) Stick(state bmov1alpha1.ProvisioningState, host types.NamespacedName) {
 	s.faults.set(host, state, fault{stuck: true})
+	s.queue.add(host)
+}
+
+// Hang lets the operating systems that a host runs ignore that they are asked to shut down, until Heal. Asking ends with an
+// error; then, after the time of a retry, the operator takes the power away, which it does at once for those who ask for that.
+func (s *Simulator) Hang(host types.NamespacedName) {
+	s.faults.hang(host)
 	s.queue.add(host)
 }
 

@@ -48,6 +48,8 @@ type fault struct {
 	stuck bool
 	// dark says that the machine has lost its power as well.
 	dark bool
+	// hung says that the operating system does not answer when it is asked to shut down.
+	hung bool
 }
 
 // step is what happens next, in the order of the fields. The zero value is nothing until something changes.

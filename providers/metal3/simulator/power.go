@@ -4,8 +4,7 @@
 package simulator
 
 import (
-	"maps"
-	"slices"
+	"encoding/json"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -31,6 +30,9 @@ func power(v view) step {
 
 // rebooted forgets the request for one reboot when the machine is off. A machine that may not be off is restarted.
 func (v view) rebooted() step {
+	if s, ignored := v.ignored(); ignored {
+		return s
+	}
 	s := step{drop: []string{bmov1alpha1.RebootAnnotationPrefix}}
 	if v.machine != off {
 		s.machine = v.machine
@@ -44,6 +46,9 @@ func (v view) switchPower() step {
 		return step{wait: true}
 	}
 	on := wantsPower(v.host, v.machine)
+	if s, ignored := v.ignored(); ignored && !on {
+		return s
+	}
 	s := v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
 		status.PoweredOn = on
@@ -61,13 +66,40 @@ func (v view) switchPower() step {
 	return s
 }
 
+// ignored reports whether the operating system was asked to shut down and has not. It is asked once: the next try is hard.
+func (v view) ignored() (step, bool) {
+	switch {
+	case !v.fault.hung || v.machine != booted || wantsHard(v.host):
+		return step{}, false
+	case v.host.Status.ErrorMessage == "":
+		return v.fail(bmov1alpha1.PowerManagementError, "Soft power off timed out"), true
+	}
+	return step{wait: true}, !v.due
+}
+
+// wantsHard reports whether somebody who wants a reboot asks for the power to be taken away.
+func wantsHard(host *bmov1alpha1.BareMetalHost) bool {
+	for key, value := range host.Annotations {
+		arguments := bmov1alpha1.RebootAnnotationArguments{}
+		if rebootAnnotation(key) && json.Unmarshal([]byte(value), &arguments) == nil && arguments.Mode == bmov1alpha1.RebootModeHard {
+			return true
+		}
+	}
+	return false
+}
+
 // wantsPower is the spec's wish, unless a reboot is wanted: then the machine is off for as long as somebody's annotation
 // is there. A machine that may not be powered off runs on.
 func wantsPower(host *bmov1alpha1.BareMetalHost, m machine) bool {
 	if host.Spec.DisablePowerOff && m != off {
 		return true
 	}
-	return host.Spec.Online && !slices.ContainsFunc(slices.Collect(maps.Keys(host.Annotations)), rebootAnnotation)
+	for key := range host.Annotations {
+		if rebootAnnotation(key) {
+			return false
+		}
+	}
+	return host.Spec.Online
 }
 
 func rebootAnnotation(key string) bool {

@@ -53,6 +53,7 @@ var disturbances = map[string]change{
 	"the BMC breaks":       broken,
 	"the host hangs":       stuck,
 	"the domain is lost":   unlit,
+	"the system hangs":     func(v *view) { v.fault.hung = true },
 	"all is well":          func(v *view) { v.fault = fault{} },
 	"the Secret goes":      func(v *view) { v.secret = "" },
 	"the Secret comes":     func(v *view) { v.secret = "9" },

@@ -144,6 +144,28 @@ func TestAReboot(t *testing.T) {
 	g.Expect(got.drop).To(ConsistOf("reboot.metal3.io"))
 }
 
+func TestASystemThatHangsIsAskedOnceAndThenForced(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hung := func(v *view) { v.fault.hung = true }
+	soft := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io/me", ""), hung)
+	asked := next(soft)
+	g.Expect(asked.machine).To(BeEmpty())
+	g.Expect(asked.status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError))
+	soft.host.Status, soft.due = *asked.status, false
+	g.Expect(next(soft)).To(waiting())
+	soft.due = true
+	g.Expect(next(soft).machine).To(Equal(off))
+
+	hard := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io/me", `{"mode":"hard"}`), hung)
+	g.Expect(next(hard).machine).To(Equal(off))
+	restart := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io", ""), hung,
+		with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true }))
+	g.Expect(next(restart).machine).To(BeEmpty())
+	restart.host.Annotations["reboot.metal3.io"] = `{"mode":"hard"}`
+	g.Expect(next(restart).machine).To(Equal(booted))
+}
+
 func TestALostDomainIsDark(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,9 +14,13 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
+// hardReboot is the value of an annotation that takes the power from a host without asking its operating system, which may
+// hang: that is why it is rebooted.
+const hardReboot = `{"mode":"` + string(bmov1alpha1.RebootModeHard) + `"}`
+
 // KeepOff powers the host off until LetRun. Others that keep it off, with annotations of their own, are not disturbed.
 func (h *Hosts) KeepOff(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
-	return h.annotate(ctx, host, rebootAnnotation(remediation))
+	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot)
 }
 
 // LetRun ends what KeepOff began.
@@ -47,20 +51,21 @@ func KeptOffBy(host *bmov1alpha1.BareMetalHost) []string {
 
 // Restart asks for one reboot of a host that may not be powered off. The operator takes the annotation away when it is done.
 func (h *Hosts) Restart(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix)
+	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix, hardReboot)
 }
 
 // MarkUnhealthy keeps machines off the host until somebody has looked at it and takes the mark away.
 func (h *Hosts) MarkUnhealthy(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation)
+	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "")
 }
 
-func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key string) error {
-	if annotated(host, key) {
+// annotate leaves an annotation that is there as it is, unless a value is asked for that it has not.
+func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key, value string) error {
+	if found, ok := host.Annotations[key]; ok && (value == "" || found == value) {
 		return nil
 	}
 	before := host.DeepCopy()
-	metav1.SetMetaDataAnnotation(&host.ObjectMeta, key, "")
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, key, value)
 	return h.patch(ctx, host, before)
 }
 

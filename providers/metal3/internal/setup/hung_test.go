@@ -1,0 +1,58 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// hungPatient is a patient whose operating system does not answer. Whoever asks it to shut down waits for longer than any test.
+func hungPatient(t *testing.T, change func(*bmov1alpha1.BareMetalHost)) *patient {
+	t.Helper()
+	w := stillWorld(t)
+	w.sim = simulator.Start(t, apiServer, simulator.WithNamespace(w.name), simulator.WithHooks(simulator.Hooks{PowerOn: w.boot}),
+		simulator.WithDelays(simulator.Delays{Retry: 24 * time.Hour}))
+	layout := simulator.Racks(1, 1)
+	layout.Change = change
+	w.hosts(layout)
+	w.start()
+	p := w.patient()
+	p.sim.Hang(p.key)
+	return p
+}
+
+func TestHostWhoseSystemHangsIsPoweredOffWithoutAskingIt(t *testing.T) {
+	t.Parallel()
+	p := hungPatient(t, nil)
+	pod := p.pod()
+	remediation := p.remediate(1)
+	p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService(), "in time, so that its Pods go elsewhere")
+	host := p.host(p.key.Name)
+	p.Expect(host.Annotations).To(HaveKeyWithValue(p.annotation(remediation), `{"mode":"hard"}`))
+	p.Expect(host.Status.ErrorMessage).To(BeEmpty())
+	p.Expect(p.client.Delete(t.Context(), pod)).To(Succeed())
+	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeTrue())
+}
+
+func TestHostThatMustNotBePoweredOffIsRestartedThoughItsSystemHangs(t *testing.T) {
+	t.Parallel()
+	p := hungPatient(t, func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
+	remediation := p.remediate(1)
+	p.Eventually(func(g Gomega) {
+		p.get(remediation)
+		g.Expect(remediation.Status.Phase).To(Equal(infrav1.RemediationWaiting))
+		host := p.host(p.key.Name)
+		g.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.RebootAnnotationPrefix), "the operator has done it")
+		g.Expect(host.Status.ErrorMessage).To(BeEmpty())
+	}).Should(Succeed())
+}
