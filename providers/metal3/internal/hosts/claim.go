@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,22 +80,31 @@ func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHo
 	return host, nil
 }
 
-// take writes everything that says whose the host is.
+// take writes everything that says whose the host is. The machine does not own it: what is owned goes with its owner.
 func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	host.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName(),
 	}
 	metav1.SetMetaDataLabel(&host.ObjectMeta, clusterv1.ClusterNameLabel, claim.Cluster)
-	// The host is moved with its owner, and not before it is paused.
+	// The host is not moved before it is paused.
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	delete(host.Labels, infrav1.NodeReuseLabel)
-	host.OwnerReferences = append(withoutOwner(host.OwnerReferences, claim.Machine.GetName()), metav1.OwnerReference{
-		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Name: claim.Machine.GetName(), UID: claim.Machine.GetUID(),
-		Controller: ptr.To(true),
-	})
+	host.OwnerReferences = withoutOwner(host.OwnerReferences, claim.Machine.GetName())
 	if claim.Config != nil {
 		claim.Config.apply(host)
 	}
+}
+
+// Disown takes from a host that its machine owns it, which claims of former releases have written: who deletes the machine in
+// the foreground would have the host deleted first.
+func (h *Hosts) Disown(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
+	others := withoutOwner(host.OwnerReferences, machine)
+	if len(others) == len(host.OwnerReferences) {
+		return nil
+	}
+	before := host.DeepCopy()
+	host.OwnerReferences = others
+	return h.patch(ctx, host, before)
 }
 
 // withoutOwner drops references to the machine. Its UID may be another after a move.

@@ -9,6 +9,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,6 +81,33 @@ func TestRestartAfterTheClaim(t *testing.T) {
 	w.start()
 	w.Expect(w.provisioned(machine).Name).To(Equal("rack-1-host-002"), "the claim of before, though of an older version, is kept")
 	w.Expect(w.owners("cp-0")).To(Equal(1))
+}
+
+func TestHostThatAFormerReleaseMadeItsMachinesOwnIsDisowned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.stop()
+	somebody := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Inventory", Name: "racks", UID: "1", Controller: ptr.To(true)}
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.OwnerReferences = []metav1.OwnerReference{somebody, {
+			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: machine.Name, UID: machine.UID,
+		}}
+	})
+	w.start()
+	w.Eventually(func() []metav1.OwnerReference { return w.host(rack1).OwnerReferences }).Should(ConsistOf(somebody))
+}
+
+func TestHostWithAControllerOfItsOwnIsTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Inventory", Name: "racks", UID: "1", Controller: ptr.To(true)}}
+	})
+	w.cluster("one", "rack-1")
+	w.Expect(w.provisioned(w.machine("one", "cp-0", "rack-1")).OwnerReferences).To(HaveLen(1))
 }
 
 func TestDeleteAfterAClaimThatWasNeverRecorded(t *testing.T) {

@@ -57,6 +57,9 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (progress, error) 
 			reason = infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason
 		}
 	}
+	if err := r.Hosts.Disown(ctx, s.host, s.metal3.Name); err != nil {
+		return wait, err
+	}
 	setHostAnnotation(s, s.host.Name)
 	s.metal3.Status.FailureDomain = s.host.Labels[infrav1.FailureDomainLabel]
 	if !conditions.IsTrue(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
