@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -113,10 +114,8 @@ func (s *Simulator) hostsOfSecret(ctx context.Context, secret client.Object) []r
 
 // AddToScheme adds the kinds that the simulator reads and writes.
 func AddToScheme(scheme *runtime.Scheme) error {
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	return bmov1alpha1.AddToScheme(scheme)
+	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, admissionv1.AddToScheme, bmov1alpha1.AddToScheme)
+	return kinds.AddToScheme(scheme)
 }
 
 // Run simulates until ctx ends. What it asks of the API server is not limited.

@@ -41,6 +41,10 @@ const (
 	// made again.
 	Metal3MachineAssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
 
+	// Metal3MachineHostRefusedReason: the API server refuses to give the
+	// machine a host that is free, and no other is.
+	Metal3MachineHostRefusedReason = "BareMetalHostRefused"
+
 	// Metal3MachineWaitingForMetal3ClusterReason: the Metal3Cluster does not
 	// exist.
 	Metal3MachineWaitingForMetal3ClusterReason = "WaitingforMetal3Cluster"

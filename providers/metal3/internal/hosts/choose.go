@@ -28,6 +28,8 @@ type Wants struct {
 	Preferred bool
 	// Closed are failure domains that receive no machines.
 	Closed map[string]bool
+	// Refused are hosts that the machine has tried to claim not long ago and that it is not to try again as they are.
+	Refused map[string]Refusal
 	// Reuse is the node-reuse label of hosts that machines of the same owner had; "" when the owner has no name.
 	Reuse string
 	// Random takes the candidates in an order that is different for each machine instead of by name.
@@ -40,6 +42,7 @@ type Wants struct {
 // were left out for what.
 func Choose(candidates []Host, wants Wants) (order []Host, why Reasons) {
 	why = newReasons(wants)
+	var refused []string
 	for i := range candidates {
 		host := &candidates[i]
 		if !wants.mayBeIn(host) {
@@ -53,7 +56,11 @@ func Choose(candidates []Host, wants Wants) (order []Host, why Reasons) {
 		} else if wants.awaits(host, obstacle) {
 			why.Returning = append(why.Returning, host.Name)
 		}
+		if obstacle == Refused {
+			refused = append(refused, host.Name)
+		}
 	}
+	why.Refusal = wants.firstRefusal(refused)
 	slices.Sort(why.Returning)
 	if len(why.Returning) > 0 && !slices.ContainsFunc(order, func(h Host) bool { return wants.reuses(&h) }) {
 		return nil, why
@@ -76,6 +83,8 @@ func (w Wants) obstacle(host *Host) Obstacle {
 		return NotSelected
 	case host.Reuse != "" && !w.reuses(host):
 		return KeptForReuse
+	case w.refuses(host):
+		return Refused
 	default:
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,9 @@ type Hosts struct {
 	Book *Book
 	// FastTrack leaves hosts powered on when they are released, unless their disks are not cleaned.
 	FastTrack bool
+	Clock     clock.PassiveClock
+
+	refusals refusals
 }
 
 // Claim is who takes a host, and what for.
@@ -45,7 +49,7 @@ type Claim struct {
 
 // Claim makes the machine the owner of the host in one request, which the API server refuses if the host has changed in
 // any way since it was looked at. Then, and when the host is seen to be not free, the error is ErrTaken, and the book does
-// not name the host again before it knows better.
+// not name the host again before it knows better. It is ErrRefused for a host that the machine had better not try again soon.
 func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
 	host, err := h.read(ctx, chosen)
 	if client.IgnoreNotFound(err) != nil {
@@ -62,7 +66,7 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 			h.Book.Doubt(chosen)
 			return nil, ErrTaken
 		}
-		return nil, err
+		return nil, h.refused(Observe(before), types.NamespacedName{Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName()}, err)
 	}
 	return host, nil
 }

@@ -53,6 +53,7 @@ const (
 	InClosedDomain Obstacle = "in a failure domain that receives no machines"
 	NotSelected    Obstacle = "not matching spec.hostSelector"
 	KeptForReuse   Obstacle = "kept for reuse by other machines"
+	Refused        Obstacle = "refused by the API server"
 	Promised       Obstacle = "about to be taken by another machine"
 )
 

@@ -20,6 +20,8 @@ type Reasons struct {
 	Elsewhere int
 	// Returning names the hosts, kept for the machine's owner, that are on their way back.
 	Returning []string
+	// Refusal is what the API server said of the first of the hosts that it refuses to the machine; "" when there is none.
+	Refusal string
 }
 
 func newReasons(wants Wants) Reasons {
@@ -51,7 +53,7 @@ func (r Reasons) AllBroken() bool {
 // obstacles lists all in the order in which messages name them.
 func obstacles() []Obstacle {
 	return []Obstacle{
-		InUse, Promised, InError, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected,
+		InUse, Promised, InError, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected, Refused,
 	}
 }
 

@@ -82,7 +82,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
-	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack}
+	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
 	recorder := mgr.GetEventRecorder("metal3cluster")
 	if err := (&metal3cluster.Reconciler{
 		Client: c, Hosts: ours, Recorder: recorder,

@@ -18,11 +18,12 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// attempts is how many hosts are tried in one reconcile when others take them first.
+// attempts is how many hosts are tried in one reconcile when others take them first, or the API server refuses them.
 const attempts = 3
 
 // prepare waits for what must be there before a host is taken. Before that the machine holds nothing that its deletion would
@@ -113,8 +114,14 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 // the two requests, the machine knows which host it may have, and looks there before it takes another.
 func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ progress, _ error) {
 	for range attempts {
-		chosen, why, found := r.Hosts.Book.Ask(wants)
-		if !found {
+		chosen, why, found := r.Hosts.Ask(wants)
+		switch {
+		case !found && why.Refusal != "":
+			r.waitForHost(s, metav1.Condition{
+				Reason: infrav1.Metal3MachineHostRefusedReason, Message: fmt.Sprintf("%s; no other host is free: %s", why.Refusal, why),
+			})
+			return false, progress{after: refusal.Check}, nil
+		case !found:
 			r.waitForHost(s, placement.Waiting(why))
 			return false, wait, nil
 		}
@@ -123,7 +130,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			return false, wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))
-		if errors.Is(err, hosts.ErrTaken) {
+		if errors.Is(err, hosts.ErrTaken) || errors.Is(err, hosts.ErrRefused) {
 			continue
 		}
 		if err != nil {

@@ -1,0 +1,106 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+)
+
+// stable has the hosts 1 and 2. Claims of host 1 end with the error that claimError has; nil is none.
+type stable struct {
+	*WithT
+	*hosts.Hosts
+	clock      *clocktesting.FakeClock
+	claimError error
+}
+
+func newStable(t *testing.T) *stable {
+	t.Helper()
+	s := &stable{WithT: NewWithT(t), clock: clocktesting.NewFakeClock(time.Now())}
+	scheme := runtime.NewScheme()
+	s.Expect(bmov1alpha1.AddToScheme(scheme)).To(Succeed())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if obj.GetName() == "1" && s.claimError != nil {
+				return s.claimError
+			}
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	}).Build()
+	s.Hosts = &hosts.Hosts{Client: c, Live: c, Book: hosts.NewBook(func(types.NamespacedName) {}), Clock: s.clock}
+	for _, name := range []string{"1", "2"} {
+		host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		host.Status.Provisioning.State = bmov1alpha1.StateAvailable
+		s.Expect(c.Create(t.Context(), host)).To(Succeed())
+		s.Book.Put(hosts.Observe(host))
+	}
+	return s
+}
+
+// claims lets a machine ask for a host and claim it.
+func (s *stable) claims(t *testing.T, name string) (string, error) {
+	t.Helper()
+	chosen, _, _ := s.Ask(wants(name, ""))
+	_, err := s.Claim(t.Context(), chosen, hosts.Claim{Machine: &metav1.ObjectMeta{Namespace: "ns", Name: name}})
+	return chosen.Name, err
+}
+
+func TestHostWhoseClaimIsRefusedIsSetAsideForTheMachineForAWhile(t *testing.T) {
+	t.Parallel()
+	s := newStable(t)
+	s.claimError = apierrors.NewForbidden(schema.GroupResource{Resource: "baremetalhosts"}, "1", errors.New("not valid"))
+	host, err := s.claims(t, "first")
+	s.Expect(host).To(Equal("1"))
+	s.Expect(err).To(MatchError(hosts.ErrRefused))
+	chosen, _, _ := s.Ask(wants("first", ""))
+	s.Expect(chosen.Name).To(Equal("2"), "the next one")
+	another, _, _ := s.Ask(wants("second", ""))
+	s.Expect(another.Name).To(Equal("1"), "it is offered to others")
+	s.Book.Forget(machine("second"))
+
+	s.clock.Step(2 * time.Minute)
+	chosen, _, _ = s.Ask(wants("first", ""))
+	s.Expect(chosen.Name).To(Equal("1"), "nothing tells when a policy changes")
+}
+
+func TestHostThatHasChangedSinceItWasRefusedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStable(t)
+	s.claimError = apierrors.NewForbidden(schema.GroupResource{Resource: "baremetalhosts"}, "1", errors.New("not valid"))
+	_, err := s.claims(t, "first")
+	s.Expect(err).To(MatchError(hosts.ErrRefused))
+	host := &bmov1alpha1.BareMetalHost{}
+	s.Expect(s.Client.Get(t.Context(), machine("1"), host)).To(Succeed())
+	s.Expect(s.Client.Update(t.Context(), host)).To(Succeed())
+	s.Book.Put(hosts.Observe(host))
+	chosen, _, _ := s.Ask(wants("first", ""))
+	s.Expect(chosen.Name).To(Equal("1"))
+}
+
+func TestHostIsOfferedToOthersWhileAClaimIsInBackOff(t *testing.T) {
+	t.Parallel()
+	s := newStable(t)
+	s.claimError = apierrors.NewInternalError(errors.New("etcd is away"))
+	_, err := s.claims(t, "first")
+	s.Expect(err).To(MatchError(ContainSubstring("etcd is away")))
+	s.claimError = nil
+	s.Expect(s.claims(t, "second")).To(Equal("1"))
+}

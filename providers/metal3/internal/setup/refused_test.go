@@ -1,0 +1,53 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const notValid = "firmware cannot be used with the driver of this host"
+
+// refuses makes the API server refuse updates of a host, and returns what ends that.
+func (w *world) refuses(name string) (accept func()) {
+	w.t.Helper()
+	key := client.ObjectKeyFromObject(w.host(name))
+	w.Expect(w.sim.RefuseUpdates(w.t.Context(), key, notValid)).To(Succeed())
+	return func() {
+		w.t.Helper()
+		w.Expect(w.sim.AcceptUpdates(w.t.Context(), key)).To(Succeed())
+	}
+}
+
+func TestHostThatRefusesItsUpdateIsLeftForTheNext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 3))
+	defer w.refuses(rack1)()
+	w.cluster("one", "rack-1")
+	first, second := w.machine("one", "first", "rack-1"), w.machine("one", "second", "rack-1")
+	w.Expect(w.provisioned(first).Name).NotTo(Equal(rack1))
+	w.Expect(w.provisioned(second).Name).NotTo(Equal(rack1))
+}
+
+func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	accept := w.refuses(rack1)
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.Expect(w.waits(machine, infrav1.Metal3MachineHostRefusedReason)).To(And(ContainSubstring("BareMetalHost "+rack1), ContainSubstring(notValid),
+		HaveSuffix("no other host is free: failure domain rack-1: 1 host, 1 refused by the API server")))
+	w.Expect(machine.Annotations).NotTo(HaveKey(infrav1.HostAnnotation))
+	accept()
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, "mended", "") })
+	w.Expect(w.provisioned(machine).Name).To(Equal(rack1))
+}

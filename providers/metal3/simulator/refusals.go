@@ -1,0 +1,101 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+const (
+	// refusalCheck is how often it is tried whether the API server refuses a host already, or still.
+	refusalCheck = 50 * time.Millisecond
+	// refusalTimeout is how long that may take.
+	refusalTimeout = time.Minute
+)
+
+// RefuseUpdates makes the API server refuse every update of a host but of its status, as the operator's webhook does with a
+// host that was valid once and is not any more. It returns when that is so. The host can still be deleted.
+func (s *Simulator) RefuseUpdates(ctx context.Context, host types.NamespacedName, message string) error {
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: refusalMeta(host), Spec: refusalOf(host, message)}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: policy.ObjectMeta,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	for _, object := range []client.Object{policy, binding} {
+		if err := s.client.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("refusing updates of host %s: %w", host.Name, err)
+		}
+	}
+	return s.awaitRefusal(ctx, host, true)
+}
+
+// AcceptUpdates ends RefuseUpdates.
+func (s *Simulator) AcceptUpdates(ctx context.Context, host types.NamespacedName) error {
+	meta := refusalMeta(host)
+	err := errors.Join(
+		client.IgnoreNotFound(s.client.Delete(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
+		client.IgnoreNotFound(s.client.Delete(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
+	)
+	if err != nil {
+		return fmt.Errorf("accepting updates of host %s: %w", host.Name, err)
+	}
+	return s.awaitRefusal(ctx, host, false)
+}
+
+func refusalMeta(host types.NamespacedName) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: "refuse." + host.Namespace + "." + host.Name}
+}
+
+func refusalOf(host types.NamespacedName, message string) admissionv1.ValidatingAdmissionPolicySpec {
+	return admissionv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: ptr.To(admissionv1.Fail),
+		MatchConstraints: &admissionv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: host.Namespace}},
+			ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				ResourceNames: []string{host.Name},
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{bmov1alpha1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"baremetalhosts"},
+					},
+				},
+			}},
+		},
+		Validations: []admissionv1.Validation{{Expression: "has(object.metadata.deletionTimestamp)", Message: message}},
+	}
+}
+
+// awaitRefusal waits until the API server has taken note.
+func (s *Simulator) awaitRefusal(ctx context.Context, host types.NamespacedName, wanted bool) error {
+	probe := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"simulator":"probe"}}}`))
+	err := wait.PollUntilContextTimeout(ctx, refusalCheck, refusalTimeout, true, func(ctx context.Context) (bool, error) {
+		object := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name}}
+		err := s.client.Patch(ctx, object, probe, client.DryRunAll)
+		refused := apierrors.IsInvalid(err)
+		if err != nil && !refused {
+			return false, err
+		}
+		return refused == wanted, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API server to know what to do with host %s: %w", host.Name, err)
+	}
+	return nil
+}
