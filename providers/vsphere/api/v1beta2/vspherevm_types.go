@@ -211,6 +211,12 @@ func (v *VSphereVM) SetConditions(conditions []metav1.Condition) {
 	v.Status.Conditions = conditions
 }
 
+// InService reports whether the virtual machine was provisioned and is not
+// being deleted: it runs on whether its vCenter can be seen or not.
+func (v *VSphereVM) InService() bool {
+	return v.Spec.BiosUUID != "" && v.DeletionTimestamp.IsZero()
+}
+
 // VSphereVMList is a list of VSphereVMs.
 //
 // +kubebuilder:object:root=true

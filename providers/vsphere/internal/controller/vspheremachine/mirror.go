@@ -61,9 +61,10 @@ func mirrorProvisioned(machine *infrav1.VSphereMachine, vm *infrav1.VSphereVM) {
 	}
 }
 
-// shownCondition is the VSphereVM's condition that tells most: why vCenter cannot be used, else how far the machine is.
+// shownCondition is the VSphereVM's condition that tells most: why vCenter cannot be used, as long as there is work to do
+// there, else how far the machine is.
 func shownCondition(vm *infrav1.VSphereVM) *metav1.Condition {
-	if conditions.IsFalse(vm, infrav1.VSphereVMVCenterAvailableCondition) {
+	if conditions.IsFalse(vm, infrav1.VSphereVMVCenterAvailableCondition) && !vm.InService() {
 		return conditions.Get(vm, infrav1.VSphereVMVCenterAvailableCondition)
 	}
 	return conditions.Get(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)

@@ -85,8 +85,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 		return nil
 	}
 	message := fmt.Sprintf("Deleting VSphereVM %s", s.vm.Name)
-	why := conditions.GetMessage(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
-	if why != "" {
+	why := ""
+	if shows := shownCondition(s.vm); shows != nil && shows.Message != "" {
+		why = shows.Message
 		message += ": " + why
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)

@@ -27,7 +27,11 @@ func (r *Reconciler) fail(s *scope, reason, message string) {
 	setProvisioned(s.vm, reason, message)
 }
 
-// setReady sums the conditions up.
+// setReady sums the conditions up. A machine in service runs on while vCenter cannot be seen, so whether it can counts only
+// as long as there is work to do there.
 func setReady(vm *infrav1.VSphereVM) error {
+	if vm.InService() {
+		return status.Summarize(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+	}
 	return status.Summarize(vm, infrav1.VSphereVMVCenterAvailableCondition, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 }
