@@ -302,7 +302,7 @@ func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
 // forgetVM takes a VM that has gone out of groups and off tags, as vCenter does,
 // which vcsim does not.
 func (s *Server) forgetVM(ref types.ManagedObjectReference) {
-	s.guests.cancel(ref)
+	s.guests.forget(ref)
 	s.leaveGroups(ref)
 	s.admin.tags.Lock()
 	defer s.admin.tags.Unlock()

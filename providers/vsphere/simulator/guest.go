@@ -24,12 +24,15 @@ type guestNetwork struct {
 	mu     sync.Mutex
 	delay  time.Duration
 	boots  map[types.ManagedObjectReference]*time.Timer
+	others map[types.ManagedObjectReference][]guestCard // interfaces of guests that are no cards
 	closed bool
 	done   sync.WaitGroup
 }
 
 func newGuestNetwork(delay time.Duration) *guestNetwork {
-	return &guestNetwork{delay: delay, boots: map[types.ManagedObjectReference]*time.Timer{}}
+	return &guestNetwork{
+		delay: delay, boots: map[types.ManagedObjectReference]*time.Timer{}, others: map[types.ManagedObjectReference][]guestCard{},
+	}
 }
 
 // SetGuestDelay sets how long guests that power on from now on take to boot; a
@@ -72,6 +75,14 @@ func (g *guestNetwork) cancel(ref types.ManagedObjectReference) {
 	g.stop(ref)
 }
 
+// forget is for a VM that has gone.
+func (g *guestNetwork) forget(ref types.ManagedObjectReference) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stop(ref)
+	delete(g.others, ref)
+}
+
 func (g *guestNetwork) stop(ref types.ManagedObjectReference) {
 	if timer := g.boots[ref]; timer != nil && timer.Stop() {
 		g.done.Done()
@@ -111,6 +122,7 @@ func (s *Server) boot(ref types.ManagedObjectReference) {
 			card.network = s.networkOf(ctx, card)
 			card.addresses = s.guests.addresses(meta.card(card.mac), card)
 		}
+		report.cards = append(s.guests.interfaces(ref), report.cards...)
 		ctx.Update(vm, guestState(report))
 	})
 }

@@ -36,7 +36,7 @@ type VM struct {
 	Guest                  []GuestNIC
 }
 
-// GuestNIC is a network card as the guest reports it.
+// GuestNIC is one of the machine's own network cards as the guest reports it.
 type GuestNIC struct {
 	MAC, Network string
 	IPs          []string
@@ -150,9 +150,14 @@ func (m *machine) set(property string, value types.AnyType) {
 	}
 }
 
+// guestNICs leaves out what is no virtual card of the machine: the bridges and tunnels of a pod network, or the interface
+// that bears the addresses of all services. They are the same on every node, or change all the time.
 func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
 	var nics []GuestNIC
 	for _, nic := range reported {
+		if nic.DeviceConfigId < 0 {
+			continue
+		}
 		ips := slices.Clone(nic.IpAddress)
 		if len(ips) == 0 && nic.IpConfig != nil {
 			for _, ip := range nic.IpConfig.IpAddress {

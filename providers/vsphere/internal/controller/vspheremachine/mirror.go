@@ -82,12 +82,15 @@ func inProgress(reason string) bool {
 	}
 }
 
+// maxAddresses is how many addresses a VSphereMachine, and the Machine that copies them, can have.
+const maxAddresses = 128
+
 func addresses(vm *infrav1.VSphereVM) []clusterv1.MachineAddress {
 	if len(vm.Status.Addresses) == 0 {
 		return nil
 	}
 	list := make([]clusterv1.MachineAddress, 0, len(vm.Status.Addresses)+1)
-	for _, address := range vm.Status.Addresses {
+	for _, address := range vm.Status.Addresses[:min(len(vm.Status.Addresses), maxAddresses-1)] { // the name comes on top
 		list = append(list, clusterv1.MachineAddress{Type: clusterv1.MachineExternalIP, Address: address})
 	}
 	return append(list, clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: vm.Name})

@@ -73,11 +73,18 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) (*string, erro
 	return &observed, nil
 }
 
+// maxListed is how many entries the API takes in a list of the status. One more and it would refuse the whole of it.
+const maxListed = 128
+
 func networkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
 	statuses := make([]infrav1.NetworkStatus, 0, len(cards))
 	for _, card := range cards {
+		if card.MAC == "" || len(statuses) == maxListed {
+			continue
+		}
+		ips := slices.DeleteFunc(slices.Clone(card.IPs), func(ip string) bool { _, ok := parse(ip); return !ok })
 		statuses = append(statuses, infrav1.NetworkStatus{
-			Connected: ptr.To(card.Connected), IPAddrs: slices.Clone(card.IPs), MACAddr: card.MAC, NetworkName: card.Network,
+			Connected: ptr.To(card.Connected), IPAddrs: ips[:min(len(ips), maxListed)], MACAddr: card.MAC, NetworkName: card.Network,
 		})
 	}
 	return statuses
@@ -88,11 +95,17 @@ func addresses(cards []vcenter.GuestNIC) []string {
 	var reachable []string
 	for _, card := range cards {
 		for _, ip := range card.IPs {
-			address, err := netip.ParseAddr(ip)
-			if err == nil && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast() {
+			address, ok := parse(ip)
+			if ok && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast() && len(reachable) < maxListed {
 				reachable = append(reachable, ip)
 			}
 		}
 	}
 	return reachable
+}
+
+// parse reads an address in a form that the API takes.
+func parse(ip string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(ip)
+	return address, err == nil && len(ip) <= len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")
 }
