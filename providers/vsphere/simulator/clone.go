@@ -4,6 +4,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/google/uuid"
@@ -142,7 +143,21 @@ func (s *Server) checkClone(ctx *simulator.Context, r *request, req *types.Clone
 	if fault := checkDisks(template, r, linked(&req.Spec)); fault != nil {
 		return fault
 	}
+	if fault := checkSockets(template, req.Spec.Config); fault != nil {
+		return fault
+	}
 	return s.checkCards(ctx, template, req)
+}
+
+// checkSockets refuses processors that do not fill their sockets. With 0 cores per
+// socket, which vSphere has from 8 on, it chooses itself.
+func checkSockets(template *simulator.VirtualMachine, config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
+	hardware := template.Config.Hardware
+	cores := cmp.Or(config.NumCoresPerSocket, hardware.NumCoresPerSocket)
+	if cores != nil && *cores > 0 && cmp.Or(config.NumCPUs, hardware.NumCPU)%*cores != 0 {
+		return &types.InvalidArgument{InvalidProperty: "spec.config.numCPUs"}
+	}
+	return nil
 }
 
 func (s *Server) checkSnapshot(req *types.CloneVM_Task) types.BaseMethodFault {

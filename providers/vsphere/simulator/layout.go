@@ -71,6 +71,8 @@ type Template struct {
 	GuestID string
 	// CPUs, MemoryMiB and DiskGiB are 2, 2048 and 20 when zero.
 	CPUs, MemoryMiB, DiskGiB int
+	// CoresPerSocket is 1 when zero.
+	CoresPerSocket int
 	// Snapshots are taken one upon the other; the last is the current one.
 	Snapshots []string
 	// Networks names the network of each network card. Empty: one card on the

@@ -98,8 +98,10 @@ func (b *site) templateConfig(spec Template, cluster *simulator.ClusterComputeRe
 		InstanceUuid: uuid.NewString(),
 		NumCPUs:      int32(cmp.Or(spec.CPUs, 2)), //nolint:gosec // A layout's numbers are small.
 		MemoryMB:     int64(cmp.Or(spec.MemoryMiB, 2048)),
-		Files:        &types.VirtualMachineFileInfo{VmPathName: fmt.Sprintf("[%s]", datastore)},
-		DeviceChange: devices,
+
+		NumCoresPerSocket: types.NewInt32(int32(cmp.Or(spec.CoresPerSocket, 1))), //nolint:gosec // As above.
+		Files:             &types.VirtualMachineFileInfo{VmPathName: fmt.Sprintf("[%s]", datastore)},
+		DeviceChange:      devices,
 	}, nil
 }
 

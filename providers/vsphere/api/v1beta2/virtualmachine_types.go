@@ -174,8 +174,8 @@ type VirtualMachineCloneSpec struct {
 	NumCPUs int32 `json:"numCPUs,omitempty"`
 
 	// numCoresPerSocket is over how many cores a socket the processors are
-	// spread. Defaults to the template's; 0 leaves it to vSphere 8 at power
-	// on.
+	// spread. Defaults to one socket with all of them, whatever the template
+	// has; 0 leaves it to vSphere 8 at power on.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	NumCoresPerSocket *int32 `json:"numCoresPerSocket,omitempty"`

@@ -4,6 +4,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,12 +24,13 @@ type CloneSpec struct {
 	Linked   bool
 	Snapshot string
 
-	Placement               Resolved
-	NumCPUs, CoresPerSocket int32 // at least minCPUs; no CoresPerSocket leaves the template's
-	MemoryMiB               int64 // at least minMemoryMiB
-	DiskGiB                 int32 // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
-	NICs                    []NICSpec
-	ExtraConfig             map[string]string
+	Placement      Resolved
+	NumCPUs        int32  // at least minCPUs
+	CoresPerSocket *int32 // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
+	MemoryMiB      int64  // at least minMemoryMiB
+	DiskGiB        int32  // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
+	NICs           []NICSpec
+	ExtraConfig    map[string]string
 }
 
 // NICSpec describes a network card.
@@ -114,21 +116,21 @@ func cloneSpec(spec CloneSpec, template templateData) (types.VirtualMachineClone
 	return clone, nil
 }
 
+// configSpec never leaves the template's cores per socket: vCenter refuses a number of processors that is no multiple of it.
 func configSpec(spec CloneSpec) *types.VirtualMachineConfigSpec {
-	config := &types.VirtualMachineConfigSpec{
+	cpus := max(spec.NumCPUs, minCPUs)
+	return &types.VirtualMachineConfigSpec{
 		Annotation:   spec.Annotation,
 		InstanceUuid: spec.InstanceUUID,
-		NumCPUs:      max(spec.NumCPUs, minCPUs),
+		NumCPUs:      cpus,
 		MemoryMB:     max(spec.MemoryMiB, minMemoryMiB),
-		Flags:        &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
-		ExtraConfig:  extraConfig(spec.ExtraConfig),
+
+		NumCoresPerSocket: cmp.Or(spec.CoresPerSocket, &cpus),
+		Flags:             &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
+		ExtraConfig:       extraConfig(spec.ExtraConfig),
 		// Properties of an imported appliance would make vCenter answer for the guest's configuration.
 		VAppConfigRemoved: types.NewBool(true),
 	}
-	if spec.CoresPerSocket > 0 {
-		config.NumCoresPerSocket = &spec.CoresPerSocket
-	}
-	return config
 }
 
 func growDisk(devices object.VirtualDeviceList, sizeGiB int32) ([]types.BaseVirtualDeviceConfigSpec, error) {

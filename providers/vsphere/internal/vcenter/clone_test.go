@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -21,6 +22,7 @@ func gallery() simulator.Layout {
 	dc.Templates = append(dc.Templates,
 		simulator.Template{Name: "history", Snapshots: []string{"first", "second"}, DiskGiB: 10, CPUs: 1, MemoryMiB: 512},
 		simulator.Template{Name: "bare", DiskGiB: 10},
+		simulator.Template{Name: "sockets", CPUs: 4, CoresPerSocket: 4},
 		simulator.Template{Name: "twins", Snapshots: []string{"same", "same"}},
 	)
 	return layout
@@ -41,15 +43,20 @@ func cloneCases(t *testing.T, s *vcenter.Session) []cloneCase {
 			g.Expect(vm.DiskGiB).To(Equal(10))
 			g.Expect(vm.Power).To(Equal("poweredOff"))
 			g.Expect([]int{vm.CPUs, vm.MemoryMiB}).To(Equal([]int{2, 2048}), "what Kubernetes needs at least")
+			g.Expect(vm.CoresPerSocket).To(Equal(2), "one socket")
 			g.Expect([]string{vm.Datacenter, vm.Cluster, vm.Folder, vm.Datastore}).To(
 				Equal([]string{"dc-1", "zone-a", "/dc-1/vm/workload", "datastore-a"}))
 			g.Expect(vm.Pool).To(Equal("/dc-1/host/zone-a/Resources"))
 		}},
 		{"sized", "history", func(c *vcenter.CloneSpec) {
-			c.NumCPUs, c.CoresPerSocket, c.MemoryMiB, c.DiskGiB = 8, 4, 16384, 30
+			c.NumCPUs, c.CoresPerSocket, c.MemoryMiB, c.DiskGiB = 8, ptr.To[int32](4), 16384, 30
 		}, func(g Gomega, vm simulator.VM) {
 			g.Expect([]int{vm.CPUs, vm.CoresPerSocket, vm.MemoryMiB, vm.DiskGiB}).To(Equal([]int{8, 4, 16384, 30}))
 		}},
+		{"another number of processors than fits the template's sockets", "sockets", func(c *vcenter.CloneSpec) { c.NumCPUs = 6 },
+			func(g Gomega, vm simulator.VM) { g.Expect([]int{vm.CPUs, vm.CoresPerSocket}).To(Equal([]int{6, 6})) }},
+		{"sockets left to vSphere", "sockets", func(c *vcenter.CloneSpec) { c.NumCPUs, c.CoresPerSocket = 6, ptr.To[int32](0) },
+			func(g Gomega, vm simulator.VM) { g.Expect([]int{vm.CPUs, vm.CoresPerSocket}).To(Equal([]int{6, 0})) }},
 		{"annotated", "bare", func(c *vcenter.CloneSpec) {
 			c.Annotation, c.ExtraConfig = "made for a test", map[string]string{"guestinfo.userdata": "hello"}
 		}, func(g Gomega, vm simulator.VM) {

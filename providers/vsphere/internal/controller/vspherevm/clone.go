@@ -153,7 +153,7 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 	return vcenter.CloneSpec{
 		Name: s.vm.Name, InstanceUUID: string(s.vm.UID), Template: template, Snapshot: spec.Snapshot,
 		Annotation: fmt.Sprintf("VSphereVM %s/%s", s.vm.Namespace, s.vm.Name),
-		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: ptr.Deref(spec.NumCoresPerSocket, 0),
+		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: spec.NumCoresPerSocket,
 		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB,
 		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,
 	}, nil
