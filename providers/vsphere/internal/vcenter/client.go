@@ -57,7 +57,7 @@ func verify(pin string, chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return &thumbprintError{"it shows no certificate"}
 	}
-	want := strings.ToUpper(strings.NewReplacer(":", "", " ", "").Replace(pin))
+	want := plainThumbprint(pin)
 	var got string
 	switch len(want) {
 	case 2 * sha1.Size:
@@ -81,6 +81,11 @@ func distrusted(failure *tls.CertificateVerificationError) string {
 	sum := sha256.Sum256(failure.UnverifiedCertificates[0].Raw)
 	return fmt.Sprintf("%v: set the thumbprint, after comparing it with the vCenter's (it shows %s), or add its authority to those that the manager trusts",
 		failure.Err, colons(fmt.Sprintf("%X", sum)))
+}
+
+// plainThumbprint is the one spelling of a thumbprint.
+func plainThumbprint(pin string) string {
+	return strings.ToUpper(strings.NewReplacer(":", "", " ", "").Replace(pin))
 }
 
 func colons(hex string) string {

@@ -28,6 +28,7 @@ type entry struct {
 	done chan struct{}   // closed when run has returned
 
 	lastUsed time.Time // guarded by Pool.mu
+	told     string    // what SessionDown was emitted for last; run alone uses it
 
 	mu      sync.Mutex
 	session *Session // nil: see err
@@ -52,7 +53,23 @@ func (e *entry) set(s *Session, err error) {
 	e.session, e.err = s, err
 }
 
-func (e *entry) emit(kind EventKind) { e.opts.OnEvent(Event{Server: e.ep.Server, Kind: kind}) }
+func (e *entry) emit(kind EventKind) {
+	e.opts.OnEvent(Event{Server: e.ep.Server, Account: e.ep.Account(), Kind: kind})
+}
+
+func (e *entry) up() {
+	e.told = ""
+	e.emit(SessionUp)
+}
+
+// down reports why there is no session, unless that has been reported: it wakes all that use the account.
+func (e *entry) down(err error) {
+	if e.told == err.Error() {
+		return
+	}
+	e.told = err.Error()
+	e.emit(SessionDown)
+}
 
 func (e *entry) run() {
 	defer close(e.done)
@@ -67,7 +84,7 @@ func (e *entry) run() {
 		err = redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
 		e.set(nil, err)
 		e.opts.Log.Info("vCenter session is down", "server", e.ep.Server, "user", e.ep.Username, "error", err)
-		e.emit(SessionDown)
+		e.down(err)
 		if time.Since(began) > settled {
 			delay = backoff{}
 		}
@@ -85,7 +102,7 @@ func (e *entry) serve() error {
 	}
 	e.set(s, nil)
 	e.opts.Log.Info("vCenter session is up", "server", e.ep.Server, "user", e.ep.Username, "version", s.Version())
-	e.emit(SessionUp)
+	e.up()
 	err = s.follow(ctx)
 	e.set(nil, fmt.Errorf("%w %s again: %w", ErrConnecting, e.ep.Server, err))
 	s.close(ctx, err)

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +65,70 @@ func TestClassify(t *testing.T) {
 		MatchError("vCenter cannot be reached: refused"))
 	g.Expect(sessionError(context.DeadlineExceeded)).To(MatchError(ErrUnreachable))
 	g.Expect(sessionError(fault(&types.NoPermission{}))).To(MatchError(ErrUnauthorized), "an account without any role")
+}
+
+func TestAnOutageHasOneTextHoweverOftenItIsTried(t *testing.T) {
+	attempt := func(local, remote string, cause error) error {
+		own, _ := net.ResolveTCPAddr("tcp", local)
+		peer, _ := net.ResolveTCPAddr("tcp", remote)
+		return &url.Error{Op: "Post", URL: "https://host/sdk", Err: &net.OpError{Op: "read", Net: "tcp", Source: own, Addr: peer, Err: cause}}
+	}
+	dial := func(remote string) error {
+		peer, _ := net.ResolveTCPAddr("tcp", remote)
+		return &url.Error{Op: "Post", URL: "https://host/sdk", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: peer, Err: syscall.ECONNREFUSED}}
+	}
+	lookup := func(local string) error {
+		return &url.Error{Op: "Post", URL: "https://host/sdk", Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+			Err: "read udp " + local + "->10.0.0.2:53: i/o timeout", Name: "vcenter", Server: "10.0.0.2:53", IsTimeout: true,
+		}}}
+	}
+	for name, test := range map[string]struct {
+		first, second error
+		text          string
+	}{
+		"reset": {
+			attempt("10.0.0.5:43210", "10.0.0.9:443", syscall.ECONNRESET), attempt("10.0.0.5:51234", "10.0.0.9:443", syscall.ECONNRESET),
+			"vCenter cannot be reached: read tcp: connection reset by peer",
+		},
+		"reset over IPv6": {
+			attempt("[fd00::5]:43210", "[fd00::9]:443", syscall.ECONNRESET), attempt("[fd00::5]:51234", "[fd00::9]:443", syscall.ECONNRESET),
+			"vCenter cannot be reached: read tcp: connection reset by peer",
+		},
+		"refused by one of several addresses": {
+			dial("10.0.0.9:443"), dial("10.0.0.10:443"), "vCenter cannot be reached: dial tcp: connection refused",
+		},
+		"resolver": {
+			lookup("10.0.0.5:51234"), lookup("10.0.0.5:43210"),
+			"vCenter cannot be reached: dial tcp: lookup vcenter on 10.0.0.2:53: read udp: i/o timeout",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(classify(test.first)).To(MatchError(test.text))
+			g.Expect(classify(test.second)).To(MatchError(test.text))
+			g.Expect(classify(test.first)).To(MatchError(ErrUnreachable))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(errors.Is(classify(dial("10.0.0.9:443")), syscall.ECONNREFUSED)).To(BeTrue(), "the cause can still be asked for")
+}
+
+// TestAttemptThatFailsLikeTheOneBeforeWakesNobody stands for an outage of hours.
+func TestAttemptThatFailsLikeTheOneBeforeWakesNobody(t *testing.T) {
+	g := NewWithT(t)
+	var events []Event
+	ep := Endpoint{Server: "vc", Username: "me"}
+	e := newEntry(ep, &Options{OnEvent: func(e Event) { events = append(events, e) }})
+	down, up := Event{Server: "vc", Account: ep.Account(), Kind: SessionDown}, Event{Server: "vc", Account: ep.Account(), Kind: SessionUp}
+	for range 3 {
+		e.down(ErrUnreachable)
+	}
+	g.Expect(events).To(Equal([]Event{down}))
+	e.down(ErrUnauthorized)
+	g.Expect(events).To(Equal([]Event{down, down}), "there is another reason to show")
+	e.up()
+	e.down(ErrUnauthorized)
+	g.Expect(events).To(Equal([]Event{down, down, up, down}))
 }
 
 // TestChangesOfAShortTimeAreOne stands for two hosts that go: one event of the inventory.

@@ -12,8 +12,11 @@ package vcenter
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,6 +31,19 @@ type Endpoint struct {
 	Password   string
 	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; "" means that an authority must vouch for it
 }
+
+// Account names the account on the server, however its certificate is verified, and tells neither its name nor its
+// password. It is the same for the life of the process only.
+func (ep Endpoint) Account() string {
+	mac := hmac.New(sha256.New, accountSalt())
+	for _, part := range []string{ep.Server, ep.Username, ep.Password} {
+		fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// accountSalt makes it useless to try passwords against what Account returned.
+var accountSalt = sync.OnceValue(func() []byte { return []byte(rand.Text()) }) //nolint:gochecknoglobals // read only
 
 // Options configure a Pool.
 type Options struct {
@@ -60,13 +76,15 @@ const (
 	InventoryChanged EventKind = "InventoryChanged"
 	// SessionUp reports that a session can be used, after the first login and after every loss.
 	SessionUp EventKind = "SessionUp"
-	// SessionDown reports that a session was lost, or that the first login failed. It is being mended.
+	// SessionDown reports that a session was lost, or that a login failed for another reason than the one before. It is
+	// being mended.
 	SessionDown EventKind = "SessionDown"
 )
 
 // Event is comparable, so that equal ones can be merged.
 type Event struct {
 	Server       string // as in Endpoint
+	Account      string // whose session came up or went down, see Endpoint.Account; "" with what concerns every account
 	Kind         EventKind
 	InstanceUUID string // of the virtual machine that changed, or that the task worked on or made
 	BiosUUID     string // of the same
@@ -84,8 +102,12 @@ type Pool struct {
 }
 
 type key struct {
-	server, username, thumbprint string
+	server, username, thumbprint string // the thumbprint without colons, in capitals
 	password                     [sha256.Size]byte
+}
+
+func keyOf(ep Endpoint) key {
+	return key{ep.Server, ep.Username, plainThumbprint(ep.Thumbprint), sha256.Sum256([]byte(ep.Password))}
 }
 
 // NewPool returns an empty pool. Close it to log out.
@@ -116,13 +138,16 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {
 		return nil, fmt.Errorf("%w: no vCenter server is named", ErrInvalid)
 	}
-	id := key{ep.Server, ep.Username, ep.Thumbprint, sha256.Sum256([]byte(ep.Password))}
+	id := keyOf(ep)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, fmt.Errorf("%w: the session pool is closed", ErrUnreachable)
 	}
 	e, ok := p.entries[id]
+	if verified := p.verified(id); verified != nil {
+		e, ok = verified, true
+	}
 	if !ok {
 		e = newEntry(ep, &p.opts)
 		p.entries[id] = e
@@ -131,6 +156,24 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	}
 	e.lastUsed = time.Now()
 	return e.current()
+}
+
+// verified returns an entry of the same account that is connected and verifies the certificate, for an endpoint that does
+// not ask for that: each session reads the whole inventory.
+func (p *Pool) verified(id key) *entry {
+	if id.thumbprint != "" {
+		return nil
+	}
+	for other, e := range p.entries {
+		pinned := other.thumbprint
+		if other.thumbprint = ""; pinned == "" || other != id {
+			continue
+		}
+		if session, _ := e.current(); session != nil {
+			return e
+		}
+	}
+	return nil
 }
 
 // expire ends an entry that nobody has asked for during Options.Idle.

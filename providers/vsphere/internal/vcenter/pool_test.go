@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -192,4 +193,51 @@ func TestCertificateWithoutThumbprintNeedsAnAuthority(t *testing.T) {
 		}
 		g.Expect(r.pool.Close(t.Context())).To(Succeed())
 	}
+}
+
+// TestOtherSpellingsOfAThumbprintAreTheSameSession: each session reads the whole inventory and keeps it.
+func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	for name, spelling := range map[string]string{
+		"lower case": strings.ToLower(r.server.Thumbprint()),
+		"no colons":  strings.ReplaceAll(r.server.Thumbprint(), ":", ""),
+		"spaces":     strings.ReplaceAll(r.server.Thumbprint(), ":", " "),
+		"left out":   "",
+	} {
+		ep := endpoint(r.server)
+		ep.Thumbprint = spelling
+		g.Expect(r.sessionOf(ep)).To(BeIdenticalTo(s), name)
+	}
+	g.Expect(r.called("Login")).To(Equal(1))
+}
+
+// TestWhoAsksForVerificationGetsIt keeps a thumbprint from being answered with a session that verifies nothing.
+func TestWhoAsksForVerificationGetsIt(t *testing.T) {
+	r := newRig(t, simulator.ThreeZones())
+	r.pool = vcenter.NewPool(vcenter.Options{SkipVerify: true})
+	defer func() { _ = r.pool.Close(context.WithoutCancel(t.Context())) }()
+	unverified := endpoint(r.server)
+	unverified.Thumbprint = ""
+	r.sessionOf(unverified)
+	pinned := endpoint(r.server)
+	pinned.Thumbprint = strings.Repeat("AB:", 19) + "AB"
+	r.errorOf(pinned, vcenter.ErrThumbprint)
+	r.sessionOf(unverified)
+}
+
+func TestEventsOfASessionNameItsAccount(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	r.session()
+	wrong := endpoint(r.server)
+	wrong.Password = "wrong"
+	r.errorOf(wrong, vcenter.ErrUnauthorized)
+	r.reports(vcenter.Event{Kind: vcenter.SessionUp, Account: endpoint(r.server).Account()})
+	r.reports(vcenter.Event{Kind: vcenter.SessionDown, Account: wrong.Account()})
+	g.Expect(wrong.Account()).NotTo(Equal(endpoint(r.server).Account()))
+	unverified := endpoint(r.server)
+	unverified.Thumbprint = ""
+	g.Expect(unverified.Account()).To(Equal(endpoint(r.server).Account()), "a session may be shared by both")
 }
