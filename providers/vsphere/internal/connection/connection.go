@@ -31,7 +31,21 @@ type Dialer struct {
 	Client     client.Reader
 	Identities *identity.Resolver
 	Sessions   Sessions
+
+	clusters, zones users
 }
+
+// ClustersOf names the VSphereClusters that use an account, for themselves or their machines.
+func (d *Dialer) ClustersOf(account string) []client.ObjectKey { return d.clusters.of(account) }
+
+// ZonesOf names the deployment zones that are judged with an account.
+func (d *Dialer) ZonesOf(account string) []client.ObjectKey { return d.zones.of(account) }
+
+// ForgetCluster drops what is known of a VSphereCluster that is gone.
+func (d *Dialer) ForgetCluster(key client.ObjectKey) { d.clusters.forget(key) }
+
+// ForgetZone drops what is known of a deployment zone that is gone.
+func (d *Dialer) ForgetZone(key client.ObjectKey) { d.zones.forget(key) }
 
 // ForCluster returns the session of the cluster's own server.
 func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
@@ -40,11 +54,20 @@ func (d *Dialer) ForCluster(ctx context.Context, cluster *infrav1.VSphereCluster
 
 // ForServer returns a session with the cluster's account on a server that may be another than the cluster's.
 func (d *Dialer) ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error) {
-	account, err := d.Identities.ForCluster(ctx, cluster)
+	endpoint, err := d.endpoint(ctx, cluster, server, thumbprint)
 	if err != nil {
 		return nil, err
 	}
-	return d.open(server, thumbprint, account)
+	d.clusters.note(client.ObjectKeyFromObject(cluster), server, endpoint.Account())
+	return d.Sessions.Session(endpoint)
+}
+
+func (d *Dialer) endpoint(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (vcenter.Endpoint, error) {
+	account, err := d.Identities.ForCluster(ctx, cluster)
+	if err != nil {
+		return vcenter.Endpoint{}, err
+	}
+	return endpoint(server, thumbprint, account)
 }
 
 // ForZone returns the session with which a deployment zone is to be judged: the account and thumbprint of the oldest
@@ -57,7 +80,7 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	}
 	var errs []error
 	for i := range clusters {
-		session, err := d.ForServer(ctx, &clusters[i], zone.Spec.Server, cmp.Or(zone.Spec.Thumbprint, clusters[i].Spec.Thumbprint))
+		session, err := d.forZone(ctx, zone, &clusters[i])
 		if err == nil {
 			return session, nil
 		}
@@ -70,7 +93,22 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	if err != nil {
 		return nil, fmt.Errorf("no VSphereCluster selects this zone: %w", err)
 	}
-	return d.open(zone.Spec.Server, zone.Spec.Thumbprint, account)
+	own, err := endpoint(zone.Spec.Server, zone.Spec.Thumbprint, account)
+	if err != nil {
+		return nil, err
+	}
+	d.zones.note(client.ObjectKeyFromObject(zone), "", own.Account())
+	return d.Sessions.Session(own)
+}
+
+// forZone returns the session of a cluster's account on the zone's server.
+func (d *Dialer) forZone(ctx context.Context, zone *infrav1.VSphereDeploymentZone, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
+	endpoint, err := d.endpoint(ctx, cluster, zone.Spec.Server, cmp.Or(zone.Spec.Thumbprint, cluster.Spec.Thumbprint))
+	if err != nil {
+		return nil, err
+	}
+	d.zones.note(client.ObjectKeyFromObject(zone), client.ObjectKeyFromObject(cluster).String(), endpoint.Account())
+	return d.Sessions.Session(endpoint)
 }
 
 func (d *Dialer) clustersOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) ([]infrav1.VSphereCluster, error) {
@@ -85,13 +123,9 @@ func (d *Dialer) clustersOf(ctx context.Context, zone *infrav1.VSphereDeployment
 	return selecting, nil
 }
 
-func (d *Dialer) open(server, thumbprint string, account identity.Account) (*vcenter.Session, error) {
-	if err := account.For(server); err != nil {
-		return nil, err
-	}
-	return d.Sessions.Session(vcenter.Endpoint{
-		Server: server, Thumbprint: thumbprint, Username: account.Username, Password: account.Password,
-	})
+// endpoint is the account on the server, if the account may be sent there.
+func endpoint(server, thumbprint string, account identity.Account) (vcenter.Endpoint, error) {
+	return vcenter.Endpoint{Server: server, Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
 }
 
 // Condition says in a VCenterAvailable condition whether there is a session.

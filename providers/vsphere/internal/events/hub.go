@@ -39,7 +39,12 @@ func (h *Hub) Publish(e vcenter.Event) {
 	}
 }
 
-// Source feeds a controller with the objects that mapFunc names.
+// mappers is how many events of a controller are mapped at the same time. To find the objects that an outage concerns takes
+// long when they are many; the end of a task, which concerns one, does not wait for that.
+const mappers = 4
+
+// Source feeds a controller with the objects that mapFunc names. It may be called several times at once, though never for
+// equal events, and in another order than they were published in.
 func (h *Hub) Source(mapFunc MapFunc) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		subscriber := workqueue.NewTyped[vcenter.Event]()
@@ -54,7 +59,9 @@ func (h *Hub) Source(mapFunc MapFunc) source.Source {
 			h.mu.Unlock()
 			subscriber.ShutDown()
 		}()
-		go forward(ctx, subscriber, queue, mapFunc)
+		for range mappers {
+			go forward(ctx, subscriber, queue, mapFunc)
+		}
 		return nil
 	})
 }

@@ -42,6 +42,10 @@ type Reconciler struct {
 // VCenters gives the session of a cluster's own server.
 type VCenters interface {
 	ForCluster(context.Context, *infrav1.VSphereCluster) (*vcenter.Session, error)
+	// ClustersOf names the VSphereClusters that use an account.
+	ClustersOf(account string) []client.ObjectKey
+	// ForgetCluster is told of a VSphereCluster that is gone.
+	ForgetCluster(client.ObjectKey)
 }
 
 type scope struct {
@@ -63,6 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		if client.IgnoreNotFound(err) == nil {
 			r.written.Forget(req.NamespacedName)
 			r.Domains.Metrics.Forget(req.NamespacedName)
+			r.VCenters.ForgetCluster(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

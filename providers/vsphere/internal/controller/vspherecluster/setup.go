@@ -149,9 +149,17 @@ func (r *Reconciler) clustersOfSecret(ctx context.Context, o client.Object) []re
 	}, client.InNamespace(o.GetNamespace()))
 }
 
+// clustersOfEvent names the clusters whose account has a session again, or none any more.
 func (r *Reconciler) clustersOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	if e.Kind != vcenter.SessionUp && e.Kind != vcenter.SessionDown {
 		return nil
 	}
-	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool { return cluster.Spec.Server == e.Server || e.Server == "" })
+	if e.Server == "" { // every account may have changed
+		return r.clustersWhere(ctx, func(*infrav1.VSphereCluster) bool { return true })
+	}
+	var requests []reconcile.Request
+	for _, key := range r.VCenters.ClustersOf(e.Account) {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
 }

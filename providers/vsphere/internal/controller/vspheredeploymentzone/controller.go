@@ -49,6 +49,10 @@ type Reconciler struct {
 // VCenters gives the session with which a zone is to be judged.
 type VCenters interface {
 	ForZone(context.Context, *infrav1.VSphereDeploymentZone) (*vcenter.Session, error)
+	// ZonesOf names the zones that are judged with an account.
+	ZonesOf(account string) []client.ObjectKey
+	// ForgetZone is told of a zone that is gone.
+	ForgetZone(client.ObjectKey)
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=get;list;watch;patch
@@ -59,7 +63,10 @@ type VCenters interface {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	zone := &placement.Zone{}
 	if err := r.Client.Get(ctx, req.NamespacedName, &zone.VSphereDeploymentZone); err != nil {
-		r.written.Forget(req.NamespacedName)
+		if client.IgnoreNotFound(err) == nil {
+			r.written.Forget(req.NamespacedName)
+			r.VCenters.ForgetZone(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	object := &zone.VSphereDeploymentZone

@@ -85,9 +85,15 @@ func (r *Reconciler) zoneLeft(_ context.Context, machine client.Object) []reconc
 
 // zonesOfEvent names the zones that may have become better or worse.
 func (r *Reconciler) zonesOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
-	switch e.Kind {
-	case vcenter.InventoryChanged, vcenter.SessionUp, vcenter.SessionDown:
+	switch {
+	case e.Kind == vcenter.InventoryChanged, e.Server == "":
 		return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.Server == e.Server || e.Server == "" })
+	case e.Kind == vcenter.SessionUp, e.Kind == vcenter.SessionDown:
+		var requests []reconcile.Request
+		for _, key := range r.VCenters.ZonesOf(e.Account) {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+		return requests
 	default:
 		return nil
 	}

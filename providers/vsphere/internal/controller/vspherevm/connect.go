@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -18,7 +19,9 @@ import (
 // connect finds the session and the virtual machine in its inventory.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
 	session, err := r.VCenters.ForServer(ctx, s.cluster, s.vm.Spec.Server, s.vm.Spec.Thumbprint)
-	conditions.Set(s.vm, connection.Condition(err))
+	if err == nil || !serves(s.vm) {
+		conditions.Set(s.vm, connection.Condition(err))
+	}
 	if err != nil {
 		if connection.Waits(err) {
 			return wait, nil
@@ -28,6 +31,13 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
 	s.session = session
 	s.observed, s.found = find(session, s.vm)
 	return proceed, nil
+}
+
+// serves reports whether the machine runs and is to go on: then an outage of vCenter takes nothing from it but the view,
+// which is said of the VSphereCluster. To say it of thousands of machines keeps the API server busy for longer than most
+// outages last.
+func serves(vm *infrav1.VSphereVM) bool {
+	return ptr.Deref(vm.Status.Ready, false) && vm.DeletionTimestamp.IsZero()
 }
 
 // find looks by BIOS UUID first: a VSphereVM that was moved to another management cluster has another UID than the one

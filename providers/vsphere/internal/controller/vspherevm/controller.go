@@ -48,6 +48,8 @@ type Reconciler struct {
 // VCenters gives the session of a server with a cluster's account.
 type VCenters interface {
 	ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server, thumbprint string) (*vcenter.Session, error)
+	// ClustersOf names the VSphereClusters that use an account.
+	ClustersOf(account string) []client.ObjectKey
 }
 
 // scope is what one reconcile knows. It holds data and the session, nothing that reads or writes Kubernetes.

@@ -163,7 +163,7 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
 // release drops the finalizer when nothing is left. A clone whose task was lost in a crash may still be on its way:
 // then it is one of the running clones of the template, and its end wakes this object.
 func (r *Reconciler) release(ctx context.Context, s *scope) (progress, error) {
-	lost := s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" && s.finished.Ref == ""
+	lost := unidentified(s.vm) && s.finished.Ref == ""
 	if lost && s.session.Cloning(s.vm.Spec.Datacenter, s.vm.Spec.Template) {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
 		return wait, nil

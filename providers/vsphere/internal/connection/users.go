@@ -1,0 +1,81 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// users remembers who has asked for the session of which account, so that its end concerns those alone. It is built anew
+// after a restart, because a controller reconciles every object once when it starts. Its zero value is ready to use.
+type users struct {
+	mu sync.Mutex
+	// byAccount has the keys of vcenter.Endpoint.Account.
+	byAccount map[string]map[use]struct{}
+	account   map[use]string
+}
+
+// use is one reason for which an object asks for an account: a VSphereCluster may have machines on several servers, and
+// a zone may be judged with the accounts of several clusters.
+type use struct {
+	by  client.ObjectKey
+	why string
+}
+
+// note replaces the account that was used for the same reason before.
+func (u *users) note(by client.ObjectKey, why, account string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.account == nil {
+		u.byAccount, u.account = map[string]map[use]struct{}{}, map[use]string{}
+	}
+	one := use{by: by, why: why}
+	former, known := u.account[one]
+	if known && former == account {
+		return
+	}
+	if known {
+		u.drop(one, former)
+	}
+	if u.byAccount[account] == nil {
+		u.byAccount[account] = map[use]struct{}{}
+	}
+	u.byAccount[account][one] = struct{}{}
+	u.account[one] = account
+}
+
+func (u *users) drop(one use, account string) {
+	if delete(u.byAccount[account], one); len(u.byAccount[account]) == 0 {
+		delete(u.byAccount, account)
+	}
+	delete(u.account, one)
+}
+
+// of names each user once.
+func (u *users) of(account string) []client.ObjectKey {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	seen := map[client.ObjectKey]struct{}{}
+	var keys []client.ObjectKey
+	for one := range u.byAccount[account] {
+		if _, twice := seen[one.by]; !twice {
+			seen[one.by] = struct{}{}
+			keys = append(keys, one.by)
+		}
+	}
+	return keys
+}
+
+// forget drops an object that is gone.
+func (u *users) forget(by client.ObjectKey) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for one, account := range u.account {
+		if one.by == by {
+			u.drop(one, account)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// wakeIndex finds VSphereVMs by what may move them on. A vCenter reports tens of events a second that concern none of
+// them, so what is looked up for an event must not grow with the number of objects.
+const wakeIndex = "wakenBy"
+
+// Keys of wakeIndex.
+func byUUID(uuid string) string               { return "uuid/" + strings.ToLower(uuid) }
+func byTask(key taskKey) string               { return "task/" + key.server + "/" + key.task }
+func byLostClones(server string) string       { return "lostClones/" + server }
+func byInventory(server string) string        { return "inventory/" + server }
+func bySession(server, cluster string) string { return "session/" + server + "/" + cluster }
+
+// wakenBy lists the keys of an object.
+func wakenBy(o client.Object) []string {
+	vm := o.(*infrav1.VSphereVM)
+	keys := []string{byUUID(string(vm.UID)), bySession(vm.Spec.Server, vm.Labels[clusterv1.ClusterNameLabel])}
+	if vm.Spec.BiosUUID != "" {
+		keys = append(keys, byUUID(vm.Spec.BiosUUID))
+	}
+	if vm.Status.TaskRef != "" {
+		keys = append(keys, byTask(inFlight(vm)))
+	}
+	if !vm.DeletionTimestamp.IsZero() && unidentified(vm) {
+		keys = append(keys, byLostClones(vm.Spec.Server))
+	}
+	if lacksSomething(vm) {
+		keys = append(keys, byInventory(vm.Spec.Server))
+	}
+	return keys
+}
+
+// unidentified reports whether nothing is recorded by which the virtual machine can be told from others: if there was a
+// clone, its end is all there is to wait for.
+func unidentified(vm *infrav1.VSphereVM) bool { return vm.Spec.BiosUUID == "" && vm.Status.VMRef == "" }
+
+// lacksSomething reports whether the virtual machine waits for somebody to change the inventory.
+func lacksSomething(vm *infrav1.VSphereVM) bool {
+	switch conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) {
+	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineConfiguringReason,
+		infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
+		infrav1.VSphereVMVirtualMachineProvisionedReason, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, "":
+		return false
+	default:
+		return true
+	}
+}
+
+// clusterName names the Cluster of a VSphereCluster.
+func clusterName(o client.Object) string {
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == "Cluster" {
+			return ref.Name
+		}
+	}
+	return o.GetLabels()[clusterv1.ClusterNameLabel]
+}
+
+// vmsOfEvent finds the objects that an event of vCenter moves on.
+func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	switch e.Kind {
+	case vcenter.VMChanged:
+		return r.vmsByUUID(ctx, e)
+	case vcenter.TaskDone:
+		return r.vmsOfTask(ctx, e)
+	case vcenter.InventoryChanged:
+		return r.wakenBy(ctx, byInventory(e.Server))
+	case vcenter.SessionUp, vcenter.SessionDown:
+		return r.vmsOfAccount(ctx, e)
+	default:
+		return nil
+	}
+}
+
+func (r *Reconciler) vmsOfTask(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	key := taskKey{server: e.Server, task: e.Task}
+	requests := r.vmsByUUID(ctx, e)
+	if owner, ok := r.tasks.owner(key); ok {
+		return append(requests, reconcile.Request{NamespacedName: owner})
+	}
+	requests = append(requests, r.wakenBy(ctx, byTask(key))...)
+	if len(requests) > 0 {
+		return requests
+	}
+	// A task that no object knows may be the clone that a deletion waits for.
+	return r.wakenBy(ctx, byLostClones(e.Server))
+}
+
+// vmsOfAccount finds the objects that use the account whose session came up or went down. Without a server every account
+// may have changed.
+func (r *Reconciler) vmsOfAccount(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	if e.Server == "" {
+		return r.vms(ctx)
+	}
+	var requests []reconcile.Request
+	for _, key := range r.VCenters.ClustersOf(e.Account) {
+		infra := &infrav1.VSphereCluster{}
+		if err := r.Client.Get(ctx, key, infra); err != nil {
+			continue // gone; and so is whatever could be done with its account
+		}
+		requests = append(requests, r.wakenBy(ctx, bySession(e.Server, clusterName(infra)), client.InNamespace(key.Namespace))...)
+	}
+	return requests
+}
+
+// vmsOfCluster finds the objects of a Cluster's VSphereCluster.
+func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.vms(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: clusterName(o)})
+}
+
+func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, uuid := range []string{e.InstanceUUID, e.BiosUUID} {
+		if uuid != "" {
+			requests = append(requests, r.wakenBy(ctx, byUUID(uuid))...)
+		}
+	}
+	return requests
+}
+
+func (r *Reconciler) wakenBy(ctx context.Context, key string, opts ...client.ListOption) []reconcile.Request {
+	return r.vms(ctx, append(opts, client.MatchingFields{wakeIndex: key})...)
+}
+
+// vms reads the cache's own objects, of which it takes the names only.
+func (r *Reconciler) vms(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
+	list := &infrav1.VSphereVMList{}
+	if err := r.Client.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereVMs")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
