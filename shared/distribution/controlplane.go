@@ -40,6 +40,30 @@ func Adopt(published []clusterv1.FailureDomain, now time.Time) []faultlinev1.Dom
 	return adopted
 }
 
+// mayTakeControlPlane reports whether the domain is meant for control planes. One that no longer is stays a candidate, the
+// last one, while it is published as such.
+func (d *domain) mayTakeControlPlane() bool { return d.seen.ControlPlane || d.wasPublished }
+
+// lastForControlPlanes are the domains that were the last to be published for control planes and are none of the cluster's
+// any more: their labels were lost, the selector has a typing error, or they were deleted. They stay, Cordoned, until there
+// is another that may take control planes.
+func lastForControlPlanes(in Input) []*domain {
+	var kept []*domain
+	for _, previous := range in.Previous {
+		if !isTrue(previous.ControlPlane) && previous.RemovedSince.IsZero() ||
+			slices.ContainsFunc(in.Observations, func(o Observation) bool { return o.Name == previous.Name }) {
+			continue
+		}
+		d := newDomain(Observation{Name: previous.Name, ControlPlane: true, Health: Unknown}, previous, in.Spec.Intent(previous.Name))
+		d.removed, d.status.RemovedSince = true, previous.RemovedSince
+		if d.intent == faultlinev1.DomainActive {
+			d.intent = faultlinev1.DomainCordoned
+		}
+		kept = append(kept, d)
+	}
+	return kept
+}
+
 // chooseControlPlane decides which domains are published for control planes. If
 // that would be none although there was one, it keeps one and returns its name.
 func (e *evaluation) chooseControlPlane(published bool) string {
@@ -51,9 +75,7 @@ func (e *evaluation) chooseControlPlane(published bool) string {
 		if takes {
 			active++
 		}
-		// A domain that is no longer meant for control planes stays a candidate,
-		// the last one, while it is published as one.
-		if d.seen.ControlPlane || d.wasPublished {
+		if d.mayTakeControlPlane() {
 			candidates = append(candidates, d)
 		}
 	}
@@ -71,6 +93,7 @@ func (e *evaluation) chooseControlPlane(published bool) string {
 func fitterForControlPlane(a, b *domain) int {
 	return cmp.Or(
 		falseFirst(!a.seen.ControlPlane, !b.seen.ControlPlane),
+		falseFirst(a.seen.Deleting, b.seen.Deleting),
 		cmp.Compare(withdrawal(a.intent), withdrawal(b.intent)),
 		falseFirst(a.status.Health == faultlinev1.DomainPending, b.status.Health == faultlinev1.DomainPending),
 		falseFirst(!a.status.UnhealthySince.IsZero(), !b.status.UnhealthySince.IsZero()),

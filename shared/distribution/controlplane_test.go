@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -147,6 +148,108 @@ func TestLastControlPlaneDomain(t *testing.T) {
 				t.Errorf("published with reason %q", got)
 			}
 		})
+	}
+}
+
+// Labels are lost, a selector gets a typing error, the zones are deleted: whatever took the last domains away.
+func TestRemovedDomainsStayPublishedWhileNoOtherTakesControlPlanes(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string][]distribution.Observation{
+		"none is left":                      nil,
+		"only one for workers is left":      {forWorkers(good("w"))},
+		"only an unhealthy one for workers": {forWorkers(bad("w"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newTimeline(t)
+			l.at(0, append(slices.Clone(left), allGood...)...)
+			for _, after := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour} {
+				result := l.at(after, left...)
+				if got := controlPlanes(result); !slices.Equal(got, []string{"a"}) || result.Kept != "a" {
+					t.Fatalf("after %s: for control planes %v, kept %q", after, got, result.Kept)
+				}
+				for _, name := range []string{"a", "b", "c"} {
+					got := status(t, result, name)
+					if got.State != cordoned || !got.RemovedSince.Equal(&metav1.Time{Time: start().Add(time.Minute)}) || got.Message == "" {
+						t.Errorf("after %s: %+v", after, got)
+					}
+				}
+				if got := status(t, result, "b").Reason; got != faultlinev1.ReasonDomainRemoved {
+					t.Errorf("reason %q", got)
+				}
+				if got := result.Condition(); got.Reason != faultlinev1.ReasonLastControlPlaneDomain || got.Status != metav1.ConditionFalse {
+					t.Errorf("condition %+v", got)
+				}
+				if !result.ControlPlaneNeedsDomain || result.NextCheck != 0 {
+					t.Errorf("after %s: needs a domain: %t, next check in %s", after, result.ControlPlaneNeedsDomain, result.NextCheck)
+				}
+			}
+
+			result := l.at(25*time.Hour, append(slices.Clone(left), good("b"), bad("c"))...)
+			if got := controlPlanes(result); !slices.Equal(got, []string{"b", "c"}) {
+				t.Errorf("when two are back: %v, and the third is none of the cluster's", got)
+			}
+			if got := status(t, result, "b"); !got.RemovedSince.IsZero() || got.State != active {
+				t.Errorf("when it is back: %+v", got)
+			}
+		})
+	}
+}
+
+// The last that takes control planes is cordoned for its health, and then removed as well.
+func TestKeptDomainThatIsRemovedStays(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, good("a"), good("b"))
+	l.spec = wants("a", "Cordoned", "b", "Evicting")
+	l.at(time.Minute, good("a"), good("b"))
+	result := l.at(2*time.Minute, good("b"))
+	if got := controlPlanes(result); !slices.Equal(got, []string{"b"}) {
+		t.Fatalf("for control planes %v", got)
+	}
+	result = l.at(3 * time.Minute)
+	if got := controlPlanes(result); !slices.Equal(got, []string{"b"}) || len(result.Domains) != 1 || status(t, result, "b").State != faultlinev1.DomainEvicting {
+		t.Fatalf("for control planes %v, domains %+v", got, result.Domains)
+	}
+}
+
+func TestControlPlaneNeedsNoDomainWithoutAnyMeantForIt(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	if result := l.at(0); result.ControlPlaneNeedsDomain {
+		t.Error("without domains")
+	}
+	if result := l.at(0, forWorkers(good("w"))); result.ControlPlaneNeedsDomain {
+		t.Error("with a domain for workers")
+	}
+	if result := l.at(0, forWorkers(good("w")), unknown("a")); !result.ControlPlaneNeedsDomain {
+		t.Error("with a domain for control planes that has not been looked at yet")
+	}
+}
+
+func TestDomainInDeletionReceivesNothing(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	l.at(0, good("a"), good("b"))
+	deleted := good("b")
+	deleted.Deleting = true
+	result := l.at(time.Minute, good("a"), deleted)
+	if got := status(t, result, "b"); got.State != cordoned || got.Reason != faultlinev1.ReasonDomainDeleting || got.Message == "" {
+		t.Errorf("%+v", got)
+	}
+	if got := controlPlanes(result); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("for control planes %v", got)
+	}
+	if got := result.Condition(); got.Status != metav1.ConditionTrue {
+		t.Errorf("somebody wants it so: %+v", got)
+	}
+	l.spec = wants("a", "Evicting")
+	if got := l.at(2*time.Minute, good("a"), deleted); got.Kept != "a" {
+		t.Errorf("kept %q, which will soon be gone", got.Kept)
+	}
+	l.spec = wants("b", "Evicting")
+	if got := status(t, l.at(3*time.Minute, good("a"), deleted), "b"); got.State != faultlinev1.DomainEvicting {
+		t.Errorf("evicting and being deleted: %+v", got)
 	}
 }
 

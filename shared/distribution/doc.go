@@ -12,6 +12,7 @@
 // Intent and health are judged apart, and the more restrictive wins:
 //
 //   - a domain the user wants Cordoned or Evicting is that, however healthy;
+//   - a domain that is being deleted is Cordoned at least;
 //   - a domain that counts as unhealthy is Cordoned, even if the user asks for
 //     Active;
 //   - a new domain is Pending and Cordoned until it is seen Good for the first
@@ -19,8 +20,10 @@
 //   - every other domain is Active.
 //
 // Health is debounced. A Healthy domain counts as Unhealthy when it has been Bad
-// for the grace period, and an Unhealthy one as Healthy when it has been Good for
-// the hold period; any answer to the contrary starts the period again. Unknown is
+// for the grace period, in one piece or, if it is never Good for the hold period in
+// between, in several: one that is Good for a moment now and then is cordoned in the
+// end. An Unhealthy domain counts as Healthy when it has been Good for the hold
+// period, which a Bad answer starts again. Unknown is
 // not an answer: the last one stands, no verdict changes, and the time until the
 // next answer counts for neither period.
 //
@@ -44,6 +47,9 @@
 // A domain is published with controlPlane: true while it is Active and meant for
 // control planes. Without any such domain Cluster API would create control-plane
 // machines that name no domain at all, so once one has been published, one always
-// is: see Result.Kept. Before the first is Active, none is published as such, and
+// is: see Result.Kept. That holds whatever takes the last one away: health, intent,
+// or that it is removed, by a lost label, a typing error in a selector or a deletion.
+// Domains that were published for control planes and are removed stay listed, as
+// Cordoned, until another domain may take control planes. Before the first is Active, none is published as such, and
 // the provider must not report the cluster's infrastructure as provisioned.
 package distribution

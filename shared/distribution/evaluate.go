@@ -52,6 +52,7 @@ func Evaluate(in Input) Result {
 	}
 	meant := slices.ContainsFunc(e.domains, func(d *domain) bool { return d.seen.ControlPlane })
 	result.NoControlPlaneDomain = meant && result.ControlPlaneDomains == 0
+	result.ControlPlaneNeedsDomain = meant || result.ControlPlaneDomains > 0
 	return result
 }
 
@@ -68,6 +69,7 @@ type domain struct {
 	seen         Observation
 	intent       faultlinev1.DomainState
 	wasPublished bool
+	removed      bool // none of the cluster's, but kept: see lastForControlPlanes
 	status       faultlinev1.DomainStatus
 }
 
@@ -87,26 +89,39 @@ func newEvaluation(in Input) *evaluation {
 	slices.SortStableFunc(observations, func(a, b Observation) int { return cmp.Compare(a.Name, b.Name) })
 	observations = slices.CompactFunc(observations, func(a, b Observation) bool { return a.Name == b.Name })
 	for _, seen := range observations {
-		d := &domain{seen: seen, intent: in.Spec.Intent(seen.Name), status: remembered(previous[seen.Name])}
-		d.wasPublished = isTrue(previous[seen.Name].ControlPlane)
-		d.status.Name = seen.Name
-		d.status.Capacity = room(seen.Capacity)
+		e.domains = append(e.domains, newDomain(seen, previous[seen.Name], in.Spec.Intent(seen.Name)))
+	}
+	if !slices.ContainsFunc(e.domains, (*domain).mayTakeControlPlane) {
+		e.domains = append(e.domains, lastForControlPlanes(in)...)
+		slices.SortFunc(e.domains, func(a, b *domain) int { return cmp.Compare(a.status.Name, b.status.Name) })
+	}
+	for _, d := range e.domains {
 		e.record(d)
-		e.domains = append(e.domains, d)
 	}
 	return e
+}
+
+func newDomain(seen Observation, previous faultlinev1.DomainStatus, intent faultlinev1.DomainState) *domain {
+	d := &domain{seen: seen, intent: intent, wasPublished: isTrue(previous.ControlPlane), status: remembered(previous)}
+	if seen.Deleting && intent == faultlinev1.DomainActive {
+		d.intent = faultlinev1.DomainCordoned
+	}
+	d.status.Name = seen.Name
+	d.status.Capacity = room(seen.Capacity)
+	return d
 }
 
 // remembered is what counts of a domain's previous status: its past, not what
 // was said about it.
 func remembered(previous faultlinev1.DomainStatus) faultlinev1.DomainStatus {
 	return faultlinev1.DomainStatus{
-		State:          previous.State,
-		Since:          previous.Since,
-		Health:         cmp.Or(previous.Health, faultlinev1.DomainPending),
-		HealthySince:   previous.HealthySince,
-		UnhealthySince: previous.UnhealthySince,
-		StaleSince:     previous.StaleSince,
+		State:            previous.State,
+		Since:            previous.Since,
+		Health:           cmp.Or(previous.Health, faultlinev1.DomainPending),
+		HealthySince:     previous.HealthySince,
+		UnhealthySince:   previous.UnhealthySince,
+		UnhealthySeconds: previous.UnhealthySeconds,
+		StaleSince:       previous.StaleSince,
 	}
 }
 
@@ -114,6 +129,9 @@ func remembered(previous faultlinev1.DomainStatus) faultlinev1.DomainStatus {
 // nothing was.
 func (e *evaluation) record(d *domain) {
 	s := &d.status
+	if d.removed && s.RemovedSince.IsZero() {
+		s.RemovedSince = e.now
+	}
 	if d.seen.Health != Good && d.seen.Health != Bad {
 		if s.StaleSince.IsZero() {
 			s.StaleSince = e.now
@@ -130,9 +148,26 @@ func (e *evaluation) record(d *domain) {
 	if d.seen.Health == Bad {
 		current, other = other, current
 	}
+	e.carry(s, d.seen.Health)
 	*other = metav1.Time{}
 	if current.IsZero() {
 		*current = e.now
+	}
+}
+
+// carry keeps how long a domain was Bad over the moments in which it is Good, until it has been Good for the hold period.
+// A domain that has been Bad for the grace period and is Healthy all the same was not judged, and begins anew.
+func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
+	if now == Good && !s.UnhealthySince.IsZero() && s.Health == faultlinev1.DomainHealthy {
+		bad := e.unhealthyFor(s)
+		s.UnhealthySeconds = nil
+		if bad < e.grace {
+			seconds := int32(bad / time.Second)
+			s.UnhealthySeconds = &seconds
+		}
+	}
+	if !s.HealthySince.IsZero() && e.elapsed(s.HealthySince) >= e.hold {
+		s.UnhealthySeconds = nil
 	}
 }
 
@@ -144,8 +179,11 @@ func (e *evaluation) judge(d *domain) {
 	case s.Health == faultlinev1.DomainPending && d.seen.Health == Good,
 		s.Health == faultlinev1.DomainUnhealthy && d.seen.Health == Good && e.elapsed(s.HealthySince) >= e.hold:
 		s.Health = faultlinev1.DomainHealthy
-	case s.Health == faultlinev1.DomainHealthy && d.seen.Health == Bad && e.elapsed(s.UnhealthySince) >= e.grace:
+	case s.Health == faultlinev1.DomainHealthy && d.seen.Health == Bad && e.unhealthyFor(s) >= e.grace:
 		s.Health = faultlinev1.DomainUnhealthy
+	}
+	if s.Health != faultlinev1.DomainHealthy {
+		s.UnhealthySeconds = nil
 	}
 }
 
@@ -192,7 +230,7 @@ func (e *evaluation) nextCheck() time.Duration {
 		switch {
 		case d.stale():
 		case d.turned():
-			left = e.grace - e.elapsed(d.status.UnhealthySince)
+			left = e.grace - e.unhealthyFor(&d.status)
 		case d.holding():
 			left = e.hold - e.elapsed(d.status.HealthySince)
 		}
@@ -219,6 +257,19 @@ func (e *evaluation) undeclared(spec faultlinev1.Distribution) []string {
 // wrote t may have been ahead.
 func (e *evaluation) elapsed(t metav1.Time) time.Duration {
 	return max(0, e.now.Sub(t.Time))
+}
+
+// unhealthyFor is for how long the domain has been Bad, as far as it counts for the grace period.
+func (e *evaluation) unhealthyFor(s *faultlinev1.DomainStatus) time.Duration {
+	return carried(s) + e.elapsed(s.UnhealthySince)
+}
+
+// carried is for how long the domain was Bad before it was Good for a moment.
+func carried(s *faultlinev1.DomainStatus) time.Duration {
+	if s.UnhealthySeconds == nil {
+		return 0
+	}
+	return time.Duration(*s.UnhealthySeconds) * time.Second
 }
 
 // stale says that the domain could not be looked at this time.

@@ -21,11 +21,16 @@ const maxMessage = 10240
 // by what there is to say about its health.
 func (e *evaluation) explain(d *domain) {
 	reason, message := e.health(d)
-	switch d.intent {
-	case faultlinev1.DomainCordoned:
-		reason, message = faultlinev1.ReasonCordonRequested, join("cordoned by spec.distribution", message)
-	case faultlinev1.DomainEvicting:
+	switch {
+	case d.removed:
+		reason, message = faultlinev1.ReasonDomainRemoved, fmt.Sprintf(
+			"is no failure domain of this cluster since %s, and no other takes control planes", stamp(d.status.RemovedSince))
+	case d.intent == faultlinev1.DomainEvicting:
 		reason, message = faultlinev1.ReasonEvictionRequested, join("being emptied by spec.distribution", message)
+	case d.seen.Deleting:
+		reason, message = faultlinev1.ReasonDomainDeleting, join("is being deleted", message)
+	case d.intent == faultlinev1.DomainCordoned:
+		reason, message = faultlinev1.ReasonCordonRequested, join("cordoned by spec.distribution", message)
 	}
 	d.status.Reason, d.status.Message = reason, clip(message)
 }
@@ -45,7 +50,7 @@ func (e *evaluation) health(d *domain) (reason, message string) {
 		return cmp.Or(d.seen.Reason, faultlinev1.ReasonNotYetHealthy), join(d.seen.Message, "has never been healthy")
 	case d.turned():
 		return d.unhealthyReason(), join(d.seen.Message, fmt.Sprintf("unhealthy since %s, cordoned from %s unless it recovers",
-			stamp(s.UnhealthySince), stamp(later(s.UnhealthySince, e.grace))))
+			stamp(s.UnhealthySince), stamp(later(s.UnhealthySince, e.grace-carried(&s)))))
 	case d.seen.Health == Bad:
 		return d.unhealthyReason(), join(d.seen.Message, "unhealthy since "+stamp(s.UnhealthySince))
 	case d.holding():

@@ -28,6 +28,7 @@ func drawObservations(t *rapid.T) []distribution.Observation {
 		healths := []distribution.Health{distribution.Good, distribution.Good, distribution.Bad, distribution.Bad, distribution.Unknown}
 		o := see(name, rapid.SampledFrom(healths).Draw(t, name))
 		o.ControlPlane = rapid.IntRange(0, 4).Draw(t, "controlPlane") > 0
+		o.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
 		seen = append(seen, o)
 	}
 	return seen
@@ -44,17 +45,27 @@ func drawSpec(t *rapid.T) faultlinev1.Distribution {
 }
 
 // run is for how long a domain has been giving the same answer, counted apart
-// from the code under test: only time that follows an answer counts.
+// from the code under test: only time that follows an answer counts. before is for
+// how long it was bad before it was good for less than the hold period.
 type run struct {
-	answer, last distribution.Health
-	length       time.Duration
+	answer, last   distribution.Health
+	length, before time.Duration
 }
 
 func (r run) next(seen distribution.Health, passed time.Duration) run {
 	if r.last == r.answer && r.last != "" {
 		r.length += passed
 	}
+	if r.answer == distribution.Good && seen != distribution.Unknown && r.length >= hold {
+		r.before = 0
+	}
 	if seen != distribution.Unknown && seen != r.answer {
+		if r.answer == distribution.Bad {
+			r.before += r.length
+		}
+		if r.before >= grace { // it was not judged then
+			r.before = 0
+		}
 		r.answer, r.length = seen, 0
 	}
 	r.last = seen
@@ -77,22 +88,36 @@ func TestLives(t *testing.T) {
 			before, seen := l.domains, drawObservations(t)
 			result := l.at(now, seen...)
 			current := map[string]run{}
-			for _, o := range seen {
-				current[o.Name] = runs[o.Name].next(o.Health, passed)
+			for _, domain := range result.Domains { // those that are removed but kept are not seen
+				r := runs[domain.Name].next(healthOf(seen, domain.Name), passed)
+				if healthIn(before, domain.Name) != faultlinev1.DomainHealthy {
+					r.before = 0
+				}
+				current[domain.Name] = r
 			}
 			runs = current
 
 			checkControlPlane(t, before, seen, result)
 			for _, domain := range result.Domains {
 				checkVerdict(t, healthIn(before, domain.Name), domain, runs[domain.Name], result.TooManyUnhealthy)
-				checkState(t, l.spec.Intent(domain.Name), domain)
+				checkState(t, l.spec.Intent(domain.Name), domain, seen)
 			}
 			checkNextCheck(t, l.spec, seen, result, now)
 		}
 	})
 }
 
-// checkControlPlane: while a control-plane domain is left, one is published.
+// healthOf is what is seen of a domain, Unknown when it is not seen at all.
+func healthOf(seen []distribution.Observation, name string) distribution.Health {
+	for _, o := range seen {
+		if o.Name == name {
+			return o.Health
+		}
+	}
+	return distribution.Unknown
+}
+
+// checkControlPlane: once a control-plane domain was published, one is.
 func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []distribution.Observation, result distribution.Result) {
 	published := map[string]bool{}
 	for _, domain := range before {
@@ -100,12 +125,18 @@ func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []dis
 			published[domain.Name] = true
 		}
 	}
-	left := slices.ContainsFunc(seen, func(o distribution.Observation) bool { return o.ControlPlane || published[o.Name] })
-	if len(published) > 0 && left && result.ControlPlaneDomains == 0 {
+	if len(published) > 0 && result.ControlPlaneDomains == 0 {
 		t.Fatalf("the last control-plane domain was withdrawn: before %+v, now %+v", before, result)
 	}
 	if got := controlPlanes(result); len(got) != result.ControlPlaneDomains || result.Kept != "" && !slices.Equal(got, []string{result.Kept}) {
 		t.Fatalf("kept %q, count %d, for control planes %v", result.Kept, result.ControlPlaneDomains, got)
+	}
+	left := slices.ContainsFunc(seen, func(o distribution.Observation) bool { return o.ControlPlane || published[o.Name] })
+	if left && len(result.Domains) > len(seen) {
+		t.Fatalf("removed domains are kept although others may take control planes: %+v", result.Domains)
+	}
+	if (len(published) > 0 || result.NoControlPlaneDomain) && !result.ControlPlaneNeedsDomain {
+		t.Fatalf("a control-plane machine may be anywhere, although %v were published", published)
 	}
 }
 
@@ -124,7 +155,7 @@ func checkVerdict(t *rapid.T, before faultlinev1.DomainHealth, domain faultlinev
 			t.Fatalf("a new domain became %s when %s", after, r.last)
 		}
 	case before == faultlinev1.DomainHealthy:
-		if (after == faultlinev1.DomainUnhealthy) != (isBad && r.length >= grace) {
+		if (after == faultlinev1.DomainUnhealthy) != (isBad && r.before+r.length >= grace) {
 			t.Fatalf("%s became %s after %+v", before, after, r)
 		}
 	case before == faultlinev1.DomainUnhealthy:
@@ -146,10 +177,14 @@ func healthIn(domains []faultlinev1.DomainStatus, name string) faultlinev1.Domai
 
 // checkState: intent and health, the more restrictive wins, and a domain that is
 // not simply Active has a reason and a message.
-func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.DomainStatus) {
+func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.DomainStatus, seen []distribution.Observation) {
 	want := intent
-	if intent == faultlinev1.DomainActive && domain.Health != faultlinev1.DomainHealthy {
+	listed := slices.IndexFunc(seen, func(o distribution.Observation) bool { return o.Name == domain.Name })
+	if intent == faultlinev1.DomainActive && (domain.Health != faultlinev1.DomainHealthy || listed < 0 || seen[listed].Deleting) {
 		want = faultlinev1.DomainCordoned
+	}
+	if (listed < 0) == domain.RemovedSince.IsZero() {
+		t.Fatalf("%s is removed: %t, and says that it is removed since %s", domain.Name, listed < 0, domain.RemovedSince)
 	}
 	if domain.State != want {
 		t.Fatalf("wanted %s, counts as %s: %s", intent, domain.Health, domain.State)

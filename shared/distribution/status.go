@@ -71,6 +71,9 @@ func (r Result) Status(machines []Machine) faultlinev1.DistributionStatus {
 		status.FailureDomains = append(status.FailureDomains, domain)
 	}
 	status.ControlPlaneSkew = Skew(status.FailureDomains)
+	if r.ControlPlaneNeedsDomain {
+		status.ControlPlaneNeedsDomain = &r.ControlPlaneNeedsDomain
+	}
 	return status
 }
 
@@ -80,13 +83,14 @@ func (r Result) Status(machines []Machine) faultlinev1.DistributionStatus {
 //     control-plane machines although one is meant to, one takes them only
 //     because it is the last, or a domain is Cordoned for its health;
 //   - Unknown while a domain could not be looked up, and nothing else is wrong;
-//   - True otherwise. Domains that the user has withdrawn do not make it False.
+//   - True otherwise. Domains that the user has withdrawn, or deletes, do not make it False.
 //
 // Names in the spec that are no domain are in the message, whatever the status.
 func (r Result) Condition() metav1.Condition {
 	condition := metav1.Condition{Type: faultlinev1.FailureDomainsReadyCondition, Status: metav1.ConditionFalse}
 	inactive := r.describe(func(d faultlinev1.DomainStatus) bool {
-		return d.State == faultlinev1.DomainCordoned && d.Health != faultlinev1.DomainHealthy && d.Reason != faultlinev1.ReasonCordonRequested
+		return d.State == faultlinev1.DomainCordoned && d.Health != faultlinev1.DomainHealthy &&
+			d.Reason != faultlinev1.ReasonCordonRequested && d.Reason != faultlinev1.ReasonDomainDeleting
 	})
 	stale := r.describe(func(d faultlinev1.DomainStatus) bool { return !d.StaleSince.IsZero() })
 	switch {

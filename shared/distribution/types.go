@@ -30,6 +30,9 @@ type Observation struct {
 	Name string
 	// ControlPlane says whether the domain is meant for control-plane machines.
 	ControlPlane bool
+	// Deleting says that the domain is being deleted: it keeps its machines until
+	// they go and receives none.
+	Deleting bool
 	// Health is what was seen.
 	Health Health
 	// Reason and Message explain a Health other than Good.
@@ -50,8 +53,8 @@ type Input struct {
 	// take Adopt.
 	Previous []faultlinev1.DomainStatus
 	// Observations has one entry for each domain of the cluster, by any order. A
-	// domain that is missing is one that has been removed: a domain whose look-up
-	// failed is listed as Unknown. Of two entries of one name the first counts.
+	// domain that is missing is one that has been removed, and stays only as the
+	// last for control planes: a domain whose look-up failed is listed as Unknown. Of two entries of one name the first counts.
 	Observations []Observation
 	// Now is the time of the observations.
 	Now time.Time
@@ -72,12 +75,15 @@ type Result struct {
 	// none has been published as such yet. The provider must not report the
 	// cluster's infrastructure as provisioned then.
 	NoControlPlaneDomain bool
+	// ControlPlaneNeedsDomain is true while a control-plane machine that names no
+	// domain must wait: a domain is meant for control planes, or was.
+	ControlPlaneNeedsDomain bool
 	// TooManyUnhealthy is true while more than half of the domains have turned
 	// unhealthy at once, so that no health verdict changes.
 	TooManyUnhealthy bool
 	// Kept names the domain that is published for control planes only because no
 	// other can be. It is chosen among the domains meant for control planes: one
-	// that the user leaves Active rather than one cordoned rather than one
+	// that is not being deleted; one that the user leaves Active rather than one cordoned rather than one
 	// evicted; one that has ever been healthy; one healthy now, the longest
 	// first; the one unhealthy for the shortest time; by name.
 	Kept string

@@ -8,6 +8,8 @@ package publish
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +31,8 @@ type Publisher struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
+
+	known sync.Map // key of the infrastructure cluster -> key of its Cluster, under which metrics are
 }
 
 // Target is an infrastructure cluster. Its two status fields are read as the last publication and overwritten.
@@ -46,8 +50,8 @@ type Target struct {
 	Waiting map[string]int
 }
 
-// Publish evaluates the observations and writes the outcome. The caller sets Result.Condition, and comes again after
-// Result.NextCheck.
+// Publish evaluates the observations and writes the outcome. The caller sets Result.Condition, calls Announce when the
+// status is stored, and comes again after Result.NextCheck.
 func (p *Publisher) Publish(ctx context.Context, t Target, seen []distribution.Observation) (distribution.Result, error) {
 	machines, err := p.machines(ctx, t)
 	if err != nil {
@@ -55,18 +59,31 @@ func (p *Publisher) Publish(ctx context.Context, t Target, seen []distribution.O
 	}
 	now := p.Clock.Now()
 	result := distribution.Evaluate(distribution.Input{Spec: t.Spec, Previous: t.previous(now), Observations: seen, Now: now})
-	p.announce(t, result.Domains)
 	*t.Distribution = result.Status(machines)
 	*t.Domains = result.Published
+	p.known.Store(client.ObjectKeyFromObject(t.Object), t.key())
 	p.Metrics.Set(t.key(), *t.Distribution, machines)
 	p.Metrics.SetWaiting(t.key(), t.Waiting)
 	return result, nil
 }
 
-// Withdraw is for a cluster that has no failure domains any more.
+// Withdraw is for a cluster that goes, or that has no failure domains and had none for control planes.
 func (p *Publisher) Withdraw(t Target) {
 	*t.Domains, *t.Distribution = nil, faultlinev1.DistributionStatus{}
-	p.Metrics.Forget(t.key())
+	p.Forget(client.ObjectKeyFromObject(t.Object))
+}
+
+// Forget ends the metrics of an infrastructure cluster, which has gone.
+func (p *Publisher) Forget(object client.ObjectKey) {
+	if cluster, known := p.known.LoadAndDelete(object); known {
+		p.Metrics.Forget(cluster.(client.ObjectKey))
+	}
+}
+
+// ForControlPlanes reports whether a domain is published for control planes. Such a cluster goes on to be published, with
+// no observations if it has no domains any more: the last ones stay.
+func (t Target) ForControlPlanes() bool {
+	return slices.ContainsFunc(*t.Domains, func(d clusterv1.FailureDomain) bool { return d.ControlPlane != nil && *d.ControlPlane })
 }
 
 func (t Target) key() client.ObjectKey {
@@ -105,14 +122,15 @@ func domainOf(machine *clusterv1.Machine) string {
 	return machine.Spec.FailureDomain
 }
 
-// announce tells of every change of state.
-func (p *Publisher) announce(t Target, domains []faultlinev1.DomainStatus) {
+// Announce tells of every change of state since the former domains. It is called when the new ones are stored: before
+// that, a change that cannot be stored would be told again and again.
+func (p *Publisher) Announce(t Target, former []faultlinev1.DomainStatus) {
 	before := map[string]faultlinev1.DomainState{}
-	for _, domain := range t.Distribution.FailureDomains {
-		before[domain.Name] = domain.State
+	for i := range former {
+		before[former[i].Name] = former[i].State
 	}
-	for i := range domains {
-		domain := &domains[i]
+	for i := range t.Distribution.FailureDomains {
+		domain := &t.Distribution.FailureDomains[i]
 		if before[domain.Name] == domain.State {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -75,8 +76,11 @@ func TestPublishTellsOfChangesOnce(t *testing.T) {
 	var status faultlinev1.DistributionStatus
 	target := publish.Target{Object: machine("cluster", "", "", false), Cluster: "c", Domains: &published, Distribution: &status}
 	for range 2 {
+		former := status.FailureDomains
 		_, err := p.Publish(t.Context(), target, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}})
 		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(recorder.Events).To(HaveLen(len(former)), "nothing is told before it is stored")
+		p.Announce(target, former)
 	}
 	g.Expect(recorder.Events).To(HaveLen(1))
 	g.Expect(<-recorder.Events).To(ContainSubstring("FailureDomainActive"))
@@ -93,6 +97,44 @@ func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	_, err := p.Publish(t.Context(), target, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*published[0].ControlPlane).To(BeTrue())
+}
+
+func TestMachineThatNamesNoDomainWaitsInAClusterWithDomains(t *testing.T) {
+	t.Parallel()
+	needs := faultlinev1.DistributionStatus{ControlPlaneNeedsDomain: ptr.To(true)}
+	for name, tc := range map[string]struct {
+		machine *clusterv1.Machine
+		status  faultlinev1.DistributionStatus
+		waits   bool
+	}{
+		"a control plane's without a domain":    {machine("m", "", "", true), needs, true},
+		"a control plane's with one":            {machine("m", "a", "", true), needs, false},
+		"a worker without a domain":             {machine("m", "", "", false), needs, false},
+		"a control plane's where there is none": {machine("m", "", "", true), faultlinev1.DistributionStatus{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := publish.Unnamed(tc.machine, tc.status)
+			g.Expect(got.Reason != "").To(Equal(tc.waits))
+			g.Expect(got.Message != "").To(Equal(tc.waits))
+		})
+	}
+}
+
+// The infrastructure cluster may have another name than the Cluster, under which the metrics are.
+func TestMetricsOfAClusterGoWithIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, _ := publisher(t)
+	var published []clusterv1.FailureDomain
+	var status faultlinev1.DistributionStatus
+	target := publish.Target{Object: machine("cluster-x7k2p", "", "", false), Cluster: "c", Domains: &published, Distribution: &status}
+	_, err := p.Publish(t.Context(), target, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(testutil.CollectAndCount(p.Metrics)).NotTo(BeZero())
+	p.Forget(client.ObjectKeyFromObject(target.Object))
+	g.Expect(testutil.CollectAndCount(p.Metrics)).To(BeZero())
 }
 
 func TestMachineMoved(t *testing.T) {

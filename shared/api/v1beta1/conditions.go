@@ -26,6 +26,12 @@ const (
 	// ReasonEvictionRequested: the user wants the domain Evicting.
 	ReasonEvictionRequested = "EvictionRequested"
 
+	// ReasonDomainDeleting: the domain is being deleted.
+	ReasonDomainDeleting = "DomainDeleting"
+	// ReasonDomainRemoved: the domain is none of the cluster's any more, but it was
+	// among the last that took control-plane machines.
+	ReasonDomainRemoved = "DomainRemoved"
+
 	// ReasonTooManyDomainsUnhealthy: more than half of the domains turned
 	// unhealthy at once. That is more likely a fault of the view than of the
 	// domains, so no domain changes its state for its health.
@@ -42,4 +48,14 @@ const (
 	ReasonAllActive = "AllActive"
 	// ReasonNoFailureDomains: the cluster has no failure domains.
 	ReasonNoFailureDomains = "NoFailureDomains"
+	// ReasonTooManyFailureDomains: the cluster has more failure domains than can be
+	// published. What was published before stays.
+	ReasonTooManyFailureDomains = "TooManyFailureDomains"
 )
+
+// ReasonFailureDomainNotNamed is why a control-plane machine waits that names no
+// failure domain although its cluster has some for control planes.
+const ReasonFailureDomainNotNamed = "FailureDomainNotNamed"
+
+// MaxFailureDomains is how many failure domains a cluster can have.
+const MaxFailureDomains = 100

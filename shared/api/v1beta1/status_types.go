@@ -34,6 +34,12 @@ type DistributionStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	FailureDomains []DomainStatus `json:"failureDomains,omitempty"`
 
+	// controlPlaneNeedsDomain says whether a control-plane machine must name a
+	// failure domain: one is meant for them, or was before. A control-plane
+	// machine that names none then waits, because it would be put anywhere.
+	// +optional
+	ControlPlaneNeedsDomain *bool `json:"controlPlaneNeedsDomain,omitempty"`
+
 	// controlPlaneSkew is the difference between the most and the fewest
 	// control-plane machines in an Active domain meant for control planes.
 	// Unset while there is no such domain.
@@ -88,6 +94,20 @@ type DomainStatus struct {
 	// interruption. Time during which it could not be seen does not count.
 	// +optional
 	UnhealthySince metav1.Time `json:"unhealthySince,omitempty,omitzero"`
+
+	// unhealthySeconds is for how long the domain has been seen unhealthy before
+	// unhealthySince, since it was last healthy for the whole hold period. It
+	// counts for the grace period, so that a domain which is healthy for a moment
+	// now and then is not taken for a healthy one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UnhealthySeconds *int32 `json:"unhealthySeconds,omitempty"`
+
+	// removedSince is since when the domain is none of the cluster's any more. It
+	// is listed nonetheless, as Cordoned, because it was among the last that took
+	// control-plane machines: without any, they would be put anywhere.
+	// +optional
+	RemovedSince metav1.Time `json:"removedSince,omitempty,omitzero"`
 
 	// staleSince is since when the domain could not be looked up. What was known
 	// before is kept meanwhile.

@@ -46,6 +46,11 @@ func (in *DistributionStatus) DeepCopyInto(out *DistributionStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.ControlPlaneNeedsDomain != nil {
+		in, out := &in.ControlPlaneNeedsDomain, &out.ControlPlaneNeedsDomain
+		*out = new(bool)
+		**out = **in
+	}
 	if in.ControlPlaneSkew != nil {
 		in, out := &in.ControlPlaneSkew, &out.ControlPlaneSkew
 		*out = new(int32)
@@ -74,6 +79,12 @@ func (in *DomainStatus) DeepCopyInto(out *DomainStatus) {
 	}
 	in.HealthySince.DeepCopyInto(&out.HealthySince)
 	in.UnhealthySince.DeepCopyInto(&out.UnhealthySince)
+	if in.UnhealthySeconds != nil {
+		in, out := &in.UnhealthySeconds, &out.UnhealthySeconds
+		*out = new(int32)
+		**out = **in
+	}
+	in.RemovedSince.DeepCopyInto(&out.RemovedSince)
 	in.StaleSince.DeepCopyInto(&out.StaleSince)
 	if in.Machines != nil {
 		in, out := &in.Machines, &out.Machines

@@ -90,6 +90,10 @@ const (
 	// FailureDomainNotReadyReason: the domain is Cordoned or Evicting.
 	FailureDomainNotReadyReason = "FailureDomainNotReady"
 
+	// FailureDomainNotNamedReason: a control plane's Machine names no domain,
+	// although its cluster has some for control planes.
+	FailureDomainNotNamedReason = faultlinev1.ReasonFailureDomainNotNamed
+
 	// FailureDomainWithoutHostsReason: no BareMetalHost has the label of the
 	// domain.
 	FailureDomainWithoutHostsReason = "FailureDomainWithoutHosts"

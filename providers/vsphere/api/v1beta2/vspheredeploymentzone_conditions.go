@@ -115,8 +115,13 @@ const (
 	// zone is not there, or not on the objects it should be on.
 	VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason = "ZoneMisconfigured"
 
+	// VSphereDeploymentZoneFailureDomainTemplateNotFoundReason: the template is
+	// not there.
+	VSphereDeploymentZoneFailureDomainTemplateNotFoundReason = "TemplateNotFound"
+
 	// VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason: host group,
-	// VM group or the rule between them is not there, or is disabled.
+	// VM group or the rule between them is not there, is disabled, or does not
+	// bind.
 	VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason = "HostsMisconfigured"
 
 	// VSphereDeploymentZoneFailureDomainNoUsableHostReason: every host is
@@ -165,6 +170,15 @@ const (
 	// VSphereDeploymentZoneHostsReadyCondition: groups and rule are as they
 	// should be, and a host can be used.
 	VSphereDeploymentZoneHostsReadyCondition = "HostsReady"
+
+	// VSphereDeploymentZoneTemplateReadyCondition: the template of the failure
+	// domain is there.
+	VSphereDeploymentZoneTemplateReadyCondition = "TemplateReady"
+
+	// VSphereDeploymentZonePlacedExplicitlyReason: HostsReady is true, but it is
+	// not DRS that keeps machines in the host group: each is put on one of its
+	// hosts, and looked at after it has started.
+	VSphereDeploymentZonePlacedExplicitlyReason = "PlacedExplicitly"
 
 	// VSphereDeploymentZoneCheckReadyReason: the check found nothing wrong.
 	VSphereDeploymentZoneCheckReadyReason = clusterv1.ReadyReason

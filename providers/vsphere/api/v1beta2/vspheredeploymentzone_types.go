@@ -25,8 +25,11 @@ type VSphereDeploymentZoneSpec struct {
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
-	// identityRef names the credentials for the vCenter, when they are not the
-	// cluster's.
+	// identityRef names the VSphereClusterIdentity with whose account the zone is
+	// checked. Its allowedNamespaces do not matter: a zone is in no namespace.
+	// Defaults to the manager's own account, else to that of the oldest
+	// VSphereCluster that selects the zone. Machines are made with the account of
+	// their cluster.
 	// +optional
 	IdentityRef *VSphereIdentityReference `json:"identityRef,omitempty"`
 
@@ -82,10 +85,22 @@ type VSphereDeploymentZoneStatus struct {
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
 
-	// observedGeneration is the generation of the spec that was checked.
+	// observedGeneration is the generation of the spec that ready is about.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// failureDomainGeneration is the generation of the VSphereFailureDomain that
+	// ready is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	FailureDomainGeneration int64 `json:"failureDomainGeneration,omitempty"`
+
+	// checkedBy is whose account the zone was checked with last: that of its
+	// identityRef, the manager's or a cluster's. It is kept to while it cannot
+	// be used: another account may see less.
+	// +optional
+	CheckedBy ZoneAccount `json:"checkedBy,omitempty"`
 
 	// checkedAt is when the outcome of the checks last changed.
 	// +optional
@@ -95,6 +110,19 @@ type VSphereDeploymentZoneStatus struct {
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
+
+// ZoneAccount is a kind of account that a zone is checked with.
+// +kubebuilder:validation:Enum=Identity;Manager;Cluster
+type ZoneAccount string
+
+const (
+	// IdentityAccount is the account of the zone's identityRef.
+	IdentityAccount ZoneAccount = "Identity"
+	// ManagerAccount is the manager's own account.
+	ManagerAccount ZoneAccount = "Manager"
+	// ClusterAccount is the account of the oldest cluster that selects the zone.
+	ClusterAccount ZoneAccount = "Cluster"
+)
 
 // VSphereDeploymentZone is a failure domain that machines can be put in; its
 // name is what Machine.spec.failureDomain carries.

@@ -170,7 +170,27 @@ type FailureDomainHosts struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	HostGroupName string `json:"hostGroupName,omitempty"`
+
+	// rule is what the rule must at least be: Must ("must run on hosts in
+	// group") or Should. A "should" rule gives way when the hosts of the group
+	// are full or down, so that machines may run, or be moved, outside of the
+	// failure domain. With Should each machine is put on a host of the group
+	// explicitly, and its VSphereVM says so when it is found elsewhere.
+	// Defaults to Must.
+	// +optional
+	Rule HostGroupRule `json:"rule,omitempty"`
 }
+
+// HostGroupRule is how strictly a VM/host rule must bind.
+// +kubebuilder:validation:Enum=Must;Should
+type HostGroupRule string
+
+const (
+	// MustRule asks for a rule that vSphere never breaks.
+	MustRule HostGroupRule = "Must"
+	// ShouldRule is content with a rule that gives way.
+	ShouldRule HostGroupRule = "Should"
+)
 
 // IsDefined tells whether any group is named.
 func (h FailureDomainHosts) IsDefined() bool {

@@ -5,6 +5,8 @@ package v1beta2
 
 import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Condition Ready of a VSphereMachine sums up the others.
@@ -42,6 +44,10 @@ const (
 	// VSphereMachineFailureDomainNotAllowedReason: the zone is on another
 	// server than the cluster's.
 	VSphereMachineFailureDomainNotAllowedReason = "FailureDomainNotAllowed"
+
+	// VSphereMachineFailureDomainNotNamedReason: a control plane's Machine names
+	// no failure domain, although its cluster has some for control planes.
+	VSphereMachineFailureDomainNotNamedReason = faultlinev1.ReasonFailureDomainNotNamed
 
 	// VSphereMachineNoCapacityReason: the zone has no room.
 	VSphereMachineNoCapacityReason = "NoCapacity"

@@ -115,6 +115,14 @@ const (
 	// VM group of that name.
 	VSphereVMVirtualMachineVMGroupNotFoundReason = "VMGroupNotFound"
 
+	// VSphereVMVirtualMachineOutsideHostGroupReason: the machine is not powered
+	// on, because it would run on a host outside of its failure domain.
+	VSphereVMVirtualMachineOutsideHostGroupReason = "OutsideHostGroup"
+
+	// VSphereVMVirtualMachineNoUsableHostReason: no host of the host group can
+	// take the machine.
+	VSphereVMVirtualMachineNoUsableHostReason = "NoUsableHost"
+
 	// VSphereVMVirtualMachineInvalidSpecReason: vCenter would refuse the spec,
 	// such as a disk smaller than the template's.
 	VSphereVMVirtualMachineInvalidSpecReason = "InvalidSpec"
@@ -139,6 +147,20 @@ const (
 
 	// VSphereVMVCenterUnreachableReason: the vCenter does not answer.
 	VSphereVMVCenterUnreachableReason = VCenterUnreachableReason
+)
+
+// Condition InFailureDomain of a VSphereVM. It says where the machine runs and
+// takes no part in Ready: a machine that runs in the wrong place does run.
+const (
+	// VSphereVMInFailureDomainCondition tells whether the machine runs in the
+	// failure domain that it was put in.
+	VSphereVMInFailureDomainCondition = "InFailureDomain"
+
+	// VSphereVMInFailureDomainReason: it does.
+	VSphereVMInFailureDomainReason = "InFailureDomain"
+
+	// VSphereVMOutsideFailureDomainReason: it runs elsewhere.
+	VSphereVMOutsideFailureDomainReason = "OutsideFailureDomain"
 )
 
 // Condition IPAddressClaimsFulfilled of a VSphereVM.

@@ -30,7 +30,10 @@ func Observations(zones []Zone) []distribution.Observation {
 
 // observe calls a zone unknown while its vCenter cannot be asked: that says nothing about the zone.
 func observe(zone *Zone) distribution.Observation {
-	o := distribution.Observation{Name: zone.Name, ControlPlane: ptr.Deref(zone.Spec.ControlPlane, true), Health: distribution.Good}
+	o := distribution.Observation{
+		Name: zone.Name, ControlPlane: ptr.Deref(zone.Spec.ControlPlane, true), Health: distribution.Good,
+		Deleting: !zone.DeletionTimestamp.IsZero(),
+	}
 	if zone.Domain != nil {
 		o.Attributes = map[string]string{"region": zone.Domain.Spec.Region.Name, "zone": zone.Domain.Spec.Zone.Name}
 	}

@@ -25,6 +25,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
@@ -47,6 +48,8 @@ type scope struct {
 	cluster *infrav1.Metal3Cluster
 	// domainsReady says that nothing about the failure domains keeps machines from being created.
 	domainsReady bool
+	// former are the domains as they were stored.
+	former []faultlinev1.DomainStatus
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;create;update;patch;delete
@@ -64,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.written.Forget(req.NamespacedName)
-			r.Domains.Metrics.Forget(req.NamespacedName)
+			r.Domains.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -88,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
 		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
 	}
-	s := &scope{owner: owner, cluster: cluster}
+	s := &scope{owner: owner, cluster: cluster, former: cluster.Status.Distribution.FailureDomains}
 	defer func() {
 		if err := r.save(ctx, &p, s); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
@@ -211,6 +214,7 @@ func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
 	err := p.Apply(ctx, r.Client, cluster)
 	if err == nil {
 		r.written.Note(cluster)
+		r.Domains.Announce(s.target(nil), s.former)
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)

@@ -23,7 +23,7 @@ import (
 // publishDomains writes the state of every declared domain into the status, from where Cluster API takes it. It returns
 // when to look again although nothing has happened: a grace or hold period ends.
 func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duration, error) {
-	if len(s.cluster.Spec.FailureDomains) == 0 {
+	if len(s.cluster.Spec.FailureDomains) == 0 && !s.target(nil).ForControlPlanes() {
 		r.Domains.Withdraw(s.target(nil))
 		conditions.Delete(s.cluster, infrav1.Metal3ClusterFailureDomainsReadyCondition)
 		s.domainsReady = true

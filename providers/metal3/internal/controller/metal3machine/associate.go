@@ -20,6 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -107,7 +108,7 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 	if wants.Domain != "" && !wants.Preferred {
 		return wants, placement.MayReceive(s.infraCluster, wants.Domain)
 	}
-	return wants, metav1.Condition{}
+	return wants, publish.Unnamed(s.machine, s.infraCluster.Status.Distribution)
 }
 
 // takeHost claims a host. Its name is written on the machine before, together with the finalizer: whatever happens between

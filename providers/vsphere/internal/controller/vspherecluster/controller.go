@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
@@ -53,6 +54,8 @@ type scope struct {
 	cluster *infrav1.VSphereCluster
 	// domainsReady says that nothing about the failure domains keeps machines from being created.
 	domainsReady bool
+	// former are the domains as they were stored.
+	former []faultlinev1.DomainStatus
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=get;list;watch;patch
@@ -66,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.written.Forget(req.NamespacedName)
-			r.Domains.Metrics.Forget(req.NamespacedName)
+			r.Domains.Forget(req.NamespacedName)
 			r.VCenters.ForgetCluster(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -91,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
 		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
 	}
-	s := &scope{owner: owner, cluster: cluster}
+	s := &scope{owner: owner, cluster: cluster, former: cluster.Status.Distribution.FailureDomains}
 	defer func() {
 		if err := r.save(ctx, &p, s); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
@@ -184,6 +187,7 @@ func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
 	err := p.Apply(ctx, r.Client, cluster)
 	if err == nil {
 		r.written.Note(cluster)
+		r.Domains.Announce(s.target(nil), s.former)
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -57,7 +58,7 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav1.Condition, error) {
 	name := s.machine.Spec.FailureDomain
 	if name == "" {
-		return nil, metav1.Condition{}, nil
+		return nil, unnamed(s), nil
 	}
 	zone, err := r.readZone(ctx, name)
 	if err != nil {
@@ -68,6 +69,16 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav
 			"VSphereDeploymentZone %s, named by Machine.spec.failureDomain, does not exist: create it, or delete the Machine", name)}, nil
 	}
 	return zone, mayReceive(s.infraCluster, zone), nil
+}
+
+// unnamed says why a Machine that names no failure domain has to wait. A cluster that has a selector and has published
+// nothing yet may have domains any moment.
+func unnamed(s *scope) metav1.Condition {
+	known := s.infraCluster.Status.Distribution
+	if s.infraCluster.Spec.FailureDomainSelector != nil && len(known.FailureDomains) == 0 {
+		known.ControlPlaneNeedsDomain = ptr.To(true)
+	}
+	return publish.Unnamed(s.machine, known)
 }
 
 // readZone returns the zone with its failure domain, nil when there is no such zone.

@@ -1,0 +1,205 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// forControlPlanes are the domains that the cluster publishes for control planes, and how many it publishes at all.
+func forControlPlanes(cluster *infrav1.VSphereCluster) (names []string, all int) {
+	for _, domain := range cluster.Status.FailureDomains {
+		if ptr.Deref(domain.ControlPlane, false) {
+			names = append(names, domain.Name)
+		}
+	}
+	return names, len(cluster.Status.FailureDomains)
+}
+
+// deselections are ways to take all failure domains away from a cluster, and to give them back.
+func deselections() map[string]func(*world, *infrav1.VSphereCluster, []*infrav1.VSphereDeploymentZone) (giveBack func()) {
+	selector := func(w *world, cluster *infrav1.VSphereCluster, value *metav1.LabelSelector) func() {
+		before := cluster.Spec.FailureDomainSelector
+		update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = value })
+		return func() {
+			update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = before })
+		}
+	}
+	return map[string]func(*world, *infrav1.VSphereCluster, []*infrav1.VSphereDeploymentZone) func(){
+		"a typing error in the selector": func(w *world, cluster *infrav1.VSphereCluster, _ []*infrav1.VSphereDeploymentZone) func() {
+			return selector(w, cluster, &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.WatchLabel: "typo"}})
+		},
+		"the selector is removed": func(w *world, cluster *infrav1.VSphereCluster, _ []*infrav1.VSphereDeploymentZone) func() {
+			return selector(w, cluster, nil)
+		},
+		"the zones are deleted": func(w *world, _ *infrav1.VSphereCluster, zones []*infrav1.VSphereDeploymentZone) func() {
+			for _, zone := range zones {
+				w.Expect(w.client.Delete(w.t.Context(), zone)).To(Succeed())
+				w.gone(zone)
+			}
+			return func() {
+				for _, zone := range zones {
+					w.create(&infrav1.VSphereDeploymentZone{
+						ObjectMeta: metav1.ObjectMeta{Name: zone.Name, Labels: zone.Labels}, Spec: zone.Spec,
+					})
+				}
+			}
+		},
+		"the zones lose their labels": func(w *world, cluster *infrav1.VSphereCluster, zones []*infrav1.VSphereDeploymentZone) func() {
+			label := func(change func(map[string]string)) {
+				for _, zone := range zones {
+					update(w, zone, func(z *infrav1.VSphereDeploymentZone) { change(z.Labels) })
+				}
+			}
+			label(func(labels map[string]string) { labels["environment"] = "production" })
+			selector(w, cluster, &metav1.LabelSelector{MatchLabels: map[string]string{"environment": "production"}})
+			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+			label(func(labels map[string]string) { delete(labels, "environment") })
+			return func() { label(func(labels map[string]string) { labels["environment"] = "production" }) }
+		},
+	}
+}
+
+// Without any domain Cluster API would make control-plane machines that name none, and they would be put anywhere.
+func TestLastDomainsStayPublishedWhateverTakesThemAway(t *testing.T) {
+	t.Parallel()
+	for name, deselect := range deselections() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.ThreeZones())
+			cluster := w.cluster("one")
+			zones := w.threeZones()
+			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+
+			giveBack := deselect(w, cluster, zones)
+			message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsNoneSelectedReason)
+			kept, all := forControlPlanes(cluster)
+			w.Expect(kept).To(HaveLen(1), "one is published for control planes")
+			w.Expect(all).To(BeNumerically(">=", 1))
+			w.Expect(message).To(ContainSubstring(kept[0]))
+			published, known := domain(cluster, kept[0])
+			w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
+			w.Expect(known.RemovedSince.IsZero()).To(BeFalse())
+			w.Expect(published.Attributes).To(HaveKeyWithValue("reason", faultlinev1.ReasonLastControlPlaneDomain))
+
+			nowhere := w.machine("one", "nowhere", "", controlPlane)
+			w.Expect(w.condition(nowhere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotNamedReason)).
+				To(ContainSubstring("nowhere"))
+			there := w.machine("one", "there", kept[0], controlPlane)
+			w.Eventually(func(g Gomega) {
+				w.get(there)
+				g.Expect(conditions.IsFalse(there, infrav1.VSphereMachinePlacementReadyCondition)).To(BeTrue())
+			}).Should(Succeed())
+			w.Consistently(w.vms, moment).Should(BeEmpty())
+
+			giveBack()
+			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+			w.provisioned(there)
+			w.condition(nowhere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotNamedReason)
+			update(w, &clusterv1.Machine{ObjectMeta: w.meta("nowhere")}, func(m *clusterv1.Machine) { m.Spec.FailureDomain = zones[1].Name })
+			w.provisioned(nowhere)
+		})
+	}
+}
+
+// Workers may be spread by a MachineDeployment for each domain, or not at all.
+func TestWorkerWithoutADomainNeedNotWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	worker := w.machine("one", "worker", "", func(m *infrav1.VSphereMachine) {
+		m.Spec.ResourcePool, m.Spec.Datastore = "/dc-1/host/zone-b/Resources", "datastore-b"
+		m.Spec.Network.Devices[0].NetworkName = "network-b"
+	})
+	w.provisioned(worker)
+}
+
+func TestZonesForWorkersOnlyLetControlPlanesBeAnywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	w.zone("a", infrav1.Topology{
+		Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"},
+	}, func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+		z.Spec.ControlPlane = ptr.To(false)
+	})
+	w.publishes(cluster)
+	w.provisioned(w.machine("one", "cp", "", controlPlane, func(m *infrav1.VSphereMachine) {
+		m.Spec.ResourcePool, m.Spec.Datastore = "/dc-1/host/zone-b/Resources", "datastore-b"
+		m.Spec.Network.Devices[0].NetworkName = "network-b"
+	}))
+}
+
+// A zone in deletion waits for its machines. Published as Active, it would get new ones, which would wait for it.
+func TestZoneInDeletionIsNoPlaceForNewControlPlaneMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	machine := w.machine("one", "cp-c", zones[2].Name, controlPlane)
+	w.provisioned(machine)
+
+	w.Expect(w.client.Delete(t.Context(), zones[2])).To(Succeed())
+	w.publishes(cluster, zones[0].Name, zones[1].Name)
+	published, known := domain(cluster, zones[2].Name)
+	w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
+	w.Expect(published.Attributes).To(HaveKeyWithValue("reason", faultlinev1.ReasonDomainDeleting))
+	w.Expect(conditions.IsTrue(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition)).To(BeTrue(), "somebody wants it so")
+
+	w.remove(machine)
+	w.gone(zones[2])
+	w.Eventually(func() int { _, all := forControlPlanes(w.get(cluster).(*infrav1.VSphereCluster)); return all }).Should(Equal(2))
+}
+
+// A zone that is added to a running cluster is Cordoned until it has been checked, and that is all.
+func TestAddedZoneDoesNotMakeARunningClusterNotReady(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.condition(cluster, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	added := w.zone("d", infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a"},
+		func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+			z.Spec.Thumbprint = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33" // never checked
+		})
+	w.Eventually(func() faultlinev1.DomainState {
+		_, known := domain(w.get(cluster).(*infrav1.VSphereCluster), added.Name)
+		return known.State
+	}).Should(Equal(faultlinev1.DomainCordoned))
+	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(cluster))
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+}
+
+func TestMoreZonesThanCanBePublishedAreSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.stop()
+	for i := range faultlinev1.MaxFailureDomains - 2 {
+		meta := w.meta(fmt.Sprintf("%s-more-%d", w.name, i))
+		meta.Namespace = ""
+		w.create(&infrav1.VSphereDeploymentZone{ObjectMeta: meta, Spec: infrav1.VSphereDeploymentZoneSpec{Server: w.vc.Host(), FailureDomain: "none"}})
+	}
+	w.start()
+	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains)
+	w.Expect(message).To(ContainSubstring("101"))
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+}
