@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -155,21 +154,21 @@ func (p *Plane) run(ctx context.Context, m manager) error {
 	if err := p.writeAccountKubeconfig(ctx, m.manifests.account, kubeconfig); err != nil {
 		return fmt.Errorf("preparing %s: %w", name, err)
 	}
-	process, err := p.start(ctx, command{
+	ready, err := p.launch(ctx, launch{health: "http://" + address(m.health) + "/readyz", command: command{
 		name: name, program: m.component.Program, args: m.args(dir),
 		env: []string{
 			"KUBECONFIG=" + kubeconfig,
 			"POD_NAMESPACE=" + m.manifests.account.Namespace, "POD_NAME=" + name, "POD_UID=" + name,
 		},
 		metrics: "http://" + address(m.diagnostics) + "/metrics",
-	})
+	}})
 	if err != nil {
 		return err
 	}
-	if err := ready(ctx, process, http.DefaultClient, "http://"+address(m.health)+"/readyz"); err != nil {
+	if err := ready(ctx); err != nil {
 		return err
 	}
-	return reports(process.log, m.component.Version)
+	return reports(p.log(name), m.component.Version)
 }
 
 // args are those of a release, then those that put the manager on this plane, then

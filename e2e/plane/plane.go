@@ -66,6 +66,7 @@ type Plane struct {
 	mutex     sync.Mutex
 	reserved  []*ports.Range
 	processes []*process
+	managers  map[string]launch
 	failed    chan struct{}
 	failure   error
 	stopOnce  sync.Once
@@ -123,6 +124,7 @@ func newPlane(options Options) (*Plane, error) {
 		authority:  authority,
 		launcher:   newLauncher(),
 		progress:   progress,
+		managers:   map[string]launch{},
 		failed:     make(chan struct{}),
 	}, nil
 }
@@ -223,6 +225,9 @@ func (p *Plane) Err() error {
 
 // Logs is the folder with a log for each process.
 func (p *Plane) Logs() string { return filepath.Join(p.dir, "logs") }
+
+// log is the file with everything that the processes of a name wrote.
+func (p *Plane) log(name string) string { return logFile(p.Logs(), name) }
 
 // Processes lists what runs, in the order of its start.
 func (p *Plane) Processes() []Process {

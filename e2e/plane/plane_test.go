@@ -50,6 +50,7 @@ func TestPlane(t *testing.T) {
 	t.Run("managers have the rights of their release only", func(t *testing.T) { testRights(t, p) })
 	t.Run("namespaces and garbage are collected", func(t *testing.T) { testCollection(t, p) })
 	t.Run("processes are told of", func(t *testing.T) { testProcesses(t, p) })
+	t.Run("a manager that was killed comes back as it was", func(t *testing.T) { testRestart(t, p) })
 	t.Run("a process that dies is noticed", func(t *testing.T) { testDeath(t, p) })
 	t.Run("stopping leaves nothing", func(t *testing.T) { testStop(t, p) })
 }
@@ -153,6 +154,22 @@ func testProcesses(t *testing.T, p *Plane) {
 	}
 	g.Expect(p.Processes()).To(HaveLen(6))
 	g.Expect(total>>20).To(And(BeNumerically(">", 100), BeNumerically("<", 2048)), "MiB")
+	g.Expect(p.Err()).NotTo(HaveOccurred())
+}
+
+func testRestart(t *testing.T, p *Plane) {
+	t.Helper()
+	g := NewWithT(t)
+	before := p.Processes()
+	g.Expect(p.Kill(binaries.CAPICore)).To(Succeed())
+	g.Expect(p.Processes()).To(HaveLen(len(before) - 1))
+	g.Expect(p.Kill(binaries.CAPICore)).To(MatchError(ContainSubstring("no manager of that name runs")))
+	g.Expect(p.Kill(binaries.Etcd)).To(MatchError(ContainSubstring("no manager of that name runs")))
+	ready, err := p.Restart(t.Context(), binaries.CAPICore)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ready(t.Context())).To(Succeed())
+	g.Expect(p.Client.Create(t.Context(), cluster("again"))).To(Succeed(), "its webhooks are where they were")
+	g.Expect(p.Processes()).To(HaveLen(len(before)))
 	g.Expect(p.Err()).NotTo(HaveOccurred())
 }
 

@@ -73,10 +73,13 @@ func newLauncher() *launcher {
 // close ends the launcher's thread and with it whatever it started.
 func (l *launcher) close() { close(l.requests) }
 
+// logFile is where the processes of a name write to, one after the other.
+func logFile(logs, name string) string { return filepath.Join(logs, name+".log") }
+
 // start runs a command with its output in a file of the folder logs. The context
 // only gives values: a process lives until it is stopped.
 func (l *launcher) start(ctx context.Context, c command, logs string) (*process, error) {
-	log := filepath.Join(logs, c.name+".log")
+	log := logFile(logs, c.name)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", c.name, err)

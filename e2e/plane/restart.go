@@ -1,0 +1,65 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// launch is what it takes to start a manager, the first time and again.
+type launch struct {
+	command command
+	// health is the address of its health endpoint.
+	health string
+}
+
+// Kill ends a manager in the middle of whatever it does, as a node does that loses
+// its power, and returns when it is gone. The plane has not failed by that.
+func (p *Plane) Kill(name string) error {
+	process, err := p.withdraw(name)
+	if err != nil {
+		return err
+	}
+	process.stop(0)
+	return nil
+}
+
+// withdraw takes the process of a manager off the list of what runs.
+func (p *Plane) withdraw(name string) (*process, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	i := slices.IndexFunc(p.processes, func(process *process) bool { return process.name == name })
+	if _, manager := p.managers[name]; !manager || i < 0 {
+		return nil, fmt.Errorf("killing %s: no manager of that name runs", name)
+	}
+	process := p.processes[i]
+	p.processes = slices.Delete(slices.Clone(p.processes), i, i+1)
+	return process, nil
+}
+
+// Restart starts a manager that was killed, as what it was before: with the same
+// account, certificate and ports. The returned function waits until it is ready.
+func (p *Plane) Restart(ctx context.Context, name string) (ready func(context.Context) error, err error) {
+	p.mutex.Lock()
+	l, ok := p.managers[name]
+	p.mutex.Unlock()
+	if !ok {
+		return nil, fmt.Errorf("restarting %s: there is no manager of that name", name)
+	}
+	return p.launch(ctx, l)
+}
+
+func (p *Plane) launch(ctx context.Context, l launch) (func(context.Context) error, error) {
+	process, err := p.start(ctx, l.command)
+	if err != nil {
+		return nil, err
+	}
+	p.mutex.Lock()
+	p.managers[l.command.name] = l
+	p.mutex.Unlock()
+	return func(ctx context.Context) error { return ready(ctx, process, http.DefaultClient, l.health) }, nil
+}
