@@ -123,6 +123,11 @@ func TestGroupsTakeOwnVMsOnly(t *testing.T) {
 	if members := c.group(cluster, "rack-a-vms"); len(members) != 0 {
 		t.Errorf("members are %v", members)
 	}
+	own := c.clone("own", c.cloneSpec("/dc-1/host/cluster-1/Resources", "shared")).Reference()
+	must(0, c.reconfigure(cluster, "rack-a-vms", own))(t)
+	if members := must(s.GroupMembers("cluster-1"))(t); !slices.Equal(members["rack-a-vms"], []string{own.Value}) || len(members["rack-b-vms"]) != 0 {
+		t.Errorf("members are %v", members)
+	}
 }
 
 func TestMoveVMToHost(t *testing.T) {

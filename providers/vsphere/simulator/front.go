@@ -27,6 +27,7 @@ type front struct {
 	calls    callCounter
 	waits    waitTable
 	latency  latency
+	losses   losses
 
 	mu     sync.Mutex
 	closed bool
@@ -84,26 +85,36 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.done.Done()
 
 	answer := newRecorder()
-	if strings.HasPrefix(r.URL.Path, "/rest") || strings.HasPrefix(r.URL.Path, "/api") {
-		f.calls.add(restName(r))
-		f.mux.ServeHTTP(answer, r)
-	} else if err := f.serveSOAP(answer, r); err != nil {
+	name, err := f.serve(answer, r)
+	if err != nil || f.latency.wait(r.Context()) != nil {
 		return // the client is gone
 	}
-	if f.latency.wait(r.Context()) != nil {
-		return
+	if f.losses.take(name) {
+		panic(http.ErrAbortHandler) // closes the connection
 	}
 	answer.sendTo(w)
 }
 
-func (f *front) serveSOAP(answer *recorder, r *http.Request) error {
+// serve carries a call out and returns its name, as Calls has it.
+func (f *front) serve(answer *recorder, r *http.Request) (name string, err error) {
+	if strings.HasPrefix(r.URL.Path, "/rest") || strings.HasPrefix(r.URL.Path, "/api") {
+		name = restName(r)
+		f.calls.add(name)
+		f.mux.ServeHTTP(answer, r)
+		return name, nil
+	}
+	return f.serveSOAP(answer, r)
+}
+
+func (f *front) serveSOAP(answer *recorder, r *http.Request) (name string, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if call, ok := parseSOAP(body); ok && r.Method == http.MethodPost {
-		f.calls.add(call.Method)
+		name = call.Method
+		f.calls.add(name)
 		if call.Method == "WaitForUpdatesEx" || call.Method == "WaitForUpdates" {
 			// vcsim would go on waiting for a client that has long gone.
 			key := waitKey{collector: call.This}
@@ -114,7 +125,7 @@ func (f *front) serveSOAP(answer *recorder, r *http.Request) error {
 		}
 	}
 	f.mux.ServeHTTP(answer, r)
-	return nil
+	return name, nil
 }
 
 // latency is how late every answer comes.

@@ -164,3 +164,38 @@ func properties(vm *mo.VirtualMachine) VM {
 	}
 	return view
 }
+
+// RunningTasks answers the tasks that have not ended, as "CloneVM_Task task-12".
+func (s *Server) RunningTasks() []string {
+	var out []string
+	for _, obj := range s.registry.AllReference("Task") {
+		task := obj.(*simulator.Task)
+		s.call().WithLock(task, func() {
+			if !finished(task.Info) {
+				out = append(out, task.Info.Name+" "+task.Self.Value)
+			}
+		})
+	}
+	return slices.Sorted(slices.Values(out))
+}
+
+// GroupMembers answers the references of the VMs in each DRS VM group of a compute
+// cluster, given by name or inventory path; also of VMs that have gone.
+func (s *Server) GroupMembers(cluster string) (map[string][]string, error) {
+	c, err := s.cluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	s.locked(c, func() {
+		for _, info := range c.ConfigurationEx.(*types.ClusterConfigInfoEx).Group {
+			if group, ok := info.(*types.ClusterVmGroup); ok {
+				out[group.Name] = nil
+				for _, ref := range group.Vm {
+					out[group.Name] = append(out[group.Name], ref.Value)
+				}
+			}
+		}
+	})
+	return out, nil
+}

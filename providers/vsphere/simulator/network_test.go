@@ -203,6 +203,36 @@ func TestDown(t *testing.T) {
 	must(0, task.Wait(t.Context()))(t) // same session, same task
 }
 
+// A call whose answer gets lost has its effect.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c := connect(t, s, "dc-1")
+	vm := c.clone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))
+	s.LoseAnswers("PowerOnVM_Task", 1)
+	if _, err := vm.PowerOn(t.Context()); err == nil || soap.IsSoapFault(err) {
+		t.Errorf("a lost answer is %v", err)
+	}
+	eventually(t, "the VM runs all the same", func() bool {
+		vm, _ := s.VM("vm")
+		return vm.Power == "poweredOn"
+	})
+	if running := s.RunningTasks(); len(running) != 0 {
+		t.Errorf("running: %v", running)
+	}
+	must(0, must(vm.PowerOff(t.Context()))(t).Wait(t.Context()))(t)
+	must(0, must(vm.PowerOn(t.Context()))(t).Wait(t.Context()))(t) // one answer was to be lost
+
+	s.LoseAnswers("CurrentTime", -1)
+	for range 3 {
+		if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); err == nil {
+			t.Error("an answer came")
+		}
+	}
+	s.LoseAnswers("CurrentTime", 0)
+	must(methods.GetCurrentTime(t.Context(), c.Client.Client))(t)
+}
+
 func TestCallsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())

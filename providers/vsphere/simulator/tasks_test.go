@@ -43,6 +43,9 @@ func TestHeldTask(t *testing.T) {
 		t.Errorf("held task is %+v", info)
 	}
 	must(c.template().Device(t.Context()))(t)
+	if running := s.RunningTasks(); len(running) != 2 || !strings.HasPrefix(running[0], "CloneVM_Task task-") {
+		t.Errorf("running: %v", running)
+	}
 	if n := len(s.VMs()); n != 0 {
 		t.Errorf("%d VMs while the clones are held", n)
 	}
