@@ -1,0 +1,123 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package alone runs a provider's manager without Cluster API's controllers: its
+// real program against a real API server that has Cluster API's CRDs. It makes the
+// objects that those controllers would make, so that what happens is the provider's
+// doing alone.
+package alone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/plane"
+)
+
+// Provider is what is to be known of a provider besides its program.
+type Provider struct {
+	// Name is a folder of providers/.
+	Name string
+	// Kinds register the provider's types and those that it works with.
+	Kinds func(*runtime.Scheme) error
+	// Objects makes what the management plane needs besides.
+	Objects func() ([]*unstructured.Unstructured, error)
+}
+
+// Installation is a provider with the programs and manifests that it takes to run
+// it. Any number of planes can be made of it.
+type Installation struct {
+	Provider Provider
+	Programs binaries.Paths
+	// Root is the root folder of the repository.
+	Root string
+
+	clusterAPI string // source folder
+	objects    []*unstructured.Unstructured
+}
+
+// Install builds the programs that are missing or outdated.
+func Install(ctx context.Context, provider Provider, progress io.Writer) (*Installation, error) {
+	builder, err := binaries.New(progress)
+	if err != nil {
+		return nil, err
+	}
+	i := &Installation{Provider: provider, Root: builder.Root}
+	i.Programs, err = builder.Ensure(ctx, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(provider.Name))
+	if err != nil {
+		return nil, err
+	}
+	if i.clusterAPI, _, err = builder.ClusterAPI(ctx); err != nil {
+		return nil, err
+	}
+	i.objects, err = provider.Objects()
+	return i, err
+}
+
+// Component is the provider's manager with what is installed beside it. Its
+// manifests are written to a folder.
+func (i *Installation) Component(programs binaries.Paths, folder string) (plane.Component, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return plane.Component{}, err
+	}
+	if err := i.writeConfig(folder); err != nil {
+		return plane.Component{}, fmt.Errorf("preparing the manager's manifests: %w", err)
+	}
+	component := plane.Provider(programs, i.Root, i.Provider.Name)
+	component.Config, component.Objects = folder, i.objects
+	// The account for clusters that name no identity; those made here name one.
+	component.Variables["VSPHERE_USERNAME"], component.Variables["VSPHERE_PASSWORD"] = "none", "none"
+	return component, nil
+}
+
+// writeConfig writes a kustomize folder with the provider's release and the CRDs of
+// Cluster API, whose managers are not there to bring them.
+func (i *Installation) writeConfig(dir string) error {
+	release, err := filepath.Rel(dir, filepath.Join(i.Root, "providers", i.Provider.Name, "config", "default"))
+	if err != nil {
+		return err
+	}
+	crds, err := filepath.Glob(filepath.Join(i.clusterAPI, "core", "config", "crd", "bases", "*.yaml"))
+	if err != nil || len(crds) == 0 {
+		return fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", i.clusterAPI, len(crds), err)
+	}
+	var kustomization strings.Builder
+	fmt.Fprintf(&kustomization, "resources:\n  - %s\n", filepath.ToSlash(release))
+	for _, crd := range crds {
+		content, err := os.ReadFile(crd)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(crd)), content, 0o600); err != nil {
+			return err
+		}
+		fmt.Fprintf(&kustomization, "  - %s\n", filepath.Base(crd))
+	}
+	return os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization.String()), 0o600)
+}
+
+// Connect opens a client that knows the provider's kinds.
+func (i *Installation) Connect(config *rest.Config) (client.WithWatch, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), i.Provider.Kinds(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	return c, nil
+}

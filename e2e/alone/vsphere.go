@@ -1,0 +1,71 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package alone
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const (
+	// zoneLabel on zones names the cluster that they are for.
+	zoneLabel = "faultline.io/cluster"
+	// Account is the Secret with the account for the vCenter.
+	Account = "account"
+)
+
+// VSphere is the provider for vSphere.
+func VSphere() Provider {
+	return Provider{
+		Name: "vsphere", Kinds: infrav1.AddToScheme,
+		Objects: func() ([]*unstructured.Unstructured, error) { return nil, nil },
+	}
+}
+
+// CreateVSphereCluster creates a cluster on a vCenter, without zones. Zones of its
+// name's label become its failure domains.
+func CreateVSphereCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server) (*Cluster, error) {
+	c := &Cluster{Name: name, Kind: "VSphere"}
+	if err := c.Create(ctx, api); err != nil {
+		return nil, err
+	}
+	infra := &infrav1.VSphereCluster{ObjectMeta: c.Meta(name), Spec: infrav1.VSphereClusterSpec{
+		Server: vcenter.Host(), Thumbprint: vcenter.Thumbprint(),
+		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: Account},
+		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: Endpoint().Host, Port: Endpoint().Port},
+		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{zoneLabel: name}},
+	}}
+	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
+	credentials := &corev1.Secret{ObjectMeta: c.Meta(Account), StringData: map[string]string{
+		"username": vcenter.Username(), "password": vcenter.Password(),
+	}}
+	return c, Create(ctx, api, credentials, infra)
+}
+
+// Zone is a VSphereDeploymentZone for a cluster and its VSphereFailureDomain, both to
+// be created.
+func (c *Cluster) Zone(name string, vcenter *simulator.Server, domain infrav1.VSphereFailureDomainSpec) (*infrav1.VSphereFailureDomain, *infrav1.VSphereDeploymentZone) {
+	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{zoneLabel: c.Name}}
+	return &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: domain},
+		&infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
+			Server: vcenter.Host(), FailureDomain: name,
+		}}
+}
+
+// VSphereMachine is one that is cloned from the simulator's template.
+func VSphereMachine(meta metav1.ObjectMeta) *infrav1.VSphereMachine {
+	return &infrav1.VSphereMachine{ObjectMeta: meta, Spec: infrav1.VSphereMachineSpec{
+		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
+			Template: simulator.TemplateName, Folder: "workload",
+			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: new(true)}}},
+		},
+	}}
+}
