@@ -1,0 +1,42 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command storm kills a provider's manager at random moments while machines are made
+// and deleted, and tells what went wrong with them. It needs Go and nothing else.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/faultline-io/faultline/e2e/storm"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "storm:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	options := storm.Options{Out: os.Stdout, Progress: os.Stderr}
+	flags := flag.NewFlagSet("storm", flag.ContinueOnError)
+	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider whose manager is killed: metal3 or vsphere")
+	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
+	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
+	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves; every way in turn when empty")
+	flags.Uint64Var(&options.Seed, "seed", 0, "what is random is drawn from this number; 0 draws one, which is printed")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return storm.Run(ctx, options)
+}

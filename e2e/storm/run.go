@@ -1,0 +1,272 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/plane"
+)
+
+const (
+	// reportEvery is after how many kills there is a line.
+	reportEvery = 20
+	// lookEvery is how often it is looked whether something has come, and settleLimit
+	// how long that may take: a task that vCenter failed is tried again after a minute.
+	lookEvery   = 200 * time.Millisecond
+	settleLimit = 4 * time.Minute
+	// readyLimit bounds the start of a manager, on a machine that does other things too.
+	readyLimit = time.Minute
+	// Most kills come shortly after something was asked for, so that they fall between
+	// the first steps of it; one of longOnes comes at any time up to longest, and one
+	// of earlyOnes before the manager has started to work.
+	shortly   = 200 * time.Millisecond
+	longest   = 3 * time.Second
+	longOnes  = 4
+	earlyOnes = 8
+	// lastShare of the kills come while everything is deleted.
+	lastShare = 10
+)
+
+// run is a storm in one mode.
+type run struct {
+	options      Options
+	provider     provider
+	mode         Mode
+	installation *alone.Installation
+	dir          string
+	random       *rand.Rand
+
+	plane          *plane.Plane
+	client         client.WithWatch
+	infrastructure infrastructure
+	members        map[string]*member
+
+	kills, made, deleted int
+	faults               []string
+}
+
+// all is the storm from its beginning to its end.
+func (r *run) all(ctx context.Context) error {
+	began := time.Now()
+	defer r.stop()
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	err := r.blow(ctx)
+	if ended := r.plane.Err(); ended != nil {
+		err = errors.Join(err, ended)
+	}
+	r.options.printf("%s: %d kills, %d machines made, %d deleted, %d faults, %.0f s (%s)",
+		r.mode.Name, r.kills, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
+	if len(r.faults) > 0 {
+		err = errors.Join(err, errors.New(strings.Join(r.faults, "\n")))
+	}
+	return err
+}
+
+func (r *run) start(ctx context.Context) error {
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return err
+	}
+	component, err := r.installation.Component(r.installation.Programs, r.dir+"/config")
+	if err != nil {
+		return err
+	}
+	r.plane, err = plane.Start(ctx, plane.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []plane.Component{component}})
+	if err != nil {
+		return err
+	}
+	if r.client, err = r.installation.Connect(r.plane.RESTConfig); err != nil {
+		return err
+	}
+	r.members = map[string]*member{}
+	limited, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("not done after %s", settleLimit))
+	defer cancel()
+	r.infrastructure, err = r.provider.layOut(limited, ground{
+		mode: r.mode.Name, seed: r.options.Seed, plane: r.plane, client: r.client, machines: r.options.Machines,
+	})
+	return err
+}
+
+func (r *run) stop() {
+	if r.plane != nil {
+		r.plane.Stop()
+	}
+	if r.infrastructure != nil {
+		r.infrastructure.Close()
+	}
+}
+
+// blow makes, deletes and kills, then lets everything come to rest and looks at it;
+// the same again while all machines are deleted.
+func (r *run) blow(ctx context.Context) error {
+	last := max(r.options.Kills/lastShare, 1)
+	if err := r.rounds(ctx, r.options.Kills-last, r.act); err != nil {
+		return err
+	}
+	if err := r.settle(ctx, "after the kills"); err != nil {
+		return err
+	}
+	if err := r.rounds(ctx, r.options.Kills, r.deleteSome); err != nil {
+		return err
+	}
+	if err := r.deleteAll(ctx); err != nil {
+		return err
+	}
+	if err := r.settle(ctx, "after everything was deleted"); err != nil {
+		return err
+	}
+	return r.remains(ctx)
+}
+
+// rounds let the manager work for a moment on something new, until it was killed so
+// many times. It works when they begin and when they end.
+func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) error) error {
+	for r.kills < kills {
+		if err := r.infrastructure.Disturb(ctx, r.random); err != nil {
+			return fmt.Errorf("disturbing the infrastructure: %w", err)
+		}
+		if err := act(ctx); err != nil {
+			return err
+		}
+		if err := pause(ctx, r.moment()); err != nil {
+			return err
+		}
+		if err := r.kill(ctx); err != nil {
+			return err
+		}
+		for r.kills < kills && r.random.IntN(earlyOnes) == 0 {
+			if err := r.killEarly(ctx); err != nil {
+				return err
+			}
+		}
+		if err := r.restart(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moment is how long the manager works before it is killed.
+func (r *run) moment() time.Duration {
+	if r.random.IntN(longOnes) == 0 {
+		return time.Duration(r.random.Int64N(int64(longest)))
+	}
+	return min(time.Duration(r.random.ExpFloat64()*float64(shortly)), longest)
+}
+
+// kill kills the manager and judges what it leaves.
+func (r *run) kill(ctx context.Context) error {
+	if err := r.plane.Kill(r.manager()); err != nil {
+		return errors.Join(err, r.plane.Err())
+	}
+	r.kills++
+	if err := r.look(ctx, func(s sight) []Fault { return judge(r.members, s) }); err != nil {
+		return err
+	}
+	if r.kills%reportEvery == 0 {
+		r.options.printf("%s: %d kills, %d machines made, %d deleted, %d faults", r.mode.Name, r.kills, r.made, r.deleted, len(r.faults))
+	}
+	return nil
+}
+
+// killEarly kills a manager that is about to start.
+func (r *run) killEarly(ctx context.Context) error {
+	if _, err := r.plane.Restart(ctx, r.manager()); err != nil {
+		return err
+	}
+	if err := pause(ctx, time.Duration(r.random.Int64N(int64(longest)))); err != nil {
+		return err
+	}
+	return r.kill(ctx)
+}
+
+func (r *run) restart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
+	defer cancel()
+	ready, err := r.plane.Restart(ctx, r.manager())
+	if err != nil {
+		return err
+	}
+	return ready(ctx)
+}
+
+func (r *run) manager() string { return binaries.Provider(r.options.Provider) }
+
+// look notes the faults that something finds in what there is, each once, and the
+// machines that have gone.
+func (r *run) look(ctx context.Context, find func(sight) []Fault) error {
+	s, err := r.infrastructure.Look(ctx)
+	if err != nil {
+		return fmt.Errorf("looking at the machines: %w", err)
+	}
+	r.note(find(s))
+	return r.sweep(ctx, s)
+}
+
+func (r *run) note(faults []Fault) {
+	for _, f := range faults {
+		text := f.String()
+		if !slices.ContainsFunc(r.faults, func(known string) bool { return strings.HasSuffix(known, text) }) {
+			r.faults = append(r.faults, fmt.Sprintf("after %d kills: %s", r.kills, text))
+		}
+	}
+}
+
+// settle waits until every machine is what it is to become, and judges that.
+func (r *run) settle(ctx context.Context, when string) error {
+	if err := r.infrastructure.Calm(ctx); err != nil {
+		return fmt.Errorf("calming the infrastructure: %w", err)
+	}
+	faults, err := r.await(ctx, func(s sight) []Fault { return append(unsettled(r.members, s), judge(r.members, s)...) })
+	for i := range faults {
+		faults[i].What = when + ": " + faults[i].What
+	}
+	r.note(faults)
+	return err
+}
+
+// await looks until nothing is found any more, or too long; then it returns what was
+// found last.
+func (r *run) await(ctx context.Context, find func(sight) []Fault) ([]Fault, error) {
+	for began := time.Now(); ; {
+		var faults []Fault
+		s, err := r.infrastructure.Look(ctx)
+		if err == nil {
+			faults, err = find(s), r.sweep(ctx, s)
+		}
+		if err != nil || len(faults) == 0 || time.Since(began) > settleLimit || r.plane.Err() != nil {
+			return faults, err
+		}
+		if err := pause(ctx, lookEvery); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// remains waits until nothing is left: the API server collects garbage in its time.
+func (r *run) remains(ctx context.Context) error {
+	var left []Fault
+	_, err := r.await(ctx, func(sight) (_ []Fault) {
+		var err error
+		if left, err = r.infrastructure.Remains(ctx); err != nil {
+			left = []Fault{{"remains", err.Error()}}
+		}
+		return left
+	})
+	r.note(left)
+	return err
+}

@@ -1,0 +1,150 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storm makes and deletes machines while the provider's manager is killed at
+// random moments, and judges what became of them by the outside system and by the
+// objects: nothing may be lost, doubled, misplaced or left behind. The manager is the
+// real program against a real API server; the outside system is simulated, and
+// disobeys in one way or another. What is random is drawn from a seed.
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/e2e/alone"
+)
+
+// Options say which storm.
+type Options struct {
+	// Provider is a folder of providers/.
+	Provider string
+	// Kills is how often the manager is killed in each mode.
+	Kills int
+	// Seed is what the storm is drawn from; 0 draws one.
+	Seed uint64
+	// Mode is how the outside system behaves; "" is every way in turn.
+	Mode string
+	// Machines is about how many there are at a time.
+	Machines int
+	// Out receives a line for some kills, and one for each mode.
+	Out io.Writer
+	// Progress receives a line for each thing that takes time before the first kill.
+	Progress io.Writer
+}
+
+const (
+	// DefaultKills and DefaultMachines are those of make storm.
+	DefaultKills    = 200
+	DefaultMachines = 12
+)
+
+// Run goes through the modes. Its error lists every fault that was found.
+func Run(ctx context.Context, options Options) error {
+	provider, modes, err := options.check()
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logr.Discard())
+	installation, err := alone.Install(ctx, provider.alone, options.Progress)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "faultline-storm-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the storm: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	if options.Seed == 0 {
+		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
+	}
+	options.printf("seed %d: %d kills of the manager of %s in each mode, about %d machines at a time",
+		options.Seed, options.Kills, options.Provider, options.Machines)
+	var failed []error
+	for _, mode := range modes {
+		r := &run{
+			options: options, provider: provider, mode: mode, installation: installation, dir: filepath.Join(dir, mode.Name),
+			random: rand.New(rand.NewPCG(options.Seed, hash(mode.Name))), //nolint:gosec // It is to be drawn again from the same seed.
+		}
+		if err := r.all(ctx); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", mode.Name, err))
+		}
+		if ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), os.RemoveAll(dir))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%w\nagain with SEED=%d (logs: %s)", errors.Join(failed...), options.Seed, dir)
+	}
+	return os.RemoveAll(dir)
+}
+
+// check looks up the provider and the modes, and completes what has a default.
+func (o *Options) check() (provider, []Mode, error) {
+	all := providers()
+	p, ok := all[o.Provider]
+	if !ok {
+		return provider{}, nil, fmt.Errorf("there is no simulated infrastructure for provider %q; there are %s",
+			o.Provider, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	}
+	if o.Kills == 0 {
+		o.Kills = DefaultKills
+	}
+	if o.Machines == 0 {
+		o.Machines = DefaultMachines
+	}
+	if o.Kills < 1 || o.Machines < 1 {
+		return provider{}, nil, fmt.Errorf("the numbers of kills and of machines are to be 1 or more, not %d and %d", o.Kills, o.Machines)
+	}
+	if o.Mode == "" {
+		return p, p.modes, nil
+	}
+	i := slices.IndexFunc(p.modes, func(mode Mode) bool { return mode.Name == o.Mode })
+	if i < 0 {
+		return provider{}, nil, fmt.Errorf("there is no mode %q for provider %s; there are:\n%s", o.Mode, o.Provider, describe(p.modes))
+	}
+	return p, p.modes[i : i+1], nil
+}
+
+// describe lists modes with what they are.
+func describe(modes []Mode) string {
+	var text strings.Builder
+	for _, mode := range modes {
+		fmt.Fprintf(&text, "  %-12s %s\n", mode.Name, mode.Is)
+	}
+	return strings.TrimRight(text.String(), "\n")
+}
+
+func (o *Options) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
+}
+
+func hash(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text))
+	return h.Sum64()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
