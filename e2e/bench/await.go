@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/alone"
 )
 
 // machine is an infrastructure machine of any provider.
@@ -91,13 +93,5 @@ func (w *waiting[M]) note(found M) {
 // still says what is known of the first of the machines that are not ready.
 func (w *waiting[M]) still(cause error) error {
 	first := slices.Min(slices.Collect(maps.Keys(w.missing)))
-	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s", cause, len(w.missing), first, explain(w.missing[first]))
-}
-
-// because prefers the cause of a context's end to the error it led to.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s", cause, len(w.missing), first, alone.Explain(w.missing[first]))
 }

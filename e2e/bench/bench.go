@@ -21,11 +21,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/alone"
 )
 
 const (
@@ -93,11 +91,8 @@ func Run(ctx context.Context, options Options) error {
 type suite struct {
 	// machines are the numbers that the aims are about.
 	machines []int
-	// kinds register the provider's types, and objects makes what the management plane
-	// needs besides.
-	kinds   func(*runtime.Scheme) error
-	objects func() ([]*unstructured.Unstructured, error)
-	measure func(ctx context.Context, b *bench, machines []int) (outcome, error)
+	provider alone.Provider
+	measure  func(ctx context.Context, b *bench, machines []int) (outcome, error)
 }
 
 // outcome is what was measured, to be written as JSON or as a text.
@@ -106,12 +101,11 @@ type outcome interface{ report() string }
 func suites() map[string]suite {
 	return map[string]suite{
 		"vsphere": {
-			machines: []int{1, 10, 100}, kinds: vSphereKinds,
-			objects: func() ([]*unstructured.Unstructured, error) { return nil, nil },
+			machines: []int{1, 10, 100}, provider: alone.VSphere(),
 			measure: func(ctx context.Context, b *bench, vms []int) (outcome, error) { return b.measure(ctx, vms) },
 		},
 		"metal3": {
-			machines: []int{200, 1000}, kinds: metal3Kinds, objects: hostKinds,
+			machines: []int{200, 1000}, provider: alone.Metal3(),
 			measure: func(ctx context.Context, b *bench, machines []int) (outcome, error) {
 				return b.measureHosts(ctx, machines)
 			},
@@ -121,26 +115,14 @@ func suites() map[string]suite {
 
 // bench is what all scenarios share.
 type bench struct {
-	kinds      func(*runtime.Scheme) error
-	objects    []*unstructured.Unstructured
-	progress   io.Writer
-	dir        string
-	root       string // of the repository
-	clusterAPI string // source folder
-	provider   string
-	programs   binaries.Paths
+	installation *alone.Installation
+	progress     io.Writer
+	dir          string
+	provider     string
 }
 
 func newBench(ctx context.Context, options Options) (*bench, error) {
-	builder, err := binaries.New(options.Progress)
-	if err != nil {
-		return nil, err
-	}
-	programs, err := builder.Ensure(ctx, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(options.Provider))
-	if err != nil {
-		return nil, err
-	}
-	clusterAPI, _, err := builder.ClusterAPI(ctx)
+	installation, err := alone.Install(ctx, suites()[options.Provider].provider, options.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +133,7 @@ func newBench(ctx context.Context, options Options) (*bench, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	s := suites()[options.Provider]
-	objects, err := s.objects()
-	if err != nil {
-		return nil, err
-	}
-	return &bench{
-		kinds: s.kinds, objects: objects,
-		progress: options.Progress, dir: dir, root: builder.Root, clusterAPI: clusterAPI,
-		provider: options.Provider, programs: programs,
-	}, nil
+	return &bench{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider}, nil
 }
 
 func (b *bench) progressf(format string, args ...any) {

@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -69,45 +65,27 @@ func (b *bench) scenario(ctx context.Context, name string, args []string, run fu
 func (b *bench) start(ctx context.Context, name string, args []string) (*lab, error) {
 	dir := filepath.Join(b.dir, name)
 	l := &lab{bench: b, name: name, audit: filepath.Join(dir, "audit.log")}
-	config := filepath.Join(dir, "config")
-	if err := os.MkdirAll(config, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
-	}
-	if err := b.writeConfig(config); err != nil {
-		return nil, fmt.Errorf("preparing the manager's manifests: %w", err)
 	}
 	programs, err := b.audited(dir, l.audit)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the audit log: %w", err)
 	}
-	component := plane.Provider(programs, b.root, b.provider)
-	component.Config = config
-	// The account for clusters that name no identity; those of the bench name one.
-	component.Variables["VSPHERE_USERNAME"], component.Variables["VSPHERE_PASSWORD"] = "none", "none"
-	component.Args, component.Objects = args, b.objects
+	component, err := b.installation.Component(programs, filepath.Join(dir, "config"))
+	if err != nil {
+		return nil, err
+	}
+	component.Args = args
 	l.plane, err = plane.Start(ctx, plane.Options{Dir: dir, Programs: programs, Components: []plane.Component{component}})
 	if err != nil {
 		return nil, err
 	}
-	if err := l.connect(); err != nil {
+	if l.client, err = b.installation.Connect(l.plane.RESTConfig); err != nil {
 		l.stop()
 		return nil, err
 	}
 	return l, nil
-}
-
-// connect opens a client that knows the provider's kinds.
-func (l *lab) connect() (err error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, l.bench.kinds} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("building the scheme: %w", err)
-		}
-	}
-	if l.client, err = client.NewWithWatch(l.plane.RESTConfig, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("connecting to the API server: %w", err)
-	}
-	return nil
 }
 
 func (l *lab) stop() {
@@ -115,32 +93,6 @@ func (l *lab) stop() {
 	for _, closer := range l.closers {
 		closer()
 	}
-}
-
-// writeConfig writes a kustomize folder with the provider's release and the CRDs of
-// Cluster API, whose managers are not there to bring them.
-func (b *bench) writeConfig(dir string) error {
-	release, err := filepath.Rel(dir, filepath.Join(b.root, "providers", b.provider, "config", "default"))
-	if err != nil {
-		return err
-	}
-	crds, err := filepath.Glob(filepath.Join(b.clusterAPI, "core", "config", "crd", "bases", "*.yaml"))
-	if err != nil || len(crds) == 0 {
-		return fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", b.clusterAPI, len(crds), err)
-	}
-	var kustomization strings.Builder
-	fmt.Fprintf(&kustomization, "resources:\n  - %s\n", filepath.ToSlash(release))
-	for _, crd := range crds {
-		content, err := os.ReadFile(crd)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(crd)), content, 0o600); err != nil {
-			return err
-		}
-		fmt.Fprintf(&kustomization, "  - %s\n", filepath.Base(crd))
-	}
-	return os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization.String()), 0o600)
 }
 
 // audited answers the bench's programs with an API server that keeps an audit log:
@@ -152,12 +104,12 @@ func (b *bench) audited(dir, log string) (binaries.Paths, error) {
 	}
 	script := filepath.Join(dir, binaries.APIServer)
 	content := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\" --audit-policy-file='%s' --audit-log-path='%s' --audit-log-maxsize=1000\n",
-		b.programs[binaries.APIServer], policy, log)
+		b.installation.Programs[binaries.APIServer], policy, log)
 	if err := os.WriteFile(script, []byte(content), 0o700); err != nil { //nolint:gosec // it is a program
 		return nil, err
 	}
 	programs := binaries.Paths{}
-	for name, path := range b.programs {
+	for name, path := range b.installation.Programs {
 		programs[name] = path
 	}
 	programs[binaries.APIServer] = script

@@ -7,17 +7,14 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/alone"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -25,15 +22,12 @@ import (
 const (
 	// createAtOnce is how many objects the bench creates at the same time.
 	createAtOnce = 8
-	// worldLabel marks the zones of a world.
-	worldLabel = "bench"
-	account    = "account"
+	// touched is an annotation that changes so that an object does.
+	touched    = "bench"
 	datacenter = "dc-1"
 	// spareNetwork is renamed to disturb the inventory; no zone names it.
 	spareNetwork = simulator.NetworkName
 )
-
-func vSphereKinds(scheme *runtime.Scheme) error { return infrav1.AddToScheme(scheme) }
 
 // zoneLetters are those of simulator.ThreeZones.
 func zoneLetters() []string { return []string{"a", "b", "c"} }
@@ -43,7 +37,7 @@ type world struct {
 	name    string // of the namespace and of the cluster
 	client  client.WithWatch
 	vcenter *simulator.Server
-	owner   metav1.OwnerReference // the Cluster
+	cluster *alone.Cluster
 	zones   []*infrav1.VSphereDeploymentZone
 	made    int // machines so far
 }
@@ -59,7 +53,7 @@ func (l *lab) world(ctx context.Context, name string) (*world, error) {
 	}
 	l.closers = append(l.closers, vcenter.Close)
 	w := &world{name: name, client: l.client, vcenter: vcenter}
-	if err := w.makeCluster(ctx); err != nil {
+	if w.cluster, err = alone.CreateVSphereCluster(ctx, l.client, name, vcenter); err != nil {
 		return nil, err
 	}
 	for _, letter := range zoneLetters() {
@@ -72,68 +66,16 @@ func (l *lab) world(ctx context.Context, name string) (*world, error) {
 
 func (w *world) calls() Counts { return w.vcenter.Calls() }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: w.name}}
-}
-
-func (w *world) create(ctx context.Context, objects ...client.Object) error {
-	for _, object := range objects {
-		if err := w.client.Create(ctx, object); err != nil {
-			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
-		}
-	}
-	return nil
-}
-
-// makeCluster leaves the Cluster as Cluster API does when its infrastructure is
-// provisioned.
-func (w *world) makeCluster(ctx context.Context) error {
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(w.name), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    reference("VSphereCluster", w.name),
-		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-	}}
-	err := w.create(ctx,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}},
-		&corev1.Secret{ObjectMeta: w.meta(account), StringData: map[string]string{
-			"username": w.vcenter.Username(), "password": w.vcenter.Password(),
-		}},
-		cluster)
-	if err != nil {
-		return err
-	}
-	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
-	if err := w.client.Status().Update(ctx, cluster); err != nil {
-		return fmt.Errorf("provisioning Cluster %s: %w", w.name, err)
-	}
-	w.owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: w.name, UID: cluster.UID}
-	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(w.name), Spec: infrav1.VSphereClusterSpec{
-		Server: w.vcenter.Host(), Thumbprint: w.vcenter.Thumbprint(),
-		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: account},
-		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{worldLabel: w.name}},
-	}}
-	infra.OwnerReferences = []metav1.OwnerReference{w.owner}
-	return w.create(ctx, infra)
-}
-
-func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
-	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
-}
-
 func (w *world) makeZone(ctx context.Context, letter string) error {
-	meta := metav1.ObjectMeta{Name: w.zone(letter), Labels: map[string]string{worldLabel: w.name}}
-	domain := &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: infrav1.VSphereFailureDomainSpec{
+	domain, zone := w.cluster.Zone(w.zone(letter), w.vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{
 			Datacenter: datacenter, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
 		},
-	}}
-	zone := &infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
-		Server: w.vcenter.Host(), FailureDomain: domain.Name,
-	}}
+	})
 	w.zones = append(w.zones, zone)
-	return w.create(ctx, domain, zone)
+	return alone.Create(ctx, w.client, domain, zone)
 }
 
 func (w *world) zone(letter string) string { return w.name + "-" + letter }
@@ -153,7 +95,7 @@ func (w *world) zonesReady(ctx context.Context) error {
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for VSphereDeploymentZone %s to be ready: %w%s", last.Name, because(ctx, err), explain(last.Status.Conditions))
+		return fmt.Errorf("waiting for VSphereDeploymentZone %s to be ready: %w%s", last.Name, alone.Because(ctx, err), alone.Explain(last.Status.Conditions))
 	}
 	return nil
 }
@@ -162,7 +104,7 @@ func (w *world) zonesReady(ctx context.Context) error {
 func (w *world) touchZones(ctx context.Context, round int) error {
 	for _, zone := range w.zones {
 		before := zone.DeepCopy()
-		metav1.SetMetaDataAnnotation(&zone.ObjectMeta, worldLabel, strconv.Itoa(round))
+		metav1.SetMetaDataAnnotation(&zone.ObjectMeta, touched, strconv.Itoa(round))
 		if err := w.client.Patch(ctx, zone, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("touching VSphereDeploymentZone %s: %w", zone.Name, err)
 		}
@@ -179,7 +121,7 @@ func (w *world) touchVMs(ctx context.Context) error {
 	for i := range list.Items {
 		vm := &list.Items[i]
 		before := vm.DeepCopy()
-		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, worldLabel, "touched")
+		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, touched, "touched")
 		if err := w.client.Patch(ctx, vm, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("touching VSphereVM %s: %w", vm.Name, err)
 		}
@@ -210,26 +152,8 @@ func (w *world) prepare(ctx context.Context, n int) (machines, error) {
 }
 
 func (w *world) prepareOne(ctx context.Context, name, domain string) (*infrav1.VSphereMachine, error) {
-	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
-		ClusterName: w.name, FailureDomain: domain,
-		Bootstrap:         clusterv1.Bootstrap{DataSecretName: &name},
-		InfrastructureRef: reference("VSphereMachine", name),
-	}}
-	machine.OwnerReferences = []metav1.OwnerReference{w.owner}
-	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
-	if err := w.create(ctx, data, machine); err != nil {
-		return nil, err
-	}
-	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: infrav1.VSphereMachineSpec{
-		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
-			Template: simulator.TemplateName, Folder: "workload",
-			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: new(true)}}},
-		},
-	}}
-	vsphere.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: new(true),
-	}}
-	return vsphere, nil
+	meta, err := w.cluster.CreateMachine(ctx, w.client, name, domain)
+	return alone.VSphereMachine(meta), err
 }
 
 // provision creates the VSphereMachines and answers how long it took until the
@@ -241,7 +165,7 @@ func (w *world) provision(ctx context.Context, all machines) (time.Duration, err
 	group.Go(func() error { return w.provisioned(groupCtx, all) })
 	for _, machine := range all {
 		// The watch decodes into objects of its own, so this one is not shared.
-		group.Go(func() error { return w.create(groupCtx, machine) })
+		group.Go(func() error { return alone.Create(groupCtx, w.client, machine) })
 	}
 	if err := group.Wait(); err != nil {
 		return 0, err
@@ -263,15 +187,4 @@ func (w *world) provisioned(ctx context.Context, all machines) error {
 		provisioned := machine.Status.Initialization.Provisioned
 		return provisioned != nil && *provisioned
 	}))
-}
-
-// explain lists the conditions that are not true.
-func explain(conditions []metav1.Condition) string {
-	var text strings.Builder
-	for _, condition := range conditions {
-		if condition.Status != metav1.ConditionTrue {
-			fmt.Fprintf(&text, "\n  %s %s: %s", condition.Type, condition.Reason, condition.Message)
-		}
-	}
-	return text.String()
 }
