@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,8 @@ type vSphere struct {
 	zones   []string
 	tag     string // that machines get
 	hidden  []string
+	// pending are disturbances that are still to come.
+	pending sync.WaitGroup
 }
 
 func vSphereProvider() provider {
@@ -240,4 +243,7 @@ func (v *vSphere) Remains(ctx context.Context) ([]Fault, error) {
 	return append(faults, objects...), errors.Join(err, more)
 }
 
-func (v *vSphere) Close() { v.vcenter.Close() }
+func (v *vSphere) Close() {
+	v.pending.Wait()
+	v.vcenter.Close()
+}
