@@ -81,6 +81,10 @@ bench: assets ## Print planner times and what a machine costs in calls, seconds,
 	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run '^$$' -bench Ask ./internal/hosts/)
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
 
+.PHONY: storm
+storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats
+	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED))
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint in every module
 	@status=0; for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status

@@ -37,14 +37,15 @@ type metal3 struct {
 	layout   simulator.Layout
 	operator *simulator.Simulator
 	mode     metal3Mode
+	seed     uint64
 	// troubled are the hosts that the mode did something to.
 	troubled []types.NamespacedName
 	// stop ends the operator.
 	stop func()
 
 	mu sync.Mutex
-	// misboots are hosts that booted what is not their machine's.
-	misboots []Fault
+	// complaints are of hosts that booted what is not their machine's.
+	complaints []Fault
 }
 
 func metal3Provider() provider {
@@ -59,7 +60,7 @@ func metal3Provider() provider {
 }
 
 func layOutMetal3(ctx context.Context, g ground, mode metal3Mode) (infrastructure, error) {
-	m := &metal3{client: g.client, mode: mode, layout: simulator.Racks(racks, roomFor(g.machines, racks))}
+	m := &metal3{client: g.client, mode: mode, seed: g.seed, layout: simulator.Racks(racks, roomFor(g.machines, racks))}
 	m.layout.Ready = true
 	options := []simulator.Option{
 		simulator.WithNamespace(clusterName), simulator.WithoutEvents(), simulator.WithSeed(g.seed),
@@ -79,7 +80,7 @@ func layOutMetal3(ctx context.Context, g ground, mode metal3Mode) (infrastructur
 	}
 	m.operate(ctx, g.plane.RESTConfig)
 	if mode.begin != nil {
-		return m, mode.begin(ctx, m)
+		return m, mode.begin(m, ctx)
 	}
 	return m, nil
 }
@@ -91,7 +92,7 @@ func (m *metal3) operate(ctx context.Context, config *rest.Config) {
 	go func() {
 		defer close(ended)
 		if err := m.operator.Run(ctx, config); err != nil {
-			m.misbooted("bare-metal operator", err.Error())
+			m.complain("bare-metal operator", err.Error())
 		}
 	}()
 	m.stop = func() { cancel(); <-ended }
@@ -102,19 +103,19 @@ func (m *metal3) booted(_ context.Context, boot simulator.Boot) error {
 	consumer := boot.Host.Spec.ConsumerRef
 	switch {
 	case consumer == nil:
-		m.misbooted("host "+boot.Host.Name, "booted for no machine")
+		m.complain("host "+boot.Host.Name, "booted for no machine")
 	case len(boot.UserData) == 0:
-		m.misbooted("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
+		m.complain("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
 	case boot.MetaData["providerid"] != strings.Join([]string{clusterName, boot.Host.Name, consumer.Name}, "/"):
-		m.misbooted("host "+boot.Host.Name, fmt.Sprintf("booted machine %s with the metadata of %v", consumer.Name, boot.MetaData["providerid"]))
+		m.complain("host "+boot.Host.Name, fmt.Sprintf("booted machine %s with the metadata of %v", consumer.Name, boot.MetaData["providerid"]))
 	}
 	return nil
 }
 
-func (m *metal3) misbooted(object, what string) {
+func (m *metal3) complain(object, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.misboots = append(m.misboots, Fault{object, what})
+	m.complaints = append(m.complaints, Fault{object, what})
 }
 
 func (m *metal3) Cluster() *alone.Cluster { return m.cluster }
@@ -143,7 +144,7 @@ func (m *metal3) Look(ctx context.Context) (sight, error) {
 		}
 	}
 	m.mu.Lock()
-	s := sight{machines: map[string]seen{}, faults: slices.Clone(m.misboots)}
+	s := sight{machines: map[string]seen{}, faults: slices.Clone(m.complaints)}
 	m.mu.Unlock()
 	owned := map[string]string{}
 	for i := range hosts.Items {
@@ -202,14 +203,14 @@ func (m *metal3) Disturb(ctx context.Context, random *rand.Rand) error {
 	if m.mode.disturb == nil {
 		return nil
 	}
-	return m.mode.disturb(ctx, m, random)
+	return m.mode.disturb(m, ctx, random)
 }
 
 func (m *metal3) Calm(ctx context.Context) error {
 	if m.mode.calm == nil {
 		return nil
 	}
-	return m.mode.calm(ctx, m)
+	return m.mode.calm(m, ctx)
 }
 
 // Remains looks at everything that belongs to machines.

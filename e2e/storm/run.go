@@ -222,6 +222,7 @@ func (r *run) note(faults []Fault) {
 		text := f.String()
 		if !slices.ContainsFunc(r.faults, func(known string) bool { return strings.HasSuffix(known, text) }) {
 			r.faults = append(r.faults, fmt.Sprintf("after %d kills: %s", r.kills, text))
+			r.options.printf("%s: %s", r.mode.Name, r.faults[len(r.faults)-1])
 		}
 	}
 }
@@ -231,7 +232,7 @@ func (r *run) settle(ctx context.Context, when string) error {
 	if err := r.infrastructure.Calm(ctx); err != nil {
 		return fmt.Errorf("calming the infrastructure: %w", err)
 	}
-	faults, err := r.await(ctx, func(s sight) []Fault { return append(unsettled(r.members, s), judge(r.members, s)...) })
+	faults, err := r.await(ctx, settleLimit, func(s sight) []Fault { return append(unsettled(r.members, s), judge(r.members, s)...) })
 	for i := range faults {
 		faults[i].What = when + ": " + faults[i].What
 	}
@@ -241,14 +242,14 @@ func (r *run) settle(ctx context.Context, when string) error {
 
 // await looks until nothing is found any more, or too long; then it returns what was
 // found last.
-func (r *run) await(ctx context.Context, find func(sight) []Fault) ([]Fault, error) {
+func (r *run) await(ctx context.Context, limit time.Duration, find func(sight) []Fault) ([]Fault, error) {
 	for began := time.Now(); ; {
 		var faults []Fault
 		s, err := r.infrastructure.Look(ctx)
 		if err == nil {
 			faults, err = find(s), r.sweep(ctx, s)
 		}
-		if err != nil || len(faults) == 0 || time.Since(began) > settleLimit || r.plane.Err() != nil {
+		if err != nil || len(faults) == 0 || time.Since(began) > limit || r.plane.Err() != nil {
 			return faults, err
 		}
 		if err := pause(ctx, lookEvery); err != nil {
@@ -257,10 +258,15 @@ func (r *run) await(ctx context.Context, find func(sight) []Fault) ([]Fault, err
 	}
 }
 
-// remains waits until nothing is left: the API server collects garbage in its time.
+// remains waits until nothing is left: garbage is collected in its time. What has not
+// gone in the time that machines had does not get as much again.
 func (r *run) remains(ctx context.Context) error {
+	limit := settleLimit
+	if len(r.faults) > 0 {
+		limit = 0
+	}
 	var left []Fault
-	_, err := r.await(ctx, func(sight) (_ []Fault) {
+	_, err := r.await(ctx, limit, func(sight) (_ []Fault) {
 		var err error
 		if left, err = r.infrastructure.Remains(ctx); err != nil {
 			left = []Fault{{"remains", err.Error()}}

@@ -79,7 +79,7 @@ func Run(ctx context.Context, options Options) error {
 	for _, mode := range modes {
 		r := &run{
 			options: options, provider: provider, mode: mode, installation: installation, dir: filepath.Join(dir, mode.Name),
-			random: rand.New(rand.NewPCG(options.Seed, hash(mode.Name))), //nolint:gosec // It is to be drawn again from the same seed.
+			random: newRandom(options.Seed, mode.Name),
 		}
 		if err := r.all(ctx); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", mode.Name, err))
@@ -134,10 +134,11 @@ func (o *Options) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
 }
 
-func hash(text string) uint64 {
+// newRandom draws the same for the same seed and purpose.
+func newRandom(seed uint64, purpose string) *rand.Rand {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(text))
-	return h.Sum64()
+	_, _ = h.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 func pause(ctx context.Context, d time.Duration) error {

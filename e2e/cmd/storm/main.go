@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/storm"
@@ -34,7 +35,12 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
 	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves; every way in turn when empty")
-	flags.Uint64Var(&options.Seed, "seed", 0, "what is random is drawn from this number; 0 draws one, which is printed")
+	flags.Func("seed", "`number` that what is random is drawn from (default: one that is drawn and printed)", func(value string) (err error) {
+		if options.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || options.Seed == 0 {
+			return errors.New("a seed is a whole number from 1 on, as an earlier storm printed it")
+		}
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
