@@ -64,6 +64,10 @@ const (
 	// planes is kept although it should go.
 	Metal3ClusterLastControlPlaneDomainReason = faultlinev1.ReasonLastControlPlaneDomain
 
+	// Metal3ClusterFailureDomainsWithoutHostsReason: no BareMetalHost has the
+	// label of any domain yet.
+	Metal3ClusterFailureDomainsWithoutHostsReason = FailureDomainWithoutHostsReason
+
 	// Metal3ClusterNoControlPlaneDomainReason: no domain is for control planes.
 	Metal3ClusterNoControlPlaneDomainReason = faultlinev1.ReasonNoControlPlaneDomain
 )
@@ -84,7 +88,8 @@ const (
 // Metal3Cluster and condition AssociateBareMetalHost of a Metal3Machine have
 // them.
 const (
-	// FailureDomainNotFoundReason: the Metal3Cluster has no domain of that name.
+	// FailureDomainNotFoundReason: the Metal3Cluster does not list the domain,
+	// and no BareMetalHost has its label.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"
 
 	// FailureDomainNotReadyReason: the domain is Cordoned or Evicting.

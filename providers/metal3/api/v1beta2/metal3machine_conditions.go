@@ -119,6 +119,18 @@ const (
 // LabelPrefixRefused.
 const Metal3MachineHostLabelsRefusedCondition = "HostLabelsRefused"
 
+// Condition FailureDomainUnlisted of a Metal3Machine is there only while the
+// Machine names a failure domain that the Metal3Cluster does not list. The
+// machine is kept to it, and is no less ready for it.
+const (
+	// Metal3MachineFailureDomainUnlistedCondition tells which it is.
+	Metal3MachineFailureDomainUnlistedCondition = "FailureDomainUnlisted"
+
+	// FailureDomainUnlistedReason: spec.failureDomains of the Metal3Cluster has
+	// no domain of that name.
+	FailureDomainUnlistedReason = "FailureDomainUnlisted"
+)
+
 // Condition BareMetalHostProvisioned of a Metal3Machine.
 const (
 	// Metal3MachineHostProvisionedCondition tells whether the host runs and its

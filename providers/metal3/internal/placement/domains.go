@@ -86,6 +86,20 @@ func unhealthy(found hosts.Reasons) string {
 	return fmt.Sprintf("%s: mend the BareMetalHosts", found)
 }
 
+// Unlabelled tells that no host is in any domain of the cluster, and how hosts get there; "" when one is.
+func Unlabelled(cluster *infrav1.Metal3Cluster, all []hosts.Host) string {
+	if slices.ContainsFunc(all, func(host hosts.Host) bool { return lists(cluster, host.Domain) }) {
+		return ""
+	}
+	names := make([]string, 0, len(cluster.Spec.FailureDomains))
+	for _, domain := range cluster.Spec.FailureDomains {
+		names = append(names, domain.Name)
+	}
+	return fmt.Sprintf("no BareMetalHost of namespace %s (it has %d) is in a failure domain of the cluster, which is not provisioned before: "+
+		"give each host the label %s with the name of its failure domain (%s), or remove spec.failureDomains",
+		cluster.Namespace, len(all), infrav1.FailureDomainLabel, strings.Join(names[:min(10, len(names))], ", "))
+}
+
 // Undeclared describes the domains that hosts name and that no cluster of the namespace has; "" when there are none.
 func Undeclared(clusters []infrav1.Metal3Cluster, all []hosts.Host) string {
 	unknown := map[string]int{}

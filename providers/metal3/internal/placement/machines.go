@@ -17,13 +17,8 @@ import (
 )
 
 // MayReceive decides whether a machine of the cluster may be put into the domain now. The condition's reason is "" when it
-// may.
+// may. A domain that the cluster does not list has the state that spec.distribution gives it, if any: its hosts decide.
 func MayReceive(cluster *infrav1.Metal3Cluster, domain string) metav1.Condition {
-	if !slices.ContainsFunc(cluster.Spec.FailureDomains, func(d clusterv1.FailureDomain) bool { return d.Name == domain }) {
-		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
-			"failure domain %s, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster %s: "+
-				"add it, or delete the Machine", domain, cluster.Name)}
-	}
 	state := stateOf(cluster, domain)
 	if state.State == faultlinev1.DomainActive {
 		return metav1.Condition{}
@@ -34,6 +29,20 @@ func MayReceive(cluster *infrav1.Metal3Cluster, domain string) metav1.Condition 
 	}
 	return metav1.Condition{Reason: reason, Message: fmt.Sprintf(
 		"failure domain %s is %s and receives no machines: %s", domain, state.State, state.Message)}
+}
+
+// Unlisted tells of a domain that a machine names and its cluster does not list; "" when it does.
+func Unlisted(cluster *infrav1.Metal3Cluster, domain string) string {
+	if domain == "" || lists(cluster, domain) {
+		return ""
+	}
+	return fmt.Sprintf("failure domain %s, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster %s: "+
+		"the machine is kept to the BareMetalHosts with the label %s=%s, and nothing watches over their health; add the failure domain",
+		domain, cluster.Name, infrav1.FailureDomainLabel, domain)
+}
+
+func lists(cluster *infrav1.Metal3Cluster, domain string) bool {
+	return slices.ContainsFunc(cluster.Spec.FailureDomains, func(d clusterv1.FailureDomain) bool { return d.Name == domain })
 }
 
 // Closed lists the domains of the cluster that receive no machines.
@@ -59,13 +68,18 @@ func stateOf(cluster *infrav1.Metal3Cluster, domain string) faultlinev1.DomainSt
 	return faultlinev1.DomainStatus{State: intent, Message: "spec.distribution asks for it"}
 }
 
-// Waiting tells a machine that was given no host why, and what to do.
-func Waiting(why hosts.Reasons) metav1.Condition {
+// Waiting tells a machine of the cluster that was given no host why, and what to do.
+func Waiting(cluster *infrav1.Metal3Cluster, why hosts.Reasons) metav1.Condition {
 	switch {
 	case len(why.Returning) > 0:
 		return metav1.Condition{Reason: infrav1.NoCapacityReason, Message: fmt.Sprintf(
 			"waiting for BareMetalHost %s, kept for reuse, to be available again; remove its label %s to take another",
 			why.Returning[0], infrav1.NodeReuseLabel)}
+	case why.Total == 0 && why.Domain != "" && !lists(cluster, why.Domain):
+		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+			"failure domain %s, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster %s, and no BareMetalHost "+
+				"of the namespace has the label %s=%s: add the failure domain and label hosts, or delete the Machine",
+			why.Domain, cluster.Name, infrav1.FailureDomainLabel, why.Domain)}
 	case why.Total == 0 && why.Domain != "":
 		return metav1.Condition{Reason: infrav1.FailureDomainWithoutHostsReason, Message: withoutHosts(why.Domain)}
 	case why.AllBroken() && why.Domain != "":

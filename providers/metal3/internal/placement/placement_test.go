@@ -86,13 +86,17 @@ func TestMayReceive(t *testing.T) {
 	evict := func(c *infrav1.Metal3Cluster) {
 		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "a", State: faultlinev1.DomainEvicting}}
 	}
+	cordonC := func(c *infrav1.Metal3Cluster) {
+		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "c", State: faultlinev1.DomainCordoned}}
+	}
 	for name, tc := range map[string]struct {
 		cluster *infrav1.Metal3Cluster
 		domain  string
 		reason  string
 	}{
 		"declared":               {cluster(), "a", ""},
-		"not declared":           {cluster(), "c", infrav1.FailureDomainNotFoundReason},
+		"not listed":             {cluster(), "c", ""},
+		"not listed, cordoned":   {cluster(cordonC), "c", infrav1.FailureDomainNotReadyReason},
 		"active":                 {cluster(state("a", faultlinev1.DomainActive, faultlinev1.DomainHealthy, "")), "a", ""},
 		"never seen healthy yet": {cluster(state("a", faultlinev1.DomainCordoned, faultlinev1.DomainPending, "NotYetHealthy")), "a", ""},
 		"cordoned for its hosts": {
@@ -129,6 +133,10 @@ func TestWaiting(t *testing.T) {
 		message string
 	}{
 		"no hosts in the domain":  {[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainWithoutHostsReason, "has the label infrastructure.cluster.x-k8s.io/failure-domain=a"},
+		"no hosts in a domain that is not listed": {
+			[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "c"}, infrav1.FailureDomainNotFoundReason, "is not in spec.failureDomains of Metal3Cluster one, and no BareMetalHost"},
+		"busy hosts in a domain that is not listed": {
+			[]hosts.Host{host("c", hosts.InUse)}, hosts.Wants{Domain: "c"}, infrav1.NoCapacityReason, "failure domain c: 1 host, 1 in use: waiting"},
 		"broken hosts":            {[]hosts.Host{host("a", hosts.InError)}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainHostsUnhealthyReason, "failure domain a: 1 host, 1 in error: mend"},
 		"busy hosts":              {[]hosts.Host{host("a", hosts.InUse)}, hosts.Wants{Domain: "a"}, infrav1.NoCapacityReason, "failure domain a: 1 host, 1 in use: waiting"},
 		"no hosts anywhere":       {nil, hosts.Wants{}, infrav1.NoCapacityReason, "namespace: no hosts: waiting"},
@@ -139,7 +147,7 @@ func TestWaiting(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			_, why := hosts.Choose(tc.hosts, tc.wants)
-			waiting := placement.Waiting(why)
+			waiting := placement.Waiting(cluster(), why)
 			g.Expect(waiting.Reason).To(Equal(tc.reason))
 			g.Expect(waiting.Message).To(ContainSubstring(tc.message))
 		})
@@ -153,4 +161,22 @@ func TestUndeclared(t *testing.T) {
 	other := cluster(func(c *infrav1.Metal3Cluster) { c.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "c"}} })
 	g.Expect(placement.Undeclared([]infrav1.Metal3Cluster{*cluster(), *other}, all)).To(HaveSuffix(": x (2)"))
 	g.Expect(placement.Undeclared([]infrav1.Metal3Cluster{*cluster()}, all[:1])).To(BeEmpty())
+}
+
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(placement.Unlisted(cluster(), "")).To(BeEmpty())
+	g.Expect(placement.Unlisted(cluster(), "a")).To(BeEmpty())
+	g.Expect(placement.Unlisted(cluster(), "c")).To(And(
+		ContainSubstring("failure domain c, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster one"),
+		ContainSubstring("infrastructure.cluster.x-k8s.io/failure-domain=c"), HaveSuffix("add the failure domain")))
+}
+
+func TestUnlabelled(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(placement.Unlabelled(cluster(), []hosts.Host{host("", ""), host("a", hosts.InError)})).To(BeEmpty())
+	g.Expect(placement.Unlabelled(cluster(), []hosts.Host{host("", ""), host("c", "")})).To(And(
+		ContainSubstring("(it has 2)"), ContainSubstring("label infrastructure.cluster.x-k8s.io/failure-domain with the name of its failure domain (a, b)")))
 }

@@ -6,10 +6,13 @@ package setup_test
 import (
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
@@ -108,4 +111,52 @@ func TestClusterManagedByOthersIsLeftAlone(t *testing.T) {
 	w.get(managed)
 	w.Expect(managed.Status).To(BeZero())
 	w.Expect(managed.Finalizers).To(BeEmpty())
+}
+
+func TestMachineIsKeptToADomainThatItsClusterDoesNotListAndSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 1))
+	infra := w.cluster("one", "rack-1")
+	first := w.machine("one", "first", "rack-2")
+	w.Expect(w.provisioned(first).Name).To(Equal("rack-2-host-001"))
+	w.Expect(w.condition(first, infrav1.Metal3MachineFailureDomainUnlistedCondition, infrav1.FailureDomainUnlistedReason)).
+		To(ContainSubstring("rack-2, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster one"))
+	w.condition(first, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+
+	second := w.machine("one", "second", "rack-2")
+	w.waits(second, infrav1.NoCapacityReason)
+	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil(), "a host elsewhere is not taken")
+	third := w.machine("one", "third", "rack-3")
+	w.Expect(w.waits(third, infrav1.FailureDomainNotFoundReason)).To(ContainSubstring("no BareMetalHost of the namespace has the label"))
+	w.hosts(simulator.Layout{Ready: true, Domains: []simulator.Domain{{Name: "rack-3", Hosts: 1}}})
+	w.Expect(w.provisioned(third).Name).To(Equal("rack-3-host-001"), "a host with the label wakes the machine")
+
+	update(w, infra, func(infra *infrav1.Metal3Cluster) {
+		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: "rack-2"}, clusterv1.FailureDomain{Name: "rack-3"})
+	})
+	for _, machine := range []*infrav1.Metal3Machine{first, second, third} {
+		w.Eventually(func() bool {
+			return conditions.Has(w.get(machine).(*infrav1.Metal3Machine), infrav1.Metal3MachineFailureDomainUnlistedCondition)
+		}).Should(BeFalse(), "the cluster lists it now")
+	}
+}
+
+func TestClusterWhoseHostsHaveNoLabelSaysWhichToGiveThemAndIsProvisionedThen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Layout{Ready: true, Domains: []simulator.Domain{{Hosts: 2}}})
+	infra := w.cluster("one", "rack-1", "rack-2")
+	w.Expect(w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterFailureDomainsWithoutHostsReason)).
+		To(ContainSubstring("label infrastructure.cluster.x-k8s.io/failure-domain with the name of its failure domain (rack-1, rack-2)"))
+	w.Expect(ptr.Deref(infra.Status.Initialization.Provisioned, false)).To(BeFalse(), "no control plane may be created in no domain")
+	w.condition(infra, clusterv1.ReadyCondition, clusterv1.NotReadyReason)
+	host := w.host("host-001")
+	update(w, host, func(host *bmov1alpha1.BareMetalHost) {
+		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.FailureDomainLabel, "rack-1")
+	})
+	w.Eventually(func(g Gomega) {
+		w.get(infra)
+		g.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%s", describe(infra))
+	}).Should(Succeed())
+	w.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
+	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterFailureDomainsNotActiveReason)
 }

@@ -78,18 +78,6 @@ func TestMachinesAreServedInTheOrderTheyCame(t *testing.T) {
 	w.provisioned(slowest)
 }
 
-func TestUnknownDomainIsWaitedForUntilItIsDeclared(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	infra := w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-2")
-	w.Expect(w.waits(machine, infrav1.FailureDomainNotFoundReason)).To(ContainSubstring("rack-2"))
-	update(w, infra, func(infra *infrav1.Metal3Cluster) {
-		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: "rack-2"})
-	})
-	w.Expect(w.provisioned(machine).Name).To(Equal("rack-2-host-001"))
-}
-
 func TestBrokenHostsAreToldFromBusyOnes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(2, 1))

@@ -151,7 +151,7 @@ func warnCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) admission.War
 	for i, intent := range spec.Distribution.FailureDomains {
 		if !hasDomain(spec.FailureDomains, intent.Name) {
 			warnings = append(warnings, rules.Warning(path.Child("distribution", "failureDomains").Index(i).Child("name"),
-				"%s is not among spec.failureDomains, so its state is of no effect; correct the name or remove it", intent.Name))
+				"%s is not among spec.failureDomains, so its state counts for machines that name it only; correct the name or add it there", intent.Name))
 		}
 	}
 	return warnings

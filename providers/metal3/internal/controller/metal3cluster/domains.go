@@ -76,6 +76,9 @@ func (r *Reconciler) summarize(ctx context.Context, s *scope, result distributio
 		return fmt.Errorf("listing Metal3Clusters: %w", err)
 	}
 	condition := result.Condition()
+	if message := placement.Unlabelled(s.cluster, all); message != "" && result.NoControlPlaneDomain {
+		condition.Reason, condition.Message = infrav1.Metal3ClusterFailureDomainsWithoutHostsReason, message
+	}
 	condition.Message = strings.Trim(condition.Message+"\n"+placement.Undeclared(clusters.Items, all), "\n")
 	conditions.Set(s.cluster, condition)
 	return nil

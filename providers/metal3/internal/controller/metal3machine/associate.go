@@ -123,7 +123,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			})
 			return false, progress{after: refusal.Check}, nil
 		case !found:
-			r.waitForHost(s, placement.Waiting(why))
+			r.waitForHost(s, placement.Waiting(s.infraCluster, why))
 			return false, wait, nil
 		}
 		setHostAnnotation(s, chosen.Name)

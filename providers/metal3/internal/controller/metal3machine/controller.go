@@ -128,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 
 // provisioning lists the steps to a Node. Each is a look when it has nothing to do.
 func (r *Reconciler) provisioning() []step {
-	return []step{r.prepare, r.associate, r.resumeHost, r.noteLabels, r.claimData, r.awaitData, r.configure, r.observe, r.linkNode}
+	return []step{r.prepare, r.tellUnlisted, r.associate, r.resumeHost, r.noteLabels, r.claimData, r.awaitData, r.configure, r.observe, r.linkNode}
 }
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain, a cluster or a Secret, which

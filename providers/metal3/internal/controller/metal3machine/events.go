@@ -57,10 +57,12 @@ func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []recon
 	return requests
 }
 
-// machinesOfInfraCluster names the machines that have no host yet: domains of their cluster have changed.
+// machinesOfInfraCluster names the machines that have no host yet, or say that the cluster does not list their domain: its
+// domains have changed.
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.machinesBelow(ctx, o, func(metal3 *infrav1.Metal3Machine) bool {
-		return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition)
+		return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) ||
+			conditions.Has(metal3, infrav1.Metal3MachineFailureDomainUnlistedCondition)
 	})
 }
 

@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+)
+
+// tellUnlisted shows that the machine names a failure domain which its cluster does not list. It is kept to it all the same.
+func (r *Reconciler) tellUnlisted(_ context.Context, s *scope) (progress, error) {
+	if s.infraCluster == nil {
+		return proceed, nil
+	}
+	const condition, reason = infrav1.Metal3MachineFailureDomainUnlistedCondition, infrav1.FailureDomainUnlistedReason
+	message := placement.Unlisted(s.infraCluster, s.machine.Spec.FailureDomain)
+	if message == "" {
+		conditions.Delete(s.metal3, condition)
+		return proceed, nil
+	}
+	if !conditions.Has(s.metal3, condition) {
+		r.warn(s, reason, "Associate", "%s", message)
+	}
+	conditions.Set(s.metal3, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+	return proceed, nil
+}
