@@ -11,57 +11,68 @@ package v1beta2
 type MetaData struct {
 	// strings are entries as they are.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	Strings []MetaDataString `json:"strings,omitempty"`
 
 	// objectNames are names of the objects behind the machine.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	ObjectNames []MetaDataObjectName `json:"objectNames,omitempty"`
 
 	// indexes are the index of the Metal3Data, or numbers made of it.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	Indexes []MetaDataIndex `json:"indexes,omitempty"`
 
 	// namespaces are the namespace of the machine.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	Namespaces []MetaDataNamespace `json:"namespaces,omitempty"`
 
 	// ipAddressesFromPool are addresses claimed from pools.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	IPAddressesFromPool []FromPool `json:"ipAddressesFromPool,omitempty"`
 
 	// prefixesFromPool are lengths of the prefixes of pools.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	PrefixesFromPool []FromPool `json:"prefixesFromPool,omitempty"`
 
 	// gatewaysFromPool are gateways of pools.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	GatewaysFromPool []FromPool `json:"gatewaysFromPool,omitempty"`
 
 	// dnsServersFromPool are DNS servers of pools, separated by commas.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	DNSServersFromPool []FromPool `json:"dnsServersFromPool,omitempty"`
 
 	// fromHostInterfaces are MAC addresses of the host.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	FromHostInterfaces []MetaDataHostInterface `json:"fromHostInterfaces,omitempty"`
 
 	// fromLabels are labels of the objects behind the machine.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	FromLabels []MetaDataFromLabel `json:"fromLabels,omitempty"`
 
 	// fromAnnotations are annotations of the objects behind the machine.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
 	FromAnnotations []MetaDataFromAnnotation `json:"fromAnnotations,omitempty"`
 }
 

@@ -84,6 +84,7 @@ type Metal3MachineSpec struct {
 	// dataTemplate names the Metal3DataTemplate that metaData and networkData
 	// of the host are rendered from.
 	// +optional
+	// +structType=atomic
 	DataTemplate *Metal3ObjectRef `json:"dataTemplate,omitempty"`
 
 	// metaData names a Secret with metadata for the host.
@@ -148,6 +149,7 @@ type Metal3MachineStatus struct {
 
 	// renderedData names the Metal3Data of the machine.
 	// +optional
+	// +structType=atomic
 	RenderedData *Metal3ObjectRef `json:"renderedData,omitempty"`
 
 	// metaData names the Secret with the host's metadata.

@@ -26,27 +26,32 @@ type NetworkData struct {
 type NetworkDataNetwork struct {
 	// ipv4 are networks with an IPv4 address from a pool.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	IPv4 []NetworkDataIPv4 `json:"ipv4,omitempty"`
 
 	// ipv6 are networks with an IPv6 address from a pool.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	IPv6 []NetworkDataIPv6 `json:"ipv6,omitempty"`
 
 	// ipv4DHCP are networks with an IPv4 address from DHCP.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	IPv4DHCP []NetworkDataIPv4DHCP `json:"ipv4DHCP,omitempty"`
 
 	// ipv6DHCP are networks with an IPv6 address from DHCP.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	IPv6DHCP []NetworkDataIPv6DHCP `json:"ipv6DHCP,omitempty"`
 
 	// ipv6SLAAC are networks with IPv6 addresses that the host makes itself.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	IPv6SLAAC []NetworkDataIPv6DHCP `json:"ipv6SLAAC,omitempty"`
 }
 
@@ -78,7 +83,8 @@ type NetworkDataIPv4 struct {
 
 	NetworkDataAddressSource `json:",inline"`
 
-	// routes through the network.
+	// routes through the network. Several may lead to one network, with prefixes
+	// of different lengths.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev4 `json:"routes,omitempty"`
@@ -96,7 +102,8 @@ type NetworkDataIPv6 struct {
 
 	NetworkDataAddressSource `json:",inline"`
 
-	// routes through the network.
+	// routes through the network. Several may lead to one network, with prefixes
+	// of different lengths.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev6 `json:"routes,omitempty"`
@@ -112,7 +119,8 @@ type NetworkDataIPv4DHCP struct {
 	// +required
 	Link string `json:"link"`
 
-	// routes through the network.
+	// routes through the network. Several may lead to one network, with prefixes
+	// of different lengths.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev4 `json:"routes,omitempty"`
@@ -129,7 +137,8 @@ type NetworkDataIPv6DHCP struct {
 	// +required
 	Link string `json:"link"`
 
-	// routes through the network.
+	// routes through the network. Several may lead to one network, with prefixes
+	// of different lengths.
 	// +optional
 	// +listType=atomic
 	Routes []NetworkDataRoutev6 `json:"routes,omitempty"`
@@ -213,7 +222,7 @@ type NetworkGatewayv6 struct {
 type NetworkDataService struct {
 	// dns are addresses of DNS servers.
 	// +optional
-	// +listType=atomic
+	// +listType=set
 	DNS []ipamv1.IPAddressStr `json:"dns,omitempty"`
 
 	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
@@ -226,7 +235,7 @@ type NetworkDataService struct {
 type NetworkDataServicev4 struct {
 	// dns are addresses of DNS servers.
 	// +optional
-	// +listType=atomic
+	// +listType=set
 	DNS []ipamv1.IPAddressv4Str `json:"dns,omitempty"`
 
 	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used
@@ -239,7 +248,7 @@ type NetworkDataServicev4 struct {
 type NetworkDataServicev6 struct {
 	// dns are addresses of DNS servers.
 	// +optional
-	// +listType=atomic
+	// +listType=set
 	DNS []ipamv1.IPAddressv6Str `json:"dns,omitempty"`
 
 	// dnsFromIPPool is the name of a metal3 IPPool whose DNS servers are used

@@ -11,20 +11,24 @@ import (
 type NetworkDataLink struct {
 	// ethernets are network cards.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	Ethernets []NetworkDataLinkEthernet `json:"ethernets,omitempty"`
 
 	// bonds are links made of several others.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	Bonds []NetworkDataLinkBond `json:"bonds,omitempty"`
 
 	// bridges connect several links.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=id
 	Bridges []NetworkDataLinkBridge `json:"bridges,omitempty"`
 
-	// vlans are links that are one VLAN of another.
+	// vlans are links that are one VLAN of another. Two links can have VLANs of
+	// one number.
 	// +optional
 	// +listType=atomic
 	Vlans []NetworkDataLinkVlan `json:"vlans,omitempty"`
@@ -90,7 +94,7 @@ type NetworkDataLinkBond struct {
 
 	// bondLinks are the ids of the links it is made of.
 	// +optional
-	// +listType=atomic
+	// +listType=set
 	BondLinks []string `json:"bondLinks,omitempty"`
 }
 
@@ -104,7 +108,7 @@ type NetworkDataLinkBridge struct {
 
 	// bridgeLinks are the ids of the links it connects.
 	// +optional
-	// +listType=atomic
+	// +listType=set
 	BridgeLinks []string `json:"bridgeLinks,omitempty"`
 
 	// acceptRA tells whether the bridge takes IPv6 router advertisements.

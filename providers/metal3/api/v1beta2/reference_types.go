@@ -27,15 +27,17 @@ type IPPoolReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// kind of the pool. Defaults to IPPool.
+	// kind of the pool.
 	// +optional
+	// +kubebuilder:default=IPPool
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
 
-	// apiGroup of the pool. Defaults to ipam.metal3.io. Addresses of pools of
-	// other groups are claimed with Cluster API's IPAddressClaim.
+	// apiGroup of the pool. Addresses of pools of groups other than
+	// ipam.metal3.io are claimed with Cluster API's IPAddressClaim.
 	// +optional
+	// +kubebuilder:default=ipam.metal3.io
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	APIGroup string `json:"apiGroup,omitempty"`

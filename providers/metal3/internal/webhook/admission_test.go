@@ -23,7 +23,7 @@ import (
 )
 
 // eventually is more than anything takes on a busy machine.
-const eventually = 30 * time.Second
+const eventually = 2 * time.Minute
 
 // apiServer is a real API server with our CRDs, and our webhooks in front of
 // it.
@@ -69,6 +69,8 @@ func TestAdmission(t *testing.T) {
 	t.Run("Metal3DataClaim", func(t *testing.T) { testDataClaimAdmission(t, api) })
 	t.Run("Metal3Remediation", func(t *testing.T) { testRemediationAdmission(t, api) })
 	t.Run("every field", func(t *testing.T) { testStoredAsWritten(t, api) })
+	t.Run("what upstream has stored is applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
+	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
 

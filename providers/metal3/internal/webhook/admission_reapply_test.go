@@ -1,0 +1,158 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// pools is a template with a pool in every place that can have one, none with its kind.
+const pools = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: Metal3DataTemplate
+metadata: {name: pools, namespace: default}
+spec:
+  metaData:
+    ipAddressesFromPool: [{key: a, name: pool}]
+    prefixesFromPool: [{key: b, name: pool}]
+    gatewaysFromPool: [{key: c, name: pool}]
+    dnsServersFromPool: [{key: d, name: pool}]
+  networkData:
+    links:
+      ethernets: [{id: lan, type: phy, macAddress: {fromHostInterface: eth0}}]
+    networks:
+      ipv4: [{id: a, link: lan, fromPoolRef: {name: pool}, routes: [{network: 10.0.0.0, gateway: {fromPoolRef: {name: pool}}}]}]
+      ipv6: [{id: b, link: lan, fromPoolRef: {name: pool}, routes: [{network: "fd00::", gateway: {fromPoolRef: {name: pool}}}]}]
+      ipv4DHCP: [{id: c, link: lan, routes: [{network: 10.0.0.0, gateway: {fromPoolRef: {name: pool}}}]}]
+      ipv6DHCP: [{id: d, link: lan, routes: [{network: "fd00::", gateway: {fromPoolRef: {name: pool}}}]}]
+      ipv6SLAAC: [{id: e, link: lan, routes: [{network: "fd00::", gateway: {fromPoolRef: {name: pool}}}]}]
+`
+
+// testReappliedAfterUpstream applies the manifest that an object was made from to what upstream has stored of it: its CRD
+// completes every reference to a pool.
+func testReappliedAfterUpstream(t *testing.T, api *apiServer) {
+	t.Helper()
+	g := NewWithT(t)
+	stored := decode(g, strings.ReplaceAll(pools, "name: pool}", "name: pool, kind: IPPool, apiGroup: ipam.metal3.io}"))
+	g.Expect(api.Create(t.Context(), stored.DeepCopy())).To(Succeed())
+	manifest := decode(g, pools)
+	reapply(t, api, manifest)
+	got := read(t, api, manifest)
+	g.Expect(got.Object["spec"]).To(Equal(read(t, api, stored).Object["spec"]))
+	g.Expect(missing("spec", stored.Object["spec"], got.Object["spec"])).To(BeEmpty())
+}
+
+// testUpstreamManifests wants every manifest of upstream's end-to-end tests to be accepted, kept, and accepted again.
+func testUpstreamManifests(t *testing.T, api *apiServer) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "metal3", "v1beta2", "*.yaml"))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	if len(files) == 0 {
+		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		return
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			g := NewWithT(t)
+			data, err := os.ReadFile(file)
+			g.Expect(err).NotTo(HaveOccurred())
+			for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)); ; {
+				manifest := &unstructured.Unstructured{}
+				err := decoder.Decode(manifest)
+				if errors.Is(err, io.EOF) {
+					return
+				}
+				g.Expect(err).NotTo(HaveOccurred())
+				manifest.SetNamespace(metav1.NamespaceDefault)
+				testManifest(t, api, manifest)
+			}
+		})
+	}
+}
+
+func testManifest(t *testing.T, api *apiServer, manifest *unstructured.Unstructured) {
+	t.Helper()
+	g := NewWithT(t)
+	what := manifest.GetKind() + " " + manifest.GetName()
+	g.Expect(api.Create(t.Context(), manifest.DeepCopy())).To(Succeed(), what)
+	g.Expect(missing("spec", manifest.Object["spec"], read(t, api, manifest).Object["spec"])).To(BeEmpty(), what)
+	reapply(t, api, manifest)
+	g.Expect(api.Delete(t.Context(), manifest.DeepCopy())).To(Succeed())
+}
+
+// reapply applies a manifest as kubectl does, which sends lists whole, and then on the server; neither changes anything.
+func reapply(t *testing.T, api *apiServer, manifest *unstructured.Unstructured) {
+	t.Helper()
+	g, what := NewWithT(t), manifest.GetKind()+" "+manifest.GetName()
+	before := read(t, api, manifest).GetGeneration()
+	data, err := json.Marshal(manifest)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(api.Patch(t.Context(), manifest.DeepCopy(), client.RawPatch(types.MergePatchType, data))).To(Succeed(), what)
+	for range 2 {
+		err := api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(manifest.DeepCopy()), client.FieldOwner("gitops"), client.ForceOwnership)
+		g.Expect(err).NotTo(HaveOccurred(), what)
+	}
+	g.Expect(read(t, api, manifest).GetGeneration()).To(Equal(before), what)
+}
+
+func decode(g Gomega, text string) *unstructured.Unstructured {
+	data, err := yaml.YAMLToJSON([]byte(text))
+	g.Expect(err).NotTo(HaveOccurred())
+	object := &unstructured.Unstructured{}
+	g.Expect(object.UnmarshalJSON(data)).To(Succeed())
+	return object
+}
+
+func read(t *testing.T, api *apiServer, manifest *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	got := &unstructured.Unstructured{}
+	got.SetGroupVersionKind(manifest.GroupVersionKind())
+	NewWithT(t).Expect(api.Get(t.Context(), client.ObjectKeyFromObject(manifest), got)).To(Succeed())
+	return got
+}
+
+// missing returns the paths of what is wanted and is not there, or is something else. There may be more.
+func missing(path string, want, got any) []string {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, _ := got.(map[string]any)
+		var paths []string
+		for name := range want {
+			paths = append(paths, missing(path+"."+name, want[name], fields[name])...)
+		}
+		return paths
+	case []any:
+		items, _ := got.([]any)
+		if len(items) != len(want) {
+			return []string{path}
+		}
+		var paths []string
+		for i := range want {
+			paths = append(paths, missing(fmt.Sprintf("%s[%d]", path, i), want[i], items[i])...)
+		}
+		return paths
+	default:
+		if fmt.Sprint(want) != fmt.Sprint(got) {
+			return []string{path}
+		}
+		return nil
+	}
+}
