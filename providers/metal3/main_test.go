@@ -10,6 +10,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,6 +84,37 @@ func TestManager(t *testing.T) {
 	g.Expect(c.List(t.Context(), hosts)).To(Succeed())
 	g.Expect(hosts.Items).To(HaveLen(1))
 	g.Expect(hosts.Items[0].Spec.ConsumerRef).To(BeNil())
+}
+
+// TestVariablesOfUpstreamsComponentsReachTheManager fills in what clusterctl fills in.
+func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
+	for name, tc := range map[string]struct {
+		variables map[string]string
+		want      []string
+	}{
+		"defaults": {nil, []string{
+			"--enable-bmh-name-based-preallocation=false", "--fast-track=false", "--diagnostics-address=:8443", "--insecure-diagnostics=false",
+		}},
+		"set": {map[string]string{
+			"ENABLE_BMH_NAME_BASED_PREALLOCATION": "true", "CAPM3_FAST_TRACK": "true",
+			"CAPM3_DIAGNOSTICS_ADDRESS": "localhost:8080", "CAPM3_INSECURE_DIAGNOSTICS": "true",
+		}, []string{
+			"--enable-bmh-name-based-preallocation=true", "--fast-track=true", "--diagnostics-address=localhost:8080", "--insecure-diagnostics=true",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			components, err := testenv.Render(t.Context(), "config", tc.variables)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(components.Args()).To(ContainElements(tc.want))
+			opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			opts.AddFlags(flags)
+			addFlags(flags, &controllers)
+			g.Expect(flags.Parse(components.Args())).To(Succeed())
+			g.Expect(controllers.NameClaimsByHost).To(Equal(tc.variables != nil))
+			g.Expect(controllers.FastTrack).To(Equal(tc.variables != nil))
+		})
+	}
 }
 
 // startAPIServer starts an API server with all CRDs and the configurations of our webhooks. The client may do anything.
