@@ -31,7 +31,7 @@ import (
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // world is one test's share of the API server: a namespace with hosts, their simulator, and a manager that sees nothing else.
 type world struct {

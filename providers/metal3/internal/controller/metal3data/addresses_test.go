@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -212,6 +213,61 @@ func TestClaimLeftBehind(t *testing.T) {
 	}).Should(Succeed())
 	w.answer("t-4-p", "10.0.0.5")
 	w.ready(data)
+}
+
+func TestClaimDeletedByHandWhileTheDataWaitsIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		template string
+		claim    func(*world) client.Object
+	}{
+		"IPClaim":        {metal3Pool, func(w *world) client.Object { return &ipamv1.IPClaim{ObjectMeta: w.meta("t-4-p")} }},
+		"IPAddressClaim": {clusterAPIPool, func(w *world) client.Object { return &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("t-4-p")} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start()
+			w.pool()
+			w.machineWithData(tc.template)
+			claim := claimed(w, tc.claim(w))
+			first := claim.GetUID()
+			w.remove(claim)
+			w.Eventually(func(g Gomega) {
+				g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+				g.Expect(claim.GetUID()).NotTo(Equal(first))
+				g.Expect(claim.GetDeletionTimestamp()).To(BeNil())
+			}).Should(Succeed())
+		})
+	}
+}
+
+func TestClaimDeletedByHandStaysWhileTheHostHasItsAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.pool()
+	w.template(metal3Pool)
+	w.host("h-1", func(host *bmov1alpha1.BareMetalHost) { host.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"} })
+	w.machine("m-1", "h-1")
+	data := w.data("t-4", "m-1")
+	w.answer("t-4-p", "10.0.0.5")
+	w.ready(data)
+	claim := claimed(w, &ipamv1.IPClaim{ObjectMeta: w.meta("t-4-p")})
+	w.remove(claim)
+	// The loss of the Secret makes the data look for its addresses. It is rendered again as long as the manager has not seen
+	// what became of the claim.
+	w.Eventually(func(g Gomega) {
+		g.Expect(client.IgnoreNotFound(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("m-1-metadata")}))).To(Succeed())
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(data), data)).To(Succeed())
+		g.Expect(ptr.Deref(data.Status.ErrorMessage, "")).To(Equal(
+			"IPClaim t-4-p is being deleted, though BareMetalHost h-1 has its address: it goes with the Machine, delete that"))
+	}).Should(Succeed())
+	w.get(claim)
+	w.remove(&infrav1.Metal3DataClaim{ObjectMeta: w.meta("m-1")})
+	w.remove(data)
+	w.gone(claim)
+	w.gone(data)
 }
 
 // The data of a machine that runs is needed, whoever deletes it; then everything goes, however little is left.

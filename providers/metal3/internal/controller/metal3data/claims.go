@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -47,22 +48,47 @@ func claimName(owner, pool string) string {
 	return owner + "-" + pool
 }
 
-// unusable tells why a claim of the right name cannot be used, and clears away what is left of data that is gone.
-func (r *Reconciler) unusable(ctx context.Context, claim client.Object, kind string, data *infrav1.Metal3Data) (string, error) {
+// unusable tells why a claim of the right name cannot be used, and clears away what is left of data that is gone, and what
+// somebody has deleted to try anew.
+func (r *Reconciler) unusable(ctx context.Context, claim client.Object, kind string, s *scope) (string, error) {
+	deleted := !claim.GetDeletionTimestamp().IsZero()
 	switch {
-	case foreign(claim, data):
+	case foreign(claim, s.data):
 		owner := metav1.GetControllerOf(claim)
-		if !claim.GetDeletionTimestamp().IsZero() {
+		if deleted {
 			if err := r.finishOff(ctx, claim, owner); err != nil {
 				return "", err
 			}
 		}
 		return fmt.Sprintf("%s %s belongs to %s %s: it must go first", kind, claim.GetName(), owner.Kind, owner.Name), nil
-	case !claim.GetDeletionTimestamp().IsZero():
-		return fmt.Sprintf("%s %s is being deleted, though its address is needed: it is claimed again when it is gone",
-			kind, claim.GetName()), nil
+	case !deleted:
+		return "", nil
 	}
-	return "", nil
+	used, err := r.rendered(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if used {
+		return fmt.Sprintf("%s %s is being deleted, though BareMetalHost %s has its address: it goes with the Machine, delete that",
+			kind, claim.GetName(), s.host.Name), nil
+	}
+	return fmt.Sprintf("%s %s is being deleted: its address is claimed again when it is gone", kind, claim.GetName()), r.letGo(ctx, claim)
+}
+
+// rendered reports whether addresses are in a Secret of the data, or in one that the host was given.
+func (r *Reconciler) rendered(ctx context.Context, s *scope) (bool, error) {
+	for _, name := range secretNames(s.data) {
+		for _, given := range []*corev1.SecretReference{s.host.Spec.MetaData, s.host.Spec.NetworkData} {
+			if given != nil && given.Name == name {
+				return true, nil
+			}
+		}
+		secret, err := r.secret(ctx, s.data.Namespace, name)
+		if err != nil || secret != nil && !foreign(secret, s.data) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // answerPatience is how long a claim may be without an address before the user is told.

@@ -40,7 +40,7 @@ func (c clusterAPIPools) Address(ctx context.Context, s *scope, pool render.Pool
 	if !found {
 		return nil, "", c.claim(ctx, s.data, name, pool)
 	}
-	if problem, err := c.unusable(ctx, claim, addressClaimKind, s.data); err != nil || problem != "" {
+	if problem, err := c.unusable(ctx, claim, addressClaimKind, s); err != nil || problem != "" {
 		return nil, problem, err
 	}
 	address := &ipamclusterv1.IPAddress{}

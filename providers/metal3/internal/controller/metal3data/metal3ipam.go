@@ -47,7 +47,7 @@ func (m metal3Pools) Address(ctx context.Context, s *scope, pool render.Pool) (*
 	if claim == nil {
 		return nil, "", m.claim(ctx, s, pool)
 	}
-	if problem, err := m.unusable(ctx, claim, ipClaimKind, s.data); err != nil || problem != "" {
+	if problem, err := m.unusable(ctx, claim, ipClaimKind, s); err != nil || problem != "" {
 		return nil, problem, err
 	}
 	if claim.Status.Address == nil {

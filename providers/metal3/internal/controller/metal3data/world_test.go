@@ -27,7 +27,7 @@ import (
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // world is one test's namespace with a manager that sees nothing else.
 type world struct {
@@ -143,9 +143,12 @@ func (w *world) template(spec string) *infrav1.Metal3DataTemplate {
 }
 
 // host makes an inspected host with the interface eno1.
-func (w *world) host(name string) *bmov1alpha1.BareMetalHost {
+func (w *world) host(name string, changes ...func(*bmov1alpha1.BareMetalHost)) *bmov1alpha1.BareMetalHost {
 	w.t.Helper()
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: w.meta(name), Spec: bmov1alpha1.BareMetalHostSpec{BootMACAddress: "00:00:00:00:00:b0"}}
+	for _, change := range changes {
+		change(host)
+	}
 	w.create(host)
 	updateStatus(w, host, func(host *bmov1alpha1.BareMetalHost) {
 		host.Status.OperationalStatus = bmov1alpha1.OperationalStatusOK
