@@ -57,6 +57,11 @@ const (
 	// yet.
 	Metal3MachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
 
+	// Metal3MachineTemplateNotFoundReason: the template of the machine is gone
+	// before its data was claimed, and its owner has no other. Condition
+	// Metal3DataReady has it when the machine has a host.
+	Metal3MachineTemplateNotFoundReason = "Metal3MachineTemplateNotFound"
+
 	// Metal3MachineInvalidHostSelectorReason: the host selector cannot be read.
 	Metal3MachineInvalidHostSelectorReason = "InvalidHostSelector"
 

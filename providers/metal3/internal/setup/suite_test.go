@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	crds, err := simulator.CRDs()
 	utilruntime.Must(err)
+	crds = append(crds, controlPlaneCRD())
 	testenv.Main(m, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, CRDs: crds, Serve: webhooks.SetupWithManager,
 	}, func(env *envtest.Environment) error {

@@ -46,10 +46,11 @@ type scope struct {
 	cluster      *clusterv1.Cluster
 	infraCluster *infrav1.Metal3Cluster
 	machine      *clusterv1.Machine
-	// template is what the Metal3Machine was made from, nil when that is unknown or gone.
-	template *infrav1.Metal3MachineTemplate
-	metal3   *infrav1.Metal3Machine
-	patch    *patch.Patch
+	// template is what the Metal3Machine was made from, nil when that is unknown or gone; lostTemplate names one that is gone.
+	template     *infrav1.Metal3MachineTemplate
+	lostTemplate string
+	metal3       *infrav1.Metal3Machine
+	patch        *patch.Patch
 	// host is the one that the machine has; nil while it has none.
 	host *bmov1alpha1.BareMetalHost
 }
@@ -81,6 +82,8 @@ var (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machines/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments;machinesets,verbs=get
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -128,7 +131,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 
 // provisioning lists the steps to a Node. Each is a look when it has nothing to do.
 func (r *Reconciler) provisioning() []step {
-	return []step{r.prepare, r.tellUnlisted, r.associate, r.resumeHost, r.noteLabels, r.claimData, r.awaitData, r.configure, r.observe, r.linkNode}
+	return []step{
+		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteLabels, r.claimData, r.awaitData, r.configure, r.observe, r.linkNode,
+	}
 }
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain, a cluster or a Secret, which

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -76,9 +75,9 @@ func (r *Reconciler) releaseData(ctx context.Context, s *scope) (progress, error
 // releaseHost gives the host up, for the next machine of the same owner where the template says so, and lets the machine go.
 func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (progress, error) {
 	if s.host != nil {
-		reuse := ""
-		if s.template != nil && ptr.Deref(s.template.Spec.NodeReuse, false) && s.cluster != nil && s.cluster.DeletionTimestamp.IsZero() {
-			reuse = s.reuse()
+		reuse, err := r.keepsHost(ctx, s)
+		if err != nil {
+			return wait, err
 		}
 		if err := r.Hosts.Release(ctx, s.host, s.metal3, reuse); client.IgnoreNotFound(err) != nil {
 			return wait, err

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -37,7 +36,7 @@ func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine) 
 	if s.infraCluster, err = r.infrastructure(ctx, s.cluster); err != nil {
 		return nil, err
 	}
-	if s.template, err = r.readTemplate(ctx, metal3); err != nil {
+	if s.template, s.lostTemplate, err = r.readTemplate(ctx, metal3); err != nil {
 		return nil, err
 	}
 	s.host, err = r.Hosts.Held(ctx, s.key())
@@ -59,24 +58,6 @@ func (r *Reconciler) infrastructure(ctx context.Context, cluster *clusterv1.Clus
 	return infra, nil
 }
 
-// readTemplate finds what the machine was made from: node reuse and the data templates of failure domains are only there.
-func (r *Reconciler) readTemplate(ctx context.Context, metal3 *infrav1.Metal3Machine) (*infrav1.Metal3MachineTemplate, error) {
-	name := metal3.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
-	kind, ok := metal3.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation]
-	if name == "" || ok && kind != infrav1.MachineTemplateGroupKind {
-		return nil, nil
-	}
-	template := &infrav1.Metal3MachineTemplate{}
-	key := client.ObjectKey{Namespace: metal3.Namespace, Name: name}
-	if err := r.Client.Get(ctx, key, template); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("reading Metal3MachineTemplate %s: %w", key, err)
-	}
-	return template, nil
-}
-
 // dataTemplate is the Metal3DataTemplate for the machine on a host of the domain; nil when it has none.
 func (s *scope) dataTemplate(domain string) *infrav1.Metal3ObjectRef {
 	if s.template != nil && domain != "" {
@@ -87,23 +68,4 @@ func (s *scope) dataTemplate(domain string) *infrav1.Metal3ObjectRef {
 		}
 	}
 	return s.metal3.Spec.DataTemplate
-}
-
-// reuse is the value of the node-reuse label for hosts of the machine's owner: its control plane or its MachineDeployment.
-func (s *scope) reuse() string {
-	if s.machine == nil {
-		return ""
-	}
-	if util.IsControlPlaneMachine(s.machine) {
-		for _, owner := range s.machine.OwnerReferences {
-			if owner.Kind != "Machine" && owner.Controller != nil && *owner.Controller {
-				return format.MustFormatValue(infrav1.NodeReuseControlPlanePrefix + owner.Name)
-			}
-		}
-		return ""
-	}
-	if name := s.machine.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" {
-		return format.MustFormatValue(infrav1.NodeReuseDeploymentPrefix + name)
-	}
-	return ""
 }

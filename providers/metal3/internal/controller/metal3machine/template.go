@@ -1,0 +1,174 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/labels/format"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// machineTemplateKind is the kind of templates of this provider.
+const machineTemplateKind = "Metal3MachineTemplate"
+
+// templateCheck is how often a template that is gone is looked for.
+const templateCheck = time.Minute
+
+// awaitTemplate holds up a machine whose template is gone before its data has been claimed: whether its failure domain has a
+// data template of its own was said there only. The template that its owner makes machines from now will do.
+func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (progress, error) {
+	if s.lostTemplate == "" || conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
+		return proceed, nil
+	}
+	if claim, err := r.dataClaim(ctx, s); err != nil || claim != nil {
+		return progress{proceed: err == nil}, err
+	}
+	var err error
+	// The cache may be behind a template that is as new as the machine.
+	if s.template, err = getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.metal3.Namespace, Name: s.lostTemplate}); err == nil && s.template == nil {
+		s.template, err = r.currentTemplate(ctx, s)
+	}
+	if err != nil || s.template != nil {
+		return progress{proceed: err == nil}, err
+	}
+	message := fmt.Sprintf("Metal3MachineTemplate %s, which may name a data template for the machine's failure domain, is gone: "+
+		"create it again, or delete the Machine", s.lostTemplate)
+	if s.host == nil {
+		unassociated(s, infrav1.Metal3MachineTemplateNotFoundReason, message)
+	} else {
+		status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineTemplateNotFoundReason, message)
+	}
+	return progress{after: templateCheck}, nil
+}
+
+// readTemplate finds what the machine was made from: node reuse and the data templates of failure domains are only there. A
+// template that is gone is named.
+func (r *Reconciler) readTemplate(ctx context.Context, metal3 *infrav1.Metal3Machine) (_ *infrav1.Metal3MachineTemplate, lost string, _ error) {
+	name := metal3.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+	kind, ok := metal3.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation]
+	if name == "" || ok && kind != infrav1.MachineTemplateGroupKind {
+		return nil, "", nil
+	}
+	template, err := getTemplate(ctx, r.Client, client.ObjectKey{Namespace: metal3.Namespace, Name: name})
+	if template == nil {
+		lost = name
+	}
+	return template, lost, err
+}
+
+// getTemplate returns nil for one that does not exist.
+func getTemplate(ctx context.Context, reader client.Reader, key client.ObjectKey) (*infrav1.Metal3MachineTemplate, error) {
+	template := &infrav1.Metal3MachineTemplate{}
+	if err := reader.Get(ctx, key, template); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading Metal3MachineTemplate %s: %w", key, err)
+	}
+	return template, nil
+}
+
+// currentTemplate is what the machine's owner makes machines from now; nil when that is not known.
+func (r *Reconciler) currentTemplate(ctx context.Context, s *scope) (*infrav1.Metal3MachineTemplate, error) {
+	ref := s.owner()
+	if ref.Name == "" {
+		return nil, nil
+	}
+	// It is asked for rarely, and is not worth a watch of all such objects: what is unstructured is not cached.
+	owner := &unstructured.Unstructured{}
+	owner.SetAPIVersion(ref.APIVersion)
+	owner.SetKind(ref.Kind)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.metal3.Namespace, Name: ref.Name}, owner)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case meta.IsNoMatchError(err), apierrors.IsForbidden(err):
+		ctrl.LoggerFrom(ctx).Info("The current template of the machine's owner cannot be read", "owner", ref.Kind+" "+ref.Name, "reason", err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	name := templateName(owner.Object)
+	if name == "" {
+		return nil, nil
+	}
+	return getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.metal3.Namespace, Name: name})
+}
+
+// templateName finds the infrastructure template of an owner of machines, where MachineDeployments and MachineSets have it
+// and where control planes of the current and of the former contract do.
+func templateName(owner map[string]any) string {
+	for _, path := range [][]string{
+		{"spec", "template", "spec", "infrastructureRef"}, {"spec", "machineTemplate", "spec", "infrastructureRef"},
+		{"spec", "machineTemplate", "infrastructureRef"},
+	} {
+		ref, _, err := unstructured.NestedStringMap(owner, path...)
+		if err == nil && ref["kind"] == machineTemplateKind && ref["name"] != "" {
+			return ref["name"]
+		}
+	}
+	return ""
+}
+
+// owner is what replaces the machine: its control plane, its MachineDeployment, or a MachineSet that is no MachineDeployment's.
+func (s *scope) owner() metav1.OwnerReference {
+	if s.machine == nil {
+		return metav1.OwnerReference{}
+	}
+	if name := s.machine.Labels[clusterv1.MachineDeploymentNameLabel]; name != "" && !util.IsControlPlaneMachine(s.machine) {
+		return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: name}
+	}
+	for _, owner := range s.machine.OwnerReferences {
+		if owner.Kind != "Machine" && ptr.Deref(owner.Controller, false) {
+			return owner
+		}
+	}
+	return metav1.OwnerReference{}
+}
+
+// reuse is the value of the node-reuse label for hosts of the machine's owner: its control plane or its MachineDeployment.
+func (s *scope) reuse() string {
+	switch owner := s.owner(); {
+	case owner.Name == "":
+		return ""
+	case util.IsControlPlaneMachine(s.machine):
+		return format.MustFormatValue(infrav1.NodeReuseControlPlanePrefix + owner.Name)
+	case owner.Kind == "MachineDeployment":
+		return format.MustFormatValue(infrav1.NodeReuseDeploymentPrefix + owner.Name)
+	default:
+		return ""
+	}
+}
+
+// keepsHost is reuse for a host that is given up, "" when it is not to be kept. What the owner wants now counts, not what it
+// wanted when it made the machine; its former template may be gone.
+func (r *Reconciler) keepsHost(ctx context.Context, s *scope) (string, error) {
+	value := s.reuse()
+	if value == "" || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
+		return "", nil
+	}
+	template, err := r.currentTemplate(ctx, s)
+	if template == nil {
+		template = s.template
+	}
+	if err != nil || template == nil || !ptr.Deref(template.Spec.NodeReuse, false) {
+		return "", err
+	}
+	return value, nil
+}

@@ -1,0 +1,164 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// controlPlaneCRD is a control plane of which only the reference to its template matters.
+func controlPlaneCRD() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "controlplane.cluster.x-k8s.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: "KubeadmControlPlane", ListKind: "KubeadmControlPlaneList", Plural: "kubeadmcontrolplanes", Singular: "kubeadmcontrolplane",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1beta2", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+				},
+			}},
+		},
+	}
+}
+
+// controlPlane makes the owner of reusable machines, whose current template has that name.
+func (w *world) controlPlane(template string) {
+	w.t.Helper()
+	kcp := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
+		"metadata": map[string]any{"namespace": w.name, "name": "kcp"},
+		"spec": map[string]any{"machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{
+			"apiGroup": infrav1.GroupVersion.Group, "kind": "Metal3MachineTemplate", "name": template,
+		}}}},
+	}}
+	w.create(kcp)
+}
+
+// machineTemplate makes one that keeps hosts for reuse, or gives machines in rack-1 a data template.
+func (w *world) machineTemplate(name string, reuse bool, dataTemplate string) *infrav1.Metal3MachineTemplate {
+	w.t.Helper()
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineTemplateSpec{
+		NodeReuse: ptr.To(reuse),
+		Template: infrav1.Metal3MachineTemplateResource{Spec: infrav1.Metal3MachineSpec{
+			Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123"},
+		}},
+	}}
+	if dataTemplate != "" {
+		template.Spec.FailureDomainDataTemplates = []infrav1.FailureDomainDataTemplate{
+			{FailureDomain: "rack-1", DataTemplate: infrav1.Metal3ObjectRef{Name: dataTemplate}},
+		}
+	}
+	w.create(template)
+	return template
+}
+
+func (w *world) rotateAway(template *infrav1.Metal3MachineTemplate) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), template)).To(Succeed())
+	w.gone(template)
+}
+
+func TestHostIsKeptForReuseThoughTheTemplateOfItsMachineWasRotatedAway(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		current, kept bool
+	}{
+		"the current template keeps hosts":         {true, true},
+		"the current template does not keep hosts": {false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, simulator.Racks(1, 1))
+			w.cluster("one", "rack-1")
+			machine := w.machine("one", "cp-0", "rack-1", reusable(w))
+			w.provisioned(machine)
+			w.machineTemplate("current", tc.current, "")
+			w.controlPlane("current")
+			w.rotateAway(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template")})
+			w.remove(machine)
+			if tc.kept {
+				w.Expect(w.host(rack1).Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
+			} else {
+				w.Expect(w.host(rack1).Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
+			}
+		})
+	}
+}
+
+func TestHostOfAMachineDeploymentIsKeptWhenItsCurrentTemplateSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	_, cloned := w.template("former")
+	machine := w.machine("one", "worker-0", "rack-1", cloned, func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+		machine.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
+	})
+	w.provisioned(machine)
+	w.machineTemplate("current", true, "")
+	w.create(&clusterv1.MachineDeployment{ObjectMeta: w.meta("workers"), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: "one", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Spec: clusterv1.MachineSpec{
+			ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3MachineTemplate", Name: "current",
+			},
+		}},
+	}})
+	w.remove(machine)
+	w.Expect(w.host(rack1).Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "md-workers"))
+}
+
+func TestMachineWhoseTemplateIsRotatedAwayWhileItWaitsGetsTheDataOfItsDomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 0))
+	w.cluster("one", "rack-1")
+	w.dataTemplate("everywhere")
+	w.dataTemplate("only-rack-1")
+	w.machineTemplate("current", false, "only-rack-1")
+	w.controlPlane("current")
+	ours := reusable(w)
+	machine := w.machine("one", "cp-0", "rack-1", usesData("everywhere"), ours)
+	w.waits(machine, infrav1.FailureDomainWithoutHostsReason)
+	w.rotateAway(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template")})
+	w.hosts(simulator.Racks(1, 1))
+	w.provisioned(machine)
+	w.Expect(machine.Status.RenderedData.Name).To(Equal("only-rack-1-0"))
+}
+
+func TestMachineTakesNoHostWithoutKnowingTheDataTemplateOfItsDomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	w.dataTemplate("everywhere")
+	w.dataTemplate("only-rack-1")
+	machine := w.machine("one", "cp-0", "rack-1", usesData("everywhere"), func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		metal3.Annotations = map[string]string{
+			clusterv1.TemplateClonedFromNameAnnotation: "late", clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,
+		}
+	})
+	w.Expect(w.waits(machine, infrav1.Metal3MachineTemplateNotFoundReason)).To(ContainSubstring("Metal3MachineTemplate late"))
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	w.machineTemplate("late", false, "only-rack-1")
+	update(w, machine, func(machine *infrav1.Metal3Machine) {
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
+	})
+	w.provisioned(machine)
+	w.Expect(machine.Status.RenderedData.Name).To(Equal("only-rack-1-0"))
+	w.Expect(client.IgnoreNotFound(w.client.Delete(t.Context(), machine))).To(Succeed())
+	w.gone(machine)
+}
