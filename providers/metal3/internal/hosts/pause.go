@@ -21,9 +21,9 @@ import (
 
 // Pause stops the operator of the host of a paused cluster, and makes the host ready to be moved to another management
 // cluster: its status goes into an annotation, from which the operator there restores it, the Secret of its BMC gets the
-// cluster's name, and the move is not held up any more. A pause of somebody else's is left as it is.
+// cluster's name, and the move is not held up any more. A pause of somebody else's stays theirs, here and there.
 func (h *Hosts) Pause(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	if annotated(host, bmov1alpha1.PausedAnnotation) {
+	if movable(host) {
 		return nil
 	}
 	// What the cache keeps of the status is not all of it.
@@ -41,23 +41,38 @@ func (h *Hosts) Pause(ctx context.Context, host *bmov1alpha1.BareMetalHost) erro
 	if err != nil {
 		return fmt.Errorf("saving status of BareMetalHost %s: %w", host.Name, err)
 	}
-	metav1.SetMetaDataAnnotation(&whole.ObjectMeta, bmov1alpha1.PausedAnnotation, infrav1.HostPausedByProvider)
+	if !annotated(whole, bmov1alpha1.PausedAnnotation) {
+		metav1.SetMetaDataAnnotation(&whole.ObjectMeta, bmov1alpha1.PausedAnnotation, infrav1.HostPausedByProvider)
+	}
 	metav1.SetMetaDataAnnotation(&whole.ObjectMeta, bmov1alpha1.StatusAnnotation, string(text))
 	delete(whole.Annotations, clusterctlv1.BlockMoveAnnotation)
 	return h.patch(ctx, whole, before)
 }
 
-// Resume ends a pause that Pause began; the next move has to wait for the next pause. The annotation with the status is the
+// movable reports whether the host is as Pause leaves it. Its status does not change while it is paused.
+func movable(host *bmov1alpha1.BareMetalHost) bool {
+	return annotated(host, bmov1alpha1.PausedAnnotation) && annotated(host, bmov1alpha1.StatusAnnotation) &&
+		!annotated(host, clusterctlv1.BlockMoveAnnotation)
+}
+
+// PausedByOthers reports whether somebody else has paused the host.
+func PausedByOthers(host *bmov1alpha1.BareMetalHost) bool {
+	return annotated(host, bmov1alpha1.PausedAnnotation) && !pausedByUs(host)
+}
+
+// Resume takes back what Pause did; the next move has to wait for the next pause. The annotation with the status is the
 // operator's to remove once it has been restored, except where the host was never moved and has its status still.
 func (h *Hosts) Resume(ctx context.Context, host *bmov1alpha1.BareMetalHost, cluster string) error {
-	if !pausedByUs(host) || host.Labels[clusterv1.ClusterNameLabel] != cluster {
+	if !pausedByUs(host) && !movable(host) || host.Labels[clusterv1.ClusterNameLabel] != cluster {
 		return nil
 	}
 	if err := h.labelSecret(ctx, host, ""); err != nil {
 		return err
 	}
 	before := host.DeepCopy()
-	delete(host.Annotations, bmov1alpha1.PausedAnnotation)
+	if pausedByUs(host) {
+		delete(host.Annotations, bmov1alpha1.PausedAnnotation)
+	}
 	if host.Status.Provisioning.State != bmov1alpha1.StateNone {
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}

@@ -283,7 +283,7 @@ func TestPausedClusterPausesItsHostsForAMove(t *testing.T) {
 	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
-func TestPauseOfSomebodyElseStays(t *testing.T) {
+func TestHostThatAPersonPausedCanBeMovedAndStaysPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
@@ -294,10 +294,20 @@ func TestPauseOfSomebodyElseStays(t *testing.T) {
 	})
 	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
-	w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w.Expect(w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)).To(ContainSubstring(rack1 + " was paused by somebody else"))
+	host := w.host(rack1)
+	w.Expect(host.Annotations).NotTo(HaveKey(blockMove), "nothing holds up the move")
+	w.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(ContainSubstring(`"state":"provisioned"`))
+	secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
+	w.Expect(w.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
+
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
 	w.condition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
-	w.Expect(w.host(rack1).Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "maintenance"))
+	host = w.host(rack1)
+	w.Expect(host.Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "maintenance"))
+	w.Expect(host.Annotations).To(HaveKey(blockMove), "the next move has to wait for the status of then")
+	w.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.StatusAnnotation))
+	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
 func TestPausedMachineTakesNoHost(t *testing.T) {

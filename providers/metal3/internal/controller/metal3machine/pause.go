@@ -5,10 +5,16 @@ package metal3machine
 
 import (
 	"context"
+	"fmt"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -23,6 +29,13 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (progress, error) 
 		}
 	}
 	status.Paused(s.metal3, true)
+	if s.host != nil && hosts.PausedByOthers(s.host) {
+		conditions.Set(s.metal3, metav1.Condition{
+			Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason,
+			Message: fmt.Sprintf("BareMetalHost %s was paused by somebody else before and can be moved; it stays paused until they remove the annotation %s",
+				s.host.Name, bmov1alpha1.PausedAnnotation),
+		})
+	}
 	return wait, nil
 }
 
