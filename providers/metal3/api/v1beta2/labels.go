@@ -45,6 +45,12 @@ const (
 	// LegacyUnhealthyAnnotation is UnhealthyAnnotation as it was once spelled.
 	LegacyUnhealthyAnnotation = "capi.metal3.io/unhealthy"
 
+	// MachineFailedAnnotation on a BareMetalHost is the time at which a machine
+	// gave it up that did not become a Node on it, or was unhealthy. For a day
+	// machines take such a host only when there is no other. It goes when the
+	// next machine gets the host.
+	MachineFailedAnnotation = "infrastructure.cluster.x-k8s.io/machine-failed"
+
 	// HostPausedByProvider is the value of the annotation that pauses a
 	// BareMetalHost when this provider has set it; one with another value is
 	// somebody else's.

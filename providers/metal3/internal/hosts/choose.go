@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// failureMemory is how long others are preferred to a host that has failed a machine: long enough for somebody to look at it.
+const failureMemory = 24 * time.Hour
+
 // Wants is what a machine asks of its host.
 type Wants struct {
 	Machine types.NamespacedName
@@ -26,6 +29,8 @@ type Wants struct {
 	Domain string
 	// Preferred makes Domain a wish: hosts elsewhere are taken when there is none in it.
 	Preferred bool
+	// Now tells hosts that have failed a machine not long ago from the others.
+	Now time.Time
 	// Closed are failure domains that receive no machines.
 	Closed map[string]bool
 	// Refused are hosts that the machine has tried to claim not long ago and that it is not to try again as they are.
@@ -37,7 +42,7 @@ type Wants struct {
 }
 
 // Choose puts the candidates that the machine may have into the order in which to try them: those in its domain first, then
-// those kept for reuse by its owner, then by name or at random. The order does not depend on that of the candidates. It is
+// those kept for reuse by its owner, then those that have not failed a machine lately, then by name or at random. The order does not depend on that of the candidates. It is
 // empty while a host kept for reuse is on its way back, because that is the one the owner wants; why tells how many hosts
 // were left out for what.
 func Choose(candidates []Host, wants Wants) (order []Host, why Reasons) {
@@ -108,9 +113,18 @@ func (w Wants) compare(a, b Host) int {
 	return cmp.Or(
 		first(w.Domain != "" && a.Domain == w.Domain, w.Domain != "" && b.Domain == w.Domain),
 		first(w.reuses(&a), w.reuses(&b)),
+		w.failed(&a).Compare(w.failed(&b)),
 		cmp.Compare(w.rank(a.Name), w.rank(b.Name)),
 		cmp.Compare(a.Name, b.Name),
 	)
+}
+
+// failed is when the host failed its last machine; zero when that is no reason any more to prefer another.
+func (w Wants) failed(host *Host) time.Time {
+	if w.Now.Sub(host.Failed) > failureMemory {
+		return time.Time{}
+	}
+	return host.Failed
 }
 
 // first orders what is true before what is false.

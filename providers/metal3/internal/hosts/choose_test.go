@@ -34,6 +34,12 @@ func kept(owner string) func(*hosts.Host) {
 	return func(host *hosts.Host) { host.Reuse = owner }
 }
 
+var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func failedAgo(ago time.Duration) func(*hosts.Host) {
+	return func(host *hosts.Host) { host.Failed = now.Add(-ago) }
+}
+
 func names(list []hosts.Host) []string {
 	all := []string{}
 	for _, host := range list {
@@ -75,6 +81,13 @@ func TestChoose(t *testing.T) {
 		},
 		"nowhere else when the domain is full": {
 			[]hosts.Host{in("b", "1"), in("a", "2", with(hosts.InUse))}, hosts.Wants{Domain: "a"}, []string{}, "failure domain a: 1 host, 1 in use",
+		},
+		"those that have failed a machine lately last, the last one to do so behind the others": {
+			[]hosts.Host{in("a", "1", failedAgo(time.Hour)), in("a", "2", failedAgo(2*time.Hour)), in("a", "3", failedAgo(48*time.Hour)), in("a", "4")},
+			hosts.Wants{Now: now}, []string{"3", "4", "2", "1"}, "namespace: 4 hosts",
+		},
+		"in the domain, though it has failed a machine": {
+			[]hosts.Host{in("b", "1"), in("a", "2", failedAgo(time.Hour))}, hosts.Wants{Domain: "a", Preferred: true, Now: now}, []string{"2", "1"}, "namespace: 2 hosts",
 		},
 		"in a preferred domain first": {
 			[]hosts.Host{in("b", "1"), in("a", "2")}, hosts.Wants{Domain: "a", Preferred: true}, []string{"2", "1"}, "namespace: 2 hosts",
@@ -162,7 +175,8 @@ func anyHosts() *rapid.Generator[[]hosts.Host] {
 		var list []hosts.Host
 		for i := range rapid.IntRange(0, 12).Draw(t, "hosts") {
 			list = append(list, in(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "domain"), fmt.Sprintf("host-%02d", i),
-				with(obstacle.Draw(t, "obstacle")), kept(rapid.SampledFrom([]string{"", "", "cp-x", "md-y"}).Draw(t, "reuse"))))
+				with(obstacle.Draw(t, "obstacle")), kept(rapid.SampledFrom([]string{"", "", "cp-x", "md-y"}).Draw(t, "reuse")),
+				failedAgo(time.Duration(rapid.SampledFrom([]int{1, 2, 48}).Draw(t, "failed"))*time.Hour)))
 		}
 		return list
 	})
@@ -173,8 +187,24 @@ func anyWants() *rapid.Generator[hosts.Wants] {
 		return hosts.Wants{
 			Machine: types.NamespacedName{Namespace: "ns", Name: rapid.SampledFrom([]string{"m1", "m2", "m3", "m4", "m5"}).Draw(t, "machine")},
 			Since:   time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "since")), 0), Domain: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "domain"),
-			Preferred: rapid.Bool().Draw(t, "preferred"), Random: rapid.Bool().Draw(t, "random"),
+			Preferred: rapid.Bool().Draw(t, "preferred"), Random: rapid.Bool().Draw(t, "random"), Now: now,
 			Reuse: rapid.SampledFrom([]string{"", "cp-x"}).Draw(t, "owner"),
+		}
+	})
+}
+
+// The book does not look at every host, and yet promises the first.
+func TestBookPromisesWhatWouldBeChosen(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		all, wants := anyHosts().Draw(t, "all"), anyWants().Draw(t, "wants")
+		book := hosts.NewBook(func(types.NamespacedName) {})
+		for _, host := range all {
+			book.Put(host)
+		}
+		order, _ := hosts.Choose(all, wants)
+		if promised, _, ok := book.Ask(wants); ok != (len(order) > 0) || ok && promised.Name != order[0].Name {
+			t.Fatalf("%s is promised, and the order is %v", promised.Name, names(order))
 		}
 	})
 }

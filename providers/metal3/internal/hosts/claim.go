@@ -93,6 +93,7 @@ func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	// The host is not moved before it is paused.
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	delete(host.Labels, infrav1.NodeReuseLabel)
+	delete(host.Annotations, infrav1.MachineFailedAnnotation)
 	host.OwnerReferences = withoutOwner(host.OwnerReferences, claim.Machine.GetName())
 	if claim.Config != nil {
 		claim.Config.apply(host)

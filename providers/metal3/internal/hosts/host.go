@@ -4,6 +4,8 @@
 package hosts
 
 import (
+	"time"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,6 +31,8 @@ type Host struct {
 	// KeptFor is the Cluster that a host with such a label is kept for, where that is known.
 	KeptFor string
 	Labels  labels.Set
+	// Failed is when the last machine gave the host up, if it had no luck with it; zero otherwise.
+	Failed time.Time
 	// Obstacle says why no machine can have the host now; "" when one can.
 	Obstacle Obstacle
 	// Consumer is the Metal3Machine that has the host; its Name is "" when none has.
@@ -73,7 +77,7 @@ func Observe(host *bmov1alpha1.BareMetalHost) Host {
 		Namespace: host.Namespace, Name: host.Name, Version: host.ResourceVersion,
 		Domain: host.Labels[infrav1.FailureDomainLabel], Labels: host.Labels,
 		Reuse: host.Labels[infrav1.NodeReuseLabel], KeptFor: keptFor(host),
-		Obstacle: obstacle(host), Consumer: consumer(host.Spec.ConsumerRef),
+		Failed: failed(host), Obstacle: obstacle(host), Consumer: consumer(host.Spec.ConsumerRef),
 	}
 }
 
@@ -130,6 +134,15 @@ func consumer(ref *corev1.ObjectReference) types.NamespacedName {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// failed takes what cannot be read as a time for a host that has failed nobody.
+func failed(host *bmov1alpha1.BareMetalHost) time.Time {
+	at, err := time.Parse(time.RFC3339, host.Annotations[infrav1.MachineFailedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // keptFor is the Cluster that stands in as the consumer of a host between two machines of the same owner.

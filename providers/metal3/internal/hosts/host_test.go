@@ -98,6 +98,15 @@ func TestObserveConsumer(t *testing.T) {
 	g.Expect(hosts.BelongsTo(bmh(), types.NamespacedName{})).To(BeFalse())
 }
 
+func TestHostRemembersWhenItFailedAMachine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	host := bmh(annotated(infrav1.MachineFailedAnnotation))
+	g.Expect(hosts.Observe(host).Failed).To(BeZero(), "that is no time")
+	host.Annotations[infrav1.MachineFailedAnnotation] = "2026-05-01T12:00:00Z"
+	g.Expect(hosts.Observe(host).Failed).To(BeTemporally("==", now))
+}
+
 func TestSelector(t *testing.T) {
 	t.Parallel()
 	host := labels.Set{"rack": "a", "size": "large", "cores": "16"}

@@ -66,9 +66,10 @@ func (r *refusals) of(machine types.NamespacedName, now time.Time) map[string]Re
 	return found
 }
 
-// Ask is the Book's, without the hosts that are set aside for the machine.
+// Ask is the Book's, without the hosts that are set aside for the machine, as of now.
 func (h *Hosts) Ask(wants Wants) (Host, Reasons, bool) {
-	wants.Refused = h.refusals.of(wants.Machine, h.Clock.Now())
+	wants.Now = h.Clock.Now()
+	wants.Refused = h.refusals.of(wants.Machine, wants.Now)
 	return h.Book.Ask(wants)
 }
 

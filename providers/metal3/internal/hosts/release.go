@@ -6,6 +6,7 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,21 +54,34 @@ func Vacant(host *bmov1alpha1.BareMetalHost) bool {
 	}
 }
 
-// Release gives the host up. With reuse, which is the value of the node-reuse label, it is kept for other machines of the
-// same owner, and its cluster stands in as the consumer.
-func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine metav1.Object, reuse string) error {
+// Leave is how a machine leaves its host.
+type Leave struct {
+	// Machine is its name.
+	Machine string
+	// Reuse is the value of the node-reuse label of a host that is kept for other machines of the same owner; "" for one that
+	// is not kept.
+	Reuse string
+	// Failed says that the machine had no luck with the host.
+	Failed bool
+}
+
+// Release gives the host up. While it is kept for reuse its cluster stands in as the consumer.
+func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, leave Leave) error {
 	before := host.DeepCopy()
 	cluster := host.Labels[clusterv1.ClusterNameLabel]
 	host.Spec.ConsumerRef = nil
-	host.OwnerReferences = withoutOwner(host.OwnerReferences, machine.GetName())
+	host.OwnerReferences = withoutOwner(host.OwnerReferences, leave.Machine)
 	delete(host.Labels, clusterv1.ClusterNameLabel)
 	delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
 	if pausedByUs(host) {
 		delete(host.Annotations, bmov1alpha1.PausedAnnotation)
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}
-	if reuse != "" && cluster != "" {
-		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NodeReuseLabel, reuse)
+	if leave.Failed {
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.MachineFailedAnnotation, h.Clock.Now().UTC().Format(time.RFC3339))
+	}
+	if leave.Reuse != "" && cluster != "" {
+		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NodeReuseLabel, leave.Reuse)
 		host.Spec.ConsumerRef = &corev1.ObjectReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: host.Namespace, Name: cluster,
 		}

@@ -125,8 +125,8 @@ func (s *space) bestIn(domain string, wants Wants) *Host {
 		if best == nil || wants.compare(*host, *best) < 0 {
 			best = host
 		}
-		if !wants.Random {
-			break // they are sorted
+		if !wants.Random && wants.failed(best).IsZero() {
+			break // they are sorted by name
 		}
 	}
 	return best

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -79,11 +81,22 @@ func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (progress, error
 		if err != nil {
 			return wait, err
 		}
-		if err := r.Hosts.Release(ctx, s.host, s.metal3, reuse); client.IgnoreNotFound(err) != nil {
+		if err := r.Hosts.Release(ctx, s.host, hosts.Leave{Machine: s.metal3.Name, Reuse: reuse, Failed: s.failed()}); client.IgnoreNotFound(err) != nil {
 			return wait, err
 		}
 		r.event(s, "Released", "Delete", "Released BareMetalHost %s", s.host.Name)
 	}
 	controllerutil.RemoveFinalizer(s.metal3, infrav1.MachineFinalizer)
 	return proceed, nil
+}
+
+// failed reports whether the machine goes because it had no luck with its host: the host was in error, or no Node came of it,
+// or the Node was found to be unhealthy.
+func (s *scope) failed() bool {
+	switch conditions.GetReason(s.metal3, infrav1.Metal3MachineHostProvisionedCondition) {
+	case infrav1.Metal3MachineHostErrorReason, infrav1.Metal3MachineWaitingForNodeReason:
+		return true
+	}
+	return s.machine != nil &&
+		(conditions.IsFalse(s.machine, clusterv1.MachineHealthCheckSucceededCondition) || conditions.IsFalse(s.machine, clusterv1.MachineOwnerRemediatedCondition))
 }
