@@ -5,6 +5,7 @@ package setup_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -73,6 +74,69 @@ func TestMachineWithoutBootstrapConfigNeedsNoNode(t *testing.T) {
 	})
 	w.provisioned(machine)
 	w.Expect(machine.Spec.ProviderID).To(HaveSuffix("/" + rack1 + "/cp-0"))
+}
+
+func TestNodeOfAMachineWithoutBootstrapConfigGetsItsProviderID(t *testing.T) {
+	t.Parallel()
+	for name, label := range map[string]func(*world) map[string]string{
+		"by the UID of its host": func(w *world) map[string]string {
+			return map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID)}
+		},
+		"by its hostname": func(w *world) map[string]string {
+			return map[string]string{corev1.LabelHostname: w.name + "-hostname"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := emptyWorld(t)
+			w.joins = func(*corev1.Node) bool { return false }
+			w.hosts(simulator.Racks(1, 1))
+			w.hostname(rack1)
+			w.start()
+			w.cluster("one", "rack-1")
+			machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+				machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
+			})
+			w.provisioned(machine)
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-booted", Labels: label(w)}}
+			w.create(node)
+			w.Eventually(func() string {
+				w.get(node)
+				return node.Spec.ProviderID
+			}).Should(Equal(machine.Spec.ProviderID))
+		})
+	}
+}
+
+func TestNodeWhoseHostnameTwoHostsHaveIsNotGuessedAt(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.joins = func(*corev1.Node) bool { return false }
+	w.hosts(simulator.Racks(1, 2))
+	w.hostname(rack1)
+	w.hostname(rack1Second)
+	w.start()
+	w.cluster("one", "rack-1")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-booted", Labels: map[string]string{corev1.LabelHostname: w.name + "-hostname"}}}
+	w.create(node)
+	machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+		machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
+	})
+	w.provisioned(machine)
+	w.Consistently(func() string {
+		w.get(node)
+		return node.Spec.ProviderID
+	}).WithTimeout(time.Second).Should(BeEmpty())
+}
+
+// hostname gives a host one that no other test's hosts have: the Nodes of all tests are in one cluster.
+func (w *world) hostname(host string) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		found := w.host(host)
+		found.Status.HardwareDetails.Hostname = w.name + "-hostname"
+		return w.client.Status().Update(w.t.Context(), found)
+	}).Should(Succeed())
 }
 
 func TestTwoNodesOfOneHostAreNotGuessedAt(t *testing.T) {

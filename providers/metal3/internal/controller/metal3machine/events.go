@@ -35,19 +35,23 @@ func machineOfData(_ context.Context, o client.Object) []reconcile.Request {
 	return nil
 }
 
-// machineOfNode names the machine that a Node of a workload cluster says it is, by provider ID or by the UID of its host.
+// machineOfNode names the machine that a Node of a workload cluster says it is, by provider ID, by the UID of its host or by
+// its hostname.
 func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []reconcile.Request {
 	parts := strings.Split(strings.TrimPrefix(o.(*corev1.Node).Spec.ProviderID, infrav1.ProviderIDPrefix), "/")
 	if len(parts) == 3 {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: parts[0], Name: parts[2]}}}
 	}
-	uid := o.GetLabels()[infrav1.NodeUUIDLabel]
-	if uid == "" {
+	by := client.MatchingFields{hostUIDIndex: o.GetLabels()[infrav1.NodeUUIDLabel]}
+	if by[hostUIDIndex] == "" {
+		by = client.MatchingFields{hostHostnameIndex: o.GetLabels()[corev1.LabelHostname]}
+	}
+	if by[hostUIDIndex] == "" && by[hostHostnameIndex] == "" {
 		return nil
 	}
 	list := &bmov1alpha1.BareMetalHostList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{hostUIDIndex: uid}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing BareMetalHosts", "uid", uid)
+	if err := r.Client.List(ctx, list, by, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing BareMetalHosts", "by", by)
 		return nil
 	}
 	var requests []reconcile.Request

@@ -32,6 +32,9 @@ func NodeIndexes() []clustercache.CacheOptionsIndex {
 			}
 			return nil
 		},
+	}, {
+		Object: &corev1.Node{}, Field: nodeHostnameIndex,
+		ExtractValue: func(node client.Object) []string { return []string{node.GetLabels()[corev1.LabelHostname]} },
 	}}
 }
 
@@ -64,8 +67,8 @@ func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, hold
 	ours := s.providerID()
 	byCloud := s.infraCluster != nil && ptr.Deref(s.infraCluster.Spec.CloudProviderEnabled, false)
 	if !byCloud && !s.machine.Spec.Bootstrap.ConfigRef.IsDefined() {
-		// Nothing of ours puts the host's UID on the Node, so it cannot be recognised: whoever boots it sets the provider ID.
-		return ours, holdup{}, nil
+		id, err := r.recognizeNode(ctx, s)
+		return id, holdup{}, err
 	}
 	if err := r.watchNodes(ctx, s); err != nil {
 		return "", holdup{}, err
@@ -102,11 +105,16 @@ func (r *Reconciler) nodesOfHost(ctx context.Context, s *scope) ([]corev1.Node, 
 	if err != nil {
 		return nil, err
 	}
+	return s.nodesBy(ctx, reader,
+		client.MatchingFields{clustercache.NodeProviderIDIndex.Field: s.providerID()},
+		client.MatchingFields{clustercache.NodeProviderIDIndex.Field: s.legacyProviderID()},
+		client.MatchingFields{NodeUUIDIndex: string(s.host.UID)})
+}
+
+// nodesBy lists Nodes by each of the indexes.
+func (s *scope) nodesBy(ctx context.Context, reader client.Reader, indexes ...client.MatchingFields) ([]corev1.Node, error) {
 	var found []corev1.Node
-	for _, by := range []client.MatchingFields{
-		{clustercache.NodeProviderIDIndex.Field: s.providerID()}, {clustercache.NodeProviderIDIndex.Field: s.legacyProviderID()},
-		{NodeUUIDIndex: string(s.host.UID)},
-	} {
+	for _, by := range indexes {
 		nodes := &corev1.NodeList{}
 		if err := reader.List(ctx, nodes, by); err != nil {
 			return nil, fmt.Errorf("looking for the Node of BareMetalHost %s: %w", s.host.Name, err)

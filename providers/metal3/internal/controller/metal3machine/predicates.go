@@ -6,6 +6,7 @@ package metal3machine
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -93,7 +94,7 @@ func dataAnswered() predicate.Predicate {
 // nodeIdentityChanged drops the heartbeats of Nodes.
 func nodeIdentityChanged() predicate.Predicate {
 	identity := func(o client.Object) string {
-		return o.(*corev1.Node).Spec.ProviderID + " " + o.GetLabels()[infrav1.NodeUUIDLabel]
+		return strings.Join([]string{o.(*corev1.Node).Spec.ProviderID, o.GetLabels()[infrav1.NodeUUIDLabel], o.GetLabels()[corev1.LabelHostname]}, " ")
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return identity(e.ObjectOld) != identity(e.ObjectNew) }}
 }

@@ -37,6 +37,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 	}); err != nil {
 		return fmt.Errorf("indexing BareMetalHosts: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostHostnameIndex, func(o client.Object) []string {
+		return []string{hostnameOf(o.(*bmov1alpha1.BareMetalHost))}
+	}); err != nil {
+		return fmt.Errorf("indexing BareMetalHosts: %w", err)
+	}
 	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.Metal3MachineList{}, mgr.GetScheme())
 	if err != nil {
 		return err

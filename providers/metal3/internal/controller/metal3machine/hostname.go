@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// nodeHostnameIndex is the index of the Nodes of a workload cluster by their hostname.
+	nodeHostnameIndex = "metadata.labels[" + corev1.LabelHostname + "]"
+	// hostHostnameIndex is the cache index of BareMetalHosts by the hostname that inspection has found.
+	hostHostnameIndex = "status.hardware.hostname"
+)
+
+// hostnameOf is the value of hostHostnameIndex.
+func hostnameOf(host *bmov1alpha1.BareMetalHost) string {
+	if host.Status.HardwareDetails == nil {
+		return ""
+	}
+	return host.Status.HardwareDetails.Hostname
+}
+
+// recognizeNode returns the provider ID of a machine that is booted with bootstrap data of its user's. These need not put the
+// host's UID on the Node or have the cluster know the Node at all, so the machine does not wait for it: whoever boots it may set
+// the provider ID. A Node that can be recognised and has none is given it.
+func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error) {
+	ours := s.providerID()
+	err := r.watchNodes(ctx, s)
+	var nodes []corev1.Node
+	if err == nil {
+		nodes, err = r.nodesOfHost(ctx, s)
+	}
+	if err == nil && len(nodes) == 0 {
+		nodes, err = r.nodesOfHostname(ctx, s)
+	}
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return ours, nil // the connection is an event
+	}
+	if err != nil {
+		return "", err
+	}
+	node, waiting := s.nodeAmong(nodes)
+	switch {
+	case waiting.reason != "":
+		return ours, nil
+	case node.Spec.ProviderID != "":
+		return node.Spec.ProviderID, nil
+	default:
+		return ours, r.setProviderID(ctx, s, node, ours)
+	}
+}
+
+// nodesOfHostname finds the Nodes that have the machine's hostname, unless other hosts have it too.
+func (r *Reconciler) nodesOfHostname(ctx context.Context, s *scope) ([]corev1.Node, error) {
+	for _, address := range s.metal3.Status.Addresses {
+		if address.Type != clusterv1.MachineHostName || address.Address == "" {
+			continue
+		}
+		list := &bmov1alpha1.BareMetalHostList{}
+		if err := r.Client.List(ctx, list, client.InNamespace(s.metal3.Namespace), client.MatchingFields{hostHostnameIndex: address.Address},
+			client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing BareMetalHosts with hostname %s: %w", address.Address, err)
+		}
+		if len(list.Items) > 1 {
+			return nil, nil
+		}
+		reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
+		if err != nil {
+			return nil, err
+		}
+		return s.nodesBy(ctx, reader, client.MatchingFields{nodeHostnameIndex: address.Address})
+	}
+	return nil, nil
+}
