@@ -4,6 +4,8 @@
 package hosts
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -37,14 +39,16 @@ func (b *Book) Ask(wants Wants) (Host, Reasons, bool) {
 	}
 	former := w.host
 	w.wants = wants
-	chosen, why := s.promise(w)
+	chosen := s.promise(w)
 	if former != chosen {
 		b.offer(s, former)
 	}
 	if chosen == "" {
+		// Only here are the hosts counted that are not free.
+		_, why := Choose(s.everything(), wants)
 		return Host{}, why, false
 	}
-	return *s.hosts[chosen], why, true
+	return *s.hosts[chosen], Reasons{}, true
 }
 
 // Forget ends the wait of a machine. What was promised to it goes to another.
@@ -54,11 +58,11 @@ func (b *Book) Forget(machine types.NamespacedName) {
 	b.forget(b.space(machine.Namespace), machine)
 }
 
-// HeldBy names the host that the machine has, "" when it has none.
-func (b *Book) HeldBy(machine types.NamespacedName) string {
+// HeldBy names the hosts that have the machine as their consumer: one at most, unless somebody has interfered.
+func (b *Book) HeldBy(machine types.NamespacedName) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.space(machine.Namespace).held[machine.Name]
+	return slices.Clone(b.space(machine.Namespace).held[machine.Name])
 }
 
 // Put records a host as it is now. What is older than what is known is left out.
@@ -95,7 +99,7 @@ func (b *Book) Drop(host types.NamespacedName) {
 		before := s.tallies[known.Domain]
 		s.remove(known)
 		b.breakPromise(s, host.Name)
-		b.reconsider(s, known.Reuse)
+		b.reconsider(s, known)
 		b.tellNews(s, known.Domain, before)
 	}
 }
@@ -118,12 +122,21 @@ func (b *Book) replace(s *space, known *Host, host Host) {
 	}
 	s.add(host)
 	b.settle(s, host)
-	if known != nil {
-		b.reconsider(s, known.Reuse)
+	if known != nil && !known.offersLike(host) {
+		b.reconsider(s, known)
+	}
+	if len(s.held[host.Consumer.Name]) > 1 {
+		b.wake(host.Consumer)
 	}
 	for domain := range before {
 		b.tellNews(s, domain, before[domain])
 	}
+}
+
+// offersLike reports whether a host is the same as another to all that wait.
+func (h *Host) offersLike(other Host) bool {
+	return h.Obstacle == other.Obstacle && h.Reuse == other.Reuse && h.KeptFor == other.KeptFor && h.Domain == other.Domain &&
+		maps.Equal(h.Labels, other.Labels)
 }
 
 // tellNews wakes the machines that wait in vain for another reason now: their domain has its first host or has lost its
@@ -139,17 +152,17 @@ func (b *Book) tellNews(s *space, domain string, before tally) {
 	}
 }
 
-// reconsider looks again for a host for the machines that have waited for one of their owner's to come back: it may not do
-// so any more.
-func (b *Book) reconsider(s *space, reuse string) {
-	if reuse == "" {
+// reconsider looks again for a host for the machines that have waited for one of their owner's to come back: it has, or may
+// not do so any more.
+func (b *Book) reconsider(s *space, was *Host) {
+	if was.Reuse == "" || was.Obstacle != NotReady {
 		return
 	}
 	for _, w := range s.queue() {
-		if w.wants.Reuse != reuse {
+		if w.wants.Reuse != was.Reuse {
 			continue
 		}
-		if chosen, _ := s.promise(w); chosen != "" {
+		if s.promise(w) != "" {
 			b.wake(w.wants.Machine)
 		}
 	}
@@ -192,7 +205,7 @@ func (b *Book) breakPromise(s *space, name string) {
 	delete(s.promised, name)
 	w := s.waiting[machine]
 	w.host = ""
-	if chosen, _ := s.promise(w); chosen != "" {
+	if s.promise(w) != "" {
 		b.wake(machine)
 	}
 }
@@ -211,7 +224,7 @@ func (b *Book) offer(s *space, name string) {
 		if order, _ := Choose([]Host{*host}, w.wants); len(order) == 0 {
 			continue
 		}
-		chosen, _ := s.promise(w)
+		chosen := s.promise(w)
 		if chosen != "" {
 			b.wake(w.wants.Machine)
 		}

@@ -70,7 +70,7 @@ func TestBookPromisesAHostToOneMachine(t *testing.T) {
 func TestBookKnowsWhoHasAHost(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1", takenBy("first")))
-	d.Expect(d.HeldBy(machine("first"))).To(Equal("1"))
+	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
 	d.Put(in("a", "1", version(2)))
 	d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
 	d.Put(in("a", "1", takenBy("first"), version(3)))
@@ -84,7 +84,7 @@ func TestBookIgnoresTheCacheOfYesterday(t *testing.T) {
 	d.Put(in("a", "1", takenBy("first"), version(11)))
 	d.Put(in("a", "1", version(10)))
 	d.Expect(d.gets(wants("second", "a"))).To(BeEmpty())
-	d.Expect(d.HeldBy(machine("first"))).To(Equal("1"))
+	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
 }
 
 func TestBookWakesOneMachineForOneHost(t *testing.T) {
@@ -162,6 +162,38 @@ func TestBookKeepsReusedHostsForTheirOwner(t *testing.T) {
 	d.Put(in("a", "2", kept("cp-x"), version(2)))
 	d.Expect(d.woken).To(Equal([]string{"ours"}))
 	d.Expect(d.gets(ours)).To(Equal("2"))
+}
+
+func TestBookKnowsAllHostsThatNameAMachine(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, in("a", "1"), in("a", "2", takenBy("first")))
+	d.Expect(d.woken).To(BeEmpty())
+	d.Put(in("a", "1", takenBy("first"), version(2)))
+	d.Expect(d.woken).To(Equal([]string{"first"}), "it is to say so")
+	d.Expect(d.HeldBy(machine("first"))).To(Equal([]string{"1", "2"}))
+	d.Put(in("a", "2", version(2)))
+	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
+}
+
+func TestEventsOfAKeptHostDoNotListAllHostsForEachMachineThatWaits(t *testing.T) {
+	const machines, others = 300, 2000
+	d := newDesk(t, in("a", "kept", kept("cp-x"), with(hosts.NotReady)))
+	for i := range others {
+		d.Put(in("a", fmt.Sprintf("host-%04d", i), takenBy(fmt.Sprintf("m-%04d", i))))
+	}
+	for i := range machines {
+		d.Expect(d.gets(hosts.Wants{Machine: machine(fmt.Sprintf("w-%03d", i)), Domain: "a", Reuse: "cp-x"})).To(BeEmpty())
+	}
+	v := 1
+	allocations := testing.AllocsPerRun(10, func() {
+		v++
+		obstacle := hosts.NotReady
+		if v%2 == 0 {
+			obstacle = hosts.InError
+		}
+		d.Put(in("a", "kept", kept("cp-x"), with(obstacle), version(v)))
+	})
+	d.Expect(allocations).To(BeNumerically("<", machines), "not even one for each machine")
 }
 
 // history is a book with what its users know: hosts as they were put, promises as they were last answered.

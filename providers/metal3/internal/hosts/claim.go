@@ -129,11 +129,16 @@ func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHo
 	return nil
 }
 
-// Held returns the host that the machine has, nil when it has none.
-func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName) (*bmov1alpha1.BareMetalHost, error) {
-	name := h.Book.HeldBy(machine)
-	if name == "" {
+// Held returns the host that the machine has, nil when it has none. Of several hosts that name it as their consumer it is the
+// one that the machine has noted, or the first.
+func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName, noted string) (*bmov1alpha1.BareMetalHost, error) {
+	names := h.Book.HeldBy(machine)
+	if len(names) == 0 {
 		return nil, nil
+	}
+	name := names[0]
+	if slices.Contains(names, noted) {
+		name = noted
 	}
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := h.Client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, host); err != nil {
@@ -148,7 +153,7 @@ func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName) (*bmov1a
 // Recover is Held for a machine that is known to have tried to claim the host of that name: it asks the API server, because
 // a claim of before a restart may not have reached the cache.
 func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
-	host, err := h.Held(ctx, machine)
+	host, err := h.Held(ctx, machine, name)
 	if err != nil || host != nil {
 		return host, err
 	}

@@ -16,12 +16,13 @@ type space struct {
 	hosts map[string]*Host
 	// free holds the names of hosts without an obstacle, sorted, by domain.
 	free map[string][]string
-	// held is the host that the Metal3Machine of that name has.
-	held map[string]string
+	// held are the hosts that name the Metal3Machine of that name as their consumer, sorted; it has one, unless somebody has
+	// interfered.
+	held map[string][]string
 	// promised is the machine that is to claim the host of that name.
 	promised map[string]types.NamespacedName
-	// reused counts the hosts that carry a node-reuse label, by its value.
-	reused map[string]int
+	// kept holds the names of hosts that carry a node-reuse label, by its value.
+	kept map[string]map[string]bool
 	// tallies sum the hosts of a domain up.
 	tallies map[string]tally
 	// waiting are the machines that have asked and have not claimed a host since.
@@ -37,8 +38,8 @@ type waiter struct {
 
 func newSpace() *space {
 	return &space{
-		hosts: map[string]*Host{}, free: map[string][]string{}, held: map[string]string{},
-		promised: map[string]types.NamespacedName{}, reused: map[string]int{}, waiting: map[types.NamespacedName]*waiter{},
+		hosts: map[string]*Host{}, free: map[string][]string{}, held: map[string][]string{},
+		promised: map[string]types.NamespacedName{}, kept: map[string]map[string]bool{}, waiting: map[types.NamespacedName]*waiter{},
 		tallies: map[string]tally{},
 	}
 }
@@ -47,56 +48,83 @@ func (s *space) add(host Host) {
 	host.Labels = maps.Clone(host.Labels) // the caller may go on to change the object they are from
 	s.hosts[host.Name] = &host
 	if host.Obstacle == "" {
-		names := s.free[host.Domain]
-		i, _ := slices.BinarySearch(names, host.Name)
-		s.free[host.Domain] = slices.Insert(names, i, host.Name)
+		s.free[host.Domain] = with(s.free[host.Domain], host.Name)
 	}
 	s.tallies[host.Domain] = s.tallies[host.Domain].with(host.Obstacle, 1)
 	if host.Consumer.Name != "" && host.Consumer.Namespace == host.Namespace {
-		s.held[host.Consumer.Name] = host.Name
+		s.held[host.Consumer.Name] = with(s.held[host.Consumer.Name], host.Name)
 	}
 	if host.Reuse != "" {
-		s.reused[host.Reuse]++
+		if s.kept[host.Reuse] == nil {
+			s.kept[host.Reuse] = map[string]bool{}
+		}
+		s.kept[host.Reuse][host.Name] = true
 	}
+}
+
+// with adds a name to a sorted list.
+func with(names []string, name string) []string {
+	i, found := slices.BinarySearch(names, name)
+	if found {
+		return names
+	}
+	return slices.Insert(names, i, name)
+}
+
+// without removes a name from a sorted list.
+func without(names []string, name string) []string {
+	i, found := slices.BinarySearch(names, name)
+	if !found {
+		return names
+	}
+	return slices.Delete(names, i, i+1)
 }
 
 func (s *space) remove(host *Host) {
 	delete(s.hosts, host.Name)
-	if i, found := slices.BinarySearch(s.free[host.Domain], host.Name); found {
-		s.free[host.Domain] = slices.Delete(s.free[host.Domain], i, i+1)
-	}
+	s.free[host.Domain] = without(s.free[host.Domain], host.Name)
 	s.tallies[host.Domain] = s.tallies[host.Domain].with(host.Obstacle, -1)
-	if s.held[host.Consumer.Name] == host.Name {
+	if s.held[host.Consumer.Name] = without(s.held[host.Consumer.Name], host.Name); len(s.held[host.Consumer.Name]) == 0 {
 		delete(s.held, host.Consumer.Name)
 	}
-	if host.Reuse != "" {
-		s.reused[host.Reuse]--
+	if delete(s.kept[host.Reuse], host.Name); len(s.kept[host.Reuse]) == 0 {
+		delete(s.kept, host.Reuse)
 	}
 }
 
-// promise chooses a host for the waiter and records it in place of the one before; it is "" when there is none. Reasons are
-// counted only then: most machines get one, and need no look at the hosts that are not free.
-func (s *space) promise(w *waiter) (string, Reasons) {
+// promise chooses a host for the waiter and records it in place of the one before; it is "" when there is none.
+func (s *space) promise(w *waiter) string {
 	if w.host != "" {
 		delete(s.promised, w.host)
 		w.host = ""
 	}
-	if s.reused[w.wants.Reuse] == 0 {
+	if !s.holdsOut(w.wants) {
 		w.host = s.best(w.wants)
 	}
-	var why Reasons
-	if w.host == "" {
-		var order []Host
-		if order, why = Choose(s.everything(), w.wants); len(order) == 0 {
-			return "", why
-		}
-		w.host = order[0].Name
+	if w.host != "" {
+		s.promised[w.host] = w.wants.Machine
 	}
-	s.promised[w.host] = w.wants.Machine
-	return w.host, why
+	return w.host
 }
 
-// best is what Choose would put first if no host were kept for reuse, found without looking at more hosts than needed.
+// holdsOut reports whether a machine waits for a host of its owner's that is on its way back, as Choose has it.
+func (s *space) holdsOut(wants Wants) bool {
+	awaited := false
+	for name := range s.kept[wants.Reuse] {
+		host := s.hosts[name]
+		_, taken := s.promised[name]
+		switch obstacle := wants.obstacle(host); {
+		case !wants.mayBeIn(host), taken && obstacle == "":
+		case obstacle == "" && wants.reuses(host):
+			return false
+		default:
+			awaited = awaited || wants.awaits(host, obstacle)
+		}
+	}
+	return awaited
+}
+
+// best is what Choose would put first, found without looking at more hosts than needed.
 func (s *space) best(wants Wants) string {
 	var best *Host
 	if wants.Domain != "" {
@@ -125,7 +153,7 @@ func (s *space) bestIn(domain string, wants Wants) *Host {
 		if best == nil || wants.compare(*host, *best) < 0 {
 			best = host
 		}
-		if !wants.Random && wants.failed(best).IsZero() {
+		if !wants.Random && wants.failed(best).IsZero() && len(s.kept[wants.Reuse]) == 0 {
 			break // they are sorted by name
 		}
 	}
