@@ -49,6 +49,8 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 }
 
 func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, p := range providers() {
 		g := NewWithT(t)
 		g.Expect(p.modes[0].Name).To(Equal("obedient"), name)
@@ -56,6 +58,7 @@ func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 		for _, mode := range p.modes {
 			g.Expect(names).NotTo(ContainElement(mode.Name), name)
 			g.Expect(mode.Is).NotTo(BeEmpty(), "%s: %s", name, mode.Name)
+			g.Expect(string(readme)).To(ContainSubstring("| `%s` | %s |\n", mode.Name, mode.Is), "README.md")
 			names = append(names, mode.Name)
 		}
 	}
