@@ -130,6 +130,26 @@ func TestGroupsTakeOwnVMsOnly(t *testing.T) {
 	}
 }
 
+func TestMemberThatGoesWhileItsGroupIsWritten(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.HostGroups())
+	c := connect(t, s, "dc-1")
+	cluster := must(c.finder.ClusterComputeResource(t.Context(), "cluster-1"))(t)
+	vm := c.clone("vm", c.cloneSpec("/dc-1/host/cluster-1/Resources", "shared")).Reference()
+	s.HoldTasks("ReconfigureComputeResource_Task")
+	written := make(chan error)
+	go func() { written <- c.reconfigure(cluster, "rack-a-vms", vm) }()
+	eventually(t, "the task runs", func() bool { return len(s.RunningTasks()) == 1 })
+	must(0, s.DestroyVM("vm"))(t)
+	s.ReleaseTasks("ReconfigureComputeResource_Task")
+	if err := <-written; !isFault(err, &types.ManagedObjectNotFound{}) {
+		t.Errorf("error is %v", err)
+	}
+	if members := must(s.GroupMembers("cluster-1"))(t); len(members["rack-a-vms"]) != 0 {
+		t.Errorf("members are %v", members)
+	}
+}
+
 func TestMoveVMToHost(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.HostGroups())

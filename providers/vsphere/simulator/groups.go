@@ -99,6 +99,20 @@ func orTrue(b *bool) *bool {
 	return b
 }
 
+// dropGone takes VMs out of groups that went while the groups were written. The
+// cluster is locked.
+func (s *Server) dropGone(ref types.ManagedObjectReference) {
+	cluster, ok := get[*simulator.ClusterComputeResource](s, &ref)
+	if !ok {
+		return
+	}
+	for _, info := range cluster.ConfigurationEx.(*types.ClusterConfigInfoEx).Group {
+		if group, ok := info.(*types.ClusterVmGroup); ok {
+			group.Vm = slices.DeleteFunc(slices.Clone(group.Vm), func(vm types.ManagedObjectReference) bool { return s.registry.Get(vm) == nil })
+		}
+	}
+}
+
 // checkGroups refuses groups with members that vCenter would refuse. It looks at
 // VMs, so it must not run while the cluster is locked.
 func (s *Server) checkGroups(req *types.ReconfigureComputeResource_Task) types.BaseMethodFault {

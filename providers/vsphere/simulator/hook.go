@@ -83,8 +83,6 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 		return nil, s.prepareClone(r, body)
 	case *types.CreateVM_Task:
 		return nil, s.prepareCreate(r, body)
-	case *types.ReconfigureComputeResource_Task:
-		r.fault = s.checkGroups(body)
 	case *types.ShutdownGuest:
 		return nil, s.guestReachable(body.This)
 	}

@@ -59,6 +59,9 @@ func (a *adopted) execute(task *simulator.Task) (types.AnyType, types.BaseMethod
 	if injected := a.server.tasks.pass(a.request); injected != nil {
 		fault = injected
 	}
+	if body, ok := a.request.method.Body.(*types.ReconfigureComputeResource_Task); ok && fault == nil {
+		fault = a.server.checkGroups(body)
+	}
 	if fault != nil {
 		a.fail(fault)
 	}
@@ -149,6 +152,7 @@ func (s *Server) complete(ctx *simulator.Context, r *request, result types.AnyTy
 	case *types.ReconfigVM_Task:
 		s.publishConfig(ctx, body.This)
 	case *types.ReconfigureComputeResource_Task:
+		s.dropGone(body.This)
 		s.publishGroups(ctx, body.This)
 	case *types.EnterMaintenanceMode_Task, *types.ExitMaintenanceMode_Task, *types.DisconnectHost_Task, *types.ReconnectHost_Task:
 		s.publishHost(ctx, r.method.This)
