@@ -5,6 +5,7 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +21,8 @@ const (
 	joinWindow = 50 * time.Millisecond
 	// joinTimeout bounds a reconfiguration, so that a cluster that hangs does not hold its queue for ever.
 	joinTimeout = 5 * time.Minute
+	// joinTries is how often groups are read and written when a member goes in between.
+	joinTries = 3
 )
 
 // JoinGroup puts a virtual machine into a DRS group of its compute cluster. It says whether it is in, as far as vCenter
@@ -81,7 +84,7 @@ func (g *groups) write(ctx context.Context, cluster ref) {
 			return
 		}
 		bounded, cancel := context.WithTimeout(ctx, joinTimeout)
-		failures := g.add(bounded, cluster, joins)
+		failures := g.add(bounded, cluster, joins, joinTries)
 		cancel()
 		if ctx.Err() != nil {
 			return // the session is over; who still wants to join asks the next one
@@ -119,8 +122,9 @@ func (g *groups) finish(cluster ref, joins []membership, failures map[membership
 	}
 }
 
-// add writes the groups with their new members and returns the joins that failed.
-func (g *groups) add(ctx context.Context, cluster ref, joins []membership) map[membership]error {
+// add writes the groups with their new members and returns the joins that failed. vCenter refuses a group with a virtual
+// machine that has gone since the group was read, whoever's it is: then everything is read and written again.
+func (g *groups) add(ctx context.Context, cluster ref, joins []membership, tries int) map[membership]error {
 	failures := map[membership]error{}
 	fail := func(err error, which ...membership) {
 		for _, m := range which {
@@ -144,6 +148,9 @@ func (g *groups) add(ctx context.Context, cluster ref, joins []membership) map[m
 		return failures
 	}
 	if err := g.reconfigure(ctx, cluster, wanted); err != nil {
+		if errors.Is(err, ErrNotFound) && tries > 1 {
+			return g.add(ctx, cluster, g.present(joins), tries-1)
+		}
 		fail(err, writing...)
 		return failures
 	}
@@ -151,6 +158,14 @@ func (g *groups) add(ctx context.Context, cluster ref, joins []membership) map[m
 		fail(err, writing...)
 	}
 	return failures
+}
+
+// present leaves out the joins of virtual machines that have gone themselves. Nobody asks what became of those.
+func (g *groups) present(joins []membership) []membership {
+	return slices.DeleteFunc(slices.Clone(joins), func(m membership) bool {
+		_, there := g.s.VMByRef(m.vm.String())
+		return !there
+	})
 }
 
 func (g *groups) reconfigure(ctx context.Context, cluster ref, wanted map[string][]ref) error {

@@ -98,6 +98,28 @@ func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
 	}
 }
 
+func TestJoinWhileAnotherMemberGoes(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.HostGroups())
+	s := r.session()
+	vms := grouped(t, s, 2)
+	g.Expect(join(t, s, "rack-a-vms", vms[0])).To(Succeed())
+	r.server.HoldTasks("ReconfigureComputeResource_Task")
+	joined, err := s.JoinGroup(t.Context(), vms[1].ClusterRef, "rack-a-vms", vms[1].Ref)
+	g.Expect(joined, err).To(BeFalse())
+	eventually(t, func() error {
+		if running := r.server.RunningTasks(); len(running) != 1 {
+			return fmt.Errorf("tasks %v run", running)
+		}
+		return nil
+	})
+	g.Expect(r.server.DestroyVM("vm-0")).To(Succeed())
+	r.server.ReleaseTasks("ReconfigureComputeResource_Task")
+	g.Expect(join(t, s, "rack-a-vms", vms[1])).To(Succeed(), "that the group was to keep a virtual machine that has gone is no reason to fail")
+	vm, _ := r.server.VM("vm-1")
+	g.Expect(vm.Groups).To(Equal([]string{"rack-a-vms"}))
+}
+
 func TestFailedJoinIsToldOnceToEach(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
