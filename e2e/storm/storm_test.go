@@ -14,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A short storm with each provider. They are not run at the same time: their planes would look for ports in one range.
+// A short storm with each provider.
 func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
+	t.Parallel()
 	for _, provider := range []string{"vsphere", "metal3"} {
 		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			out := &bytes.Buffer{}
 			err := Run(t.Context(), Options{
