@@ -140,6 +140,14 @@ func (s *Server) RemoveGroup(cluster, group string) error {
 	})
 }
 
+// AddVMGroup makes an empty VM group.
+func (s *Server) AddVMGroup(cluster, group string) error {
+	return s.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
+		config.Group = append(slices.Clone(config.Group), &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}})
+		return nil
+	})
+}
+
 func (s *Server) editRules(cluster string, edit func(*types.ClusterConfigInfoEx) error) error {
 	c, err := s.cluster(cluster)
 	if err != nil {
@@ -151,6 +159,22 @@ func (s *Server) editRules(cluster string, edit func(*types.ClusterConfigInfoEx)
 // RenameNetwork renames a network. Cards on it follow.
 func (s *Server) RenameNetwork(datacenter, from, to string) error {
 	return s.Rename(path.Join("/", datacenter, "network", from), to)
+}
+
+// HideSwitch takes from the accounts the right to read the switch that a
+// distributed port group belongs to: vCenter does not say any more which it is.
+func (s *Server) HideSwitch(datacenter, portgroup string) error {
+	group, err := find[*simulator.DistributedVirtualPortgroup](s, path.Join("/", datacenter, "network", portgroup))
+	if err != nil {
+		return err
+	}
+	ctx := s.call()
+	ctx.WithLock(group, func() {
+		config := group.Config
+		config.DistributedVirtualSwitch = nil
+		ctx.Update(group, []types.PropertyChange{{Name: "config", Val: config}})
+	})
+	return nil
 }
 
 // Rename gives the object at an inventory path another name.

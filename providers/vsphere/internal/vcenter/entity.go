@@ -51,6 +51,7 @@ func kindOf(managedType string) kind {
 type entity struct {
 	ref, parent ref
 	name        string
+	changes     int // that mattered, since the session began
 
 	vmFolder    ref      // Datacenter
 	hosts       []ref    // compute resource: its hosts; network, datastore: the hosts that reach it

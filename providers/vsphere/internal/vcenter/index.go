@@ -28,6 +28,8 @@ type index struct {
 	expected map[ref]struct{} // tasks whose end is not known yet
 
 	revisions map[ref]int // how often each object was reported
+
+	missed missed
 }
 
 func newIndex() *index {
@@ -121,6 +123,9 @@ func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
 	if !known || !reflect.DeepEqual(before, *m) {
 		c.vm(m)
 	}
+	if m.name != before.name && ix.missed.take(before.name, m.name) || m.instanceUUID != before.instanceUUID && ix.missed.take(m.instanceUUID) {
+		c.structural = true
+	}
 	if m.template != before.template || before.template && before.snapshot != m.snapshot {
 		c.structural = true
 	}
@@ -134,7 +139,7 @@ func (ix *index) dropVM(gone ref, c *changes) {
 	ix.unname(m)
 	delete(ix.vms, gone)
 	c.vm(m)
-	c.structural = c.structural || m.template || m.instanceUUID == ""
+	c.structural = c.structural || m.template || m.instanceUUID == "" || ix.missed.take(m.name)
 }
 
 func (ix *index) unname(m *machine) {
@@ -163,7 +168,10 @@ func (ix *index) applyEntity(update types.ObjectUpdate, c *changes) {
 	if known {
 		ix.membersChanged(before.groups.vms, e.groups.vms, c)
 	}
-	c.structural = c.structural || !known || structureChanged(before, *e)
+	if !known || structureChanged(before, *e) {
+		e.changes++
+		c.structural = true
+	}
 }
 
 // structureChanged leaves aside who is in a group of virtual machines: that changes whenever one is made.

@@ -182,6 +182,30 @@ func (r *resolver) list(refs []ref) string {
 	return strings.Join(paths, ", ")
 }
 
+// Changes counts the changes of objects of the inventory since the session began, those of a compute cluster's hosts
+// included. Who joins a group of virtual machines is none.
+func (s *Session) Changes(refs ...string) int {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	count := 0
+	for _, each := range refs {
+		e, ok := s.index.entities[parseRef("", each)]
+		if !ok {
+			continue
+		}
+		count += e.changes
+		if kindOf(e.ref.Type) != kindCompute {
+			continue
+		}
+		for _, host := range e.hosts {
+			if h, ok := s.index.entities[host]; ok {
+				count += h.changes
+			}
+		}
+	}
+	return count
+}
+
 func (ix *index) nameOf(r ref) string {
 	if m, ok := ix.vms[r]; ok {
 		return m.name

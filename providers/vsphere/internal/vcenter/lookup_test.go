@@ -161,6 +161,9 @@ func TestTemplate(t *testing.T) {
 	s := newRig(t, maze()).session()
 	byName, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
+	fromElsewhere, err := s.Template("dc-2", byName.Path)
+	g.Expect(err).NotTo(HaveOccurred(), "a path from the root leads anywhere")
+	g.Expect(fromElsewhere.Ref).To(Equal(byName.Ref))
 	for _, name := range []string{byName.InstanceUUID, byName.Path, "templates/" + simulator.TemplateName} {
 		found, err := s.Template("dc-1", name)
 		g.Expect(err).NotTo(HaveOccurred(), name)
@@ -176,6 +179,7 @@ func TestTemplate(t *testing.T) {
 		detail               string
 	}{
 		"missing":   {"dc-1", "windows", vcenter.ErrNotFound, "/dc-1/vm/templates/" + simulator.TemplateName},
+		"nowhere":   {"dc-2", "/dc-1/vm/none", vcenter.ErrNotFound, "dc-2"},
 		"elsewhere": {"dc-2", simulator.TemplateName, vcenter.ErrNotFound, "dc-2"},
 		"two":       {"dc-1", "twin", vcenter.ErrAmbiguous, "/dc-1/vm/a/team/twin, /dc-1/vm/b/team/twin"},
 	} {
@@ -186,4 +190,53 @@ func TestTemplate(t *testing.T) {
 		g.Expect(lookup.Field).To(Equal("template"))
 		g.Expect(lookup.Detail).To(ContainSubstring(test.detail))
 	}
+}
+
+// A plain virtual machine can serve as template, and comes and goes without any other change of the inventory.
+func TestWhoMissesAVirtualMachineIsToldOfIt(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, maze())
+	s := r.session()
+	told := func(doing string, act func()) {
+		before := r.seen(vcenter.InventoryChanged)
+		act()
+		eventually(t, func() error {
+			if r.seen(vcenter.InventoryChanged) == before {
+				return errors.New("nobody is told of " + doing)
+			}
+			return nil
+		})
+	}
+	_, err := s.Template("dc-1", "golden")
+	g.Expect(err).To(MatchError(vcenter.ErrNotFound))
+	told("a name that comes", func() { g.Expect(r.server.Rename("/dc-1/vm/templates/plain", "golden")).To(Succeed()) })
+	eventually(t, func() error { _, err := s.Template("dc-1", "golden"); return err })
+
+	_, err = s.Template("dc-1", "twin")
+	g.Expect(err).To(MatchError(vcenter.ErrAmbiguous))
+	told("a namesake that goes", func() { g.Expect(r.server.Rename("/dc-1/vm/a/team/twin", "single")).To(Succeed()) })
+	eventually(t, func() error { _, err := s.Template("dc-1", "twin"); return err })
+
+	made := clone(t, s, cloneSpec(t, s, 1))
+	_, taken := s.VMInFolder(made.FolderRef, made.Name)
+	g.Expect(taken).To(BeTrue())
+	told("a name that is free", func() { g.Expect(r.server.DestroyVM(made.Name)).To(Succeed()) })
+}
+
+func TestPortGroupOfASwitchThatTheAccountCannotReadIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, gallery())
+	s := r.session()
+	p := placement()
+	p.Networks = []string{"portgroup"}
+	_, err := s.Resolve(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.server.HideSwitch("dc-1", "portgroup")).To(Succeed())
+	eventually(t, func() error {
+		if _, err = s.Resolve(p); err == nil {
+			return errors.New("it is still resolved")
+		}
+		return nil
+	})
+	g.Expect(err).To(And(MatchError(vcenter.ErrInvalid), MatchError(ContainSubstring("System.Read"))))
 }

@@ -73,6 +73,7 @@ func (s *Session) VMInFolder(folderRef, name string) (VM, bool) {
 	folder := parseRef("Folder", folderRef)
 	for _, r := range s.index.names[nameKey(kindVM, name)] {
 		if s.index.vms[r].parent == folder {
+			s.index.missed.note(name) // whoever asks waits for the name to become free
 			return s.index.vm(r)
 		}
 	}

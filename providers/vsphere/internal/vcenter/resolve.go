@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 )
 
 // Placement says where a virtual machine shall go, in names or inventory paths.
@@ -61,7 +62,9 @@ func (s *Session) Resolve(p Placement) (Resolved, error) {
 	return resolved, nil
 }
 
-// Template finds what to clone by instance UUID, inventory path or name. It may be a plain virtual machine.
+// Template finds what to clone by instance UUID, inventory path or name. It may be a plain virtual machine, and with a path
+// from the root lie in another datacenter. When it is not found, an InventoryChanged event follows once that may have
+// changed.
 func (s *Session) Template(datacenter, nameOrPathOrUUID string) (VM, error) {
 	ix := s.index
 	ix.mu.RLock()
@@ -75,7 +78,14 @@ func (s *Session) Template(datacenter, nameOrPathOrUUID string) (VM, error) {
 		return VM{}, err
 	}
 	found, err := r.find(kindVM, nameOrPathOrUUID, nil)
+	if errors.Is(err, ErrNotFound) && strings.HasPrefix(nameOrPathOrUUID, "/") { // it may lie in another datacenter
+		if elsewhere, err := (&resolver{ix: ix}).find(kindVM, nameOrPathOrUUID, nil); err == nil {
+			vm, _ := ix.vm(elsewhere)
+			return vm, nil
+		}
+	}
 	if err != nil {
+		ix.missed.note(nameOrPathOrUUID)
 		return VM{}, err
 	}
 	vm, _ := ix.vm(found)
@@ -187,6 +197,9 @@ func (r *resolver) networks(values []string) []NetworkBacking {
 	for _, value := range values {
 		found := r.note(r.find(kindNetwork, value, func(candidate ref) string {
 			network := r.ix.entities[candidate]
+			if network.portgroupKey != "" && r.ix.backing(network).switchUUID == "" {
+				return "a port group of a distributed switch that this account cannot read: give it the privilege System.Read on the switch"
+			}
 			if r.compute != nil && !slices.Contains(r.compute.networks, candidate) && !overlap(network.hosts, r.hosts) {
 				return "not connected to any host of " + r.hostsOf
 			}
