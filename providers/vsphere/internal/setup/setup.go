@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherecluster"
@@ -100,7 +102,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}
-	if err := (&vspheremachine.Reconciler{Client: c, Recorder: mgr.GetEventRecorder("vspheremachine")}).
+	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("vspheremachine")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
@@ -121,6 +123,16 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	return nil
 }
 
+// longestBackoff bounds the pause after an error, which the queue doubles from firstBackoff: what such an error was about
+// may send no event when it is over.
+const (
+	firstBackoff   = 5 * time.Millisecond
+	longestBackoff = time.Minute
+)
+
 func workers(n int) controller.Options {
-	return controller.Options{MaxConcurrentReconciles: max(n, 1)}
+	return controller.Options{
+		MaxConcurrentReconciles: max(n, 1),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
+	}
 }

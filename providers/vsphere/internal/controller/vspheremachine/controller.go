@@ -6,6 +6,7 @@ package vspheremachine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,9 @@ import (
 
 // Reconciler drives VSphereMachines.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Live reads past the cache.
+	Live     client.Reader
 	Recorder events.EventRecorder
 
 	filter  watchfilter.Filter
@@ -100,13 +103,13 @@ func (r *Reconciler) gather(ctx context.Context, vsphere *infrav1.VSphereMachine
 		if s.infraCluster, err = r.infrastructure(ctx, cluster); err != nil {
 			return nil, err
 		}
-	} else if !apierrors.IsNotFound(err) && err != util.ErrNoCluster { //nolint:errorlint // CAPI returns the bare value
+	} else if !apierrors.IsNotFound(err) && !errors.Is(err, util.ErrNoCluster) {
 		return nil, err
 	}
 	if vsphere.DeletionTimestamp.IsZero() && (s.machine == nil || s.cluster.Name == "") {
 		return nil, nil
 	}
-	s.vm, err = r.findVM(ctx, s)
+	s.vm, err = findVM(ctx, r.Client, s)
 	return s, err
 }
 
@@ -123,13 +126,13 @@ func (r *Reconciler) infrastructure(ctx context.Context, cluster *clusterv1.Clus
 }
 
 // findVM returns the machine's VSphereVM. Its name follows from the machine, so there can be one only.
-func (r *Reconciler) findVM(ctx context.Context, s *scope) (*infrav1.VSphereVM, error) {
+func findVM(ctx context.Context, reader client.Reader, s *scope) (*infrav1.VSphereVM, error) {
 	name, err := vmName(s)
 	if err != nil {
 		return nil, nil //nolint:nilerr // ensureVM reports it; nothing can have been created under a name that cannot be made
 	}
 	vm := &infrav1.VSphereVM{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.vsphere.Namespace, Name: name}, vm); err != nil {
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: s.vsphere.Namespace, Name: name}, vm); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return vm, nil

@@ -98,7 +98,7 @@ func addresses(vm *infrav1.VSphereVM) []clusterv1.MachineAddress {
 
 // labelHost tells the Machine, and through it the Node, on which ESXi host it is.
 func (r *Reconciler) labelHost(ctx context.Context, s *scope) error {
-	host := s.vm.Status.Host
+	host := hostLabel(s.vm.Status.Host)
 	if host == "" || s.machine.Labels[esxiHostLabel] == host {
 		return nil
 	}

@@ -75,6 +75,12 @@ func where(spec infrav1.VSphereVMSpec) string {
 
 // reconcileDelete removes the VSphereVM and waits for it to go. It looks at no zone.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	if s.vm == nil { // or the cache does not show it yet
+		var err error
+		if s.vm, err = findVM(ctx, r.Live, s); err != nil {
+			return fmt.Errorf("looking for the VSphereVM: %w", err)
+		}
+	}
 	if s.vm == nil {
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
 		return nil

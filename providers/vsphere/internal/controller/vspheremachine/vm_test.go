@@ -1,0 +1,65 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheremachine
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// Cluster API takes the machine for gone with its VSphereMachine, whose VSphereVM would go on without it.
+func TestMachineIsHeldByAVSphereVMThatTheCacheDoesNotShowYet(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	now := metav1.Now()
+	machine := &infrav1.VSphereMachine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "node", UID: "1", DeletionTimestamp: &now, Finalizers: []string{infrav1.MachineFinalizer},
+	}}
+	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "node", Finalizers: []string{infrav1.VMFinalizer},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereMachine", Name: "node", UID: "1"}},
+	}}
+	server := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(machine, vm).WithObjects(machine, vm).Build()
+	r := &Reconciler{Client: &behind{Client: server}, Live: server, Recorder: events.NewFakeRecorder(10)}
+	key := client.ObjectKeyFromObject(machine)
+
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Get(t.Context(), key, vm)).To(Succeed())
+	g.Expect(vm.DeletionTimestamp).NotTo(BeNil(), "it is deleted")
+	g.Expect(server.Get(t.Context(), key, machine)).To(Succeed(), "and waited for")
+
+	vm.Finalizers = nil
+	g.Expect(server.Update(t.Context(), vm)).To(Succeed())
+	r = &Reconciler{Client: server, Live: server, Recorder: events.NewFakeRecorder(10)}
+	_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(client.IgnoreNotFound(server.Get(t.Context(), key, machine))).To(Succeed())
+	g.Expect(server.Get(t.Context(), key, machine)).NotTo(Succeed())
+}
+
+// behind is a client whose cache shows no VSphereVM.
+type behind struct{ client.Client }
+
+func (b *behind) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if _, ok := o.(*infrav1.VSphereVM); ok {
+		return apierrors.NewNotFound(infrav1.GroupVersion.WithResource("vspherevms").GroupResource(), key.Name)
+	}
+	return b.Client.Get(ctx, key, o, opts...)
+}
