@@ -37,6 +37,25 @@ func (s *Server) FailTasksWith(method string, n int, fault types.BaseMethodFault
 	s.tasks.fail(method, n, fault)
 }
 
+// RefuseCalls makes vCenter answer the next n calls of the method with a fault,
+// before any task; n below zero means all until n is set to zero.
+func (s *Server) RefuseCalls(method string, n int, fault types.BaseMethodFault) {
+	s.tasks.fail(refusedCall+method, n, fault)
+}
+
+// refusedCall tells the calls among the failures from the tasks.
+const refusedCall = "call of "
+
+// refusal answers the fault that the call is to be refused with.
+func (g *taskGates) refusal(r *request) types.BaseMethodFault {
+	if r.operator {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.takeFailure(refusedCall + r.method.Name)
+}
+
 // ForgetTasks makes vCenter forget the tasks that have ended, as it does after some
 // time: they leave the list of recent tasks, and asking for one answers
 // ManagedObjectNotFound.

@@ -78,6 +78,9 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 	if ctx.Session == nil {
 		return nil, nil
 	}
+	if fault := s.tasks.refusal(r); fault != nil {
+		return nil, fault
+	}
 	switch body := method.Body.(type) {
 	case *types.CloneVM_Task:
 		return nil, s.prepareClone(r, body)

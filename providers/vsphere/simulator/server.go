@@ -32,6 +32,7 @@ type Server struct {
 	tasks    *taskGates
 	guests   *guestNetwork
 	stage    *stage
+	tagging  *tagging
 	shelf    shelf
 	closing  sync.Once
 }
@@ -88,7 +89,8 @@ func (s *Server) furnish(layout Layout, o options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mux, s.build(layout)
+	s.tagging = &tagging{server: s, next: mux}
+	return s.tagging, s.build(layout)
 }
 
 // building keeps the servers of a process from being made at the same time.

@@ -31,6 +31,10 @@ const (
 	// namespace of the cluster.
 	IdentityNotAllowedReason = "IdentityNotAllowed"
 
+	// PrivilegeMissingReason: the account lacks a privilege; the message says
+	// which, if vCenter does.
+	PrivilegeMissingReason = "PrivilegeMissing"
+
 	// FailureDomainNotFoundReason: the VSphereDeploymentZone, or the
 	// VSphereFailureDomain that it names, does not exist.
 	FailureDomainNotFoundReason = "FailureDomainNotFound"

@@ -111,6 +111,14 @@ const (
 	// VSphereVMVirtualMachineTagNotFoundReason: a tag of tagIDs does not exist.
 	VSphereVMVirtualMachineTagNotFoundReason = "TagNotFound"
 
+	// VSphereVMVirtualMachineTagRefusedReason: vCenter does not attach a tag of
+	// tagIDs to the machine, for the rules of its category.
+	VSphereVMVirtualMachineTagRefusedReason = "TagRefused"
+
+	// VSphereVMVirtualMachinePrivilegeMissingReason: the account lacks a
+	// privilege.
+	VSphereVMVirtualMachinePrivilegeMissingReason = PrivilegeMissingReason
+
 	// VSphereVMVirtualMachineVMGroupNotFoundReason: the compute cluster has no
 	// VM group of that name.
 	VSphereVMVirtualMachineVMGroupNotFoundReason = "VMGroupNotFound"
@@ -161,6 +169,25 @@ const (
 
 	// VSphereVMOutsideFailureDomainReason: it runs elsewhere.
 	VSphereVMOutsideFailureDomainReason = "OutsideFailureDomain"
+)
+
+// Condition VMGroupJoined of a VSphereVM that is to be in a VM group. It is not
+// part of Ready: a machine that runs is not worse for the loss of its group,
+// but DRS may move it to a host of another failure domain.
+const (
+	// VSphereVMVMGroupJoinedCondition tells whether the machine is in the VM
+	// group of its failure domain.
+	VSphereVMVMGroupJoinedCondition = "VMGroupJoined"
+
+	// VSphereVMVMGroupJoinedReason: it is.
+	VSphereVMVMGroupJoinedReason = "Joined"
+
+	// VSphereVMVMGroupNotFoundReason: the compute cluster has no VM group of
+	// that name.
+	VSphereVMVMGroupNotFoundReason = VSphereVMVirtualMachineVMGroupNotFoundReason
+
+	// VSphereVMVMGroupNotJoinedReason: vCenter does not put it in.
+	VSphereVMVMGroupNotJoinedReason = "NotJoined"
 )
 
 // Condition IPAddressClaimsFulfilled of a VSphereVM.

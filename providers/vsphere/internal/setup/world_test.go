@@ -4,6 +4,7 @@
 package setup_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -49,8 +50,9 @@ type world struct {
 	t      *testing.T
 	client client.Client
 	vc     *simulator.Server
-	name   string // namespace, prefix of everything cluster-scoped, and watch filter
-	file   string // with the manager's own account
+	name   string        // namespace, prefix of everything cluster-scoped, and watch filter
+	file   string        // with the manager's own account
+	pause  time.Duration // after a failure; 0 is a second
 	stop   func()
 }
 
@@ -120,7 +122,7 @@ func (w *world) start() {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(setup.Add(w.t.Context(), mgr, setup.Options{
 		CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
-		Metrics: prometheus.NewRegistry(), RetryAfter: time.Second,
+		Metrics: prometheus.NewRegistry(), RetryAfter: cmp.Or(w.pause, time.Second),
 		Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
 	})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -28,6 +28,7 @@ var (
 	ErrNoSnapshot    = errors.New("no such snapshot")
 	ErrTaskFailed    = errors.New("the task failed") // every failed task, whatever else its error matches
 	ErrForbidden     = errors.New("the account lacks a privilege")
+	ErrNoTools       = errors.New("VMware Tools do not run in the guest")
 
 	// These say that there is no session. SessionUp follows when there is one again.
 	ErrUnreachable  = errors.New("vCenter cannot be reached")
@@ -151,6 +152,7 @@ func kindOfFault(err any) error {
 		{&types.ManagedObjectNotFound{}, ErrNotFound},
 		{&types.DuplicateName{}, ErrDuplicateName},
 		{&types.AlreadyExists{}, ErrDuplicateName},
+		{&types.ToolsUnavailable{}, ErrNoTools},
 		{&types.TaskInProgress{}, ErrUnavailable},
 		{&types.ConcurrentAccess{}, ErrUnavailable},
 		{&types.HostCommunication{}, ErrUnavailable},
@@ -171,14 +173,34 @@ func faultText(detail types.AnyType, message string) string {
 		if _, ok := fault.As(pointer(detail), &duplicate); ok {
 			return fmt.Sprintf("%q exists already", duplicate.Name)
 		}
-		if _, ok := fault.As(pointer(detail), &missing); ok && missing.PrivilegeId != "" {
-			return fmt.Sprintf("privilege %s is needed", missing.PrivilegeId)
+		if _, ok := fault.As(pointer(detail), &missing); ok {
+			message = cmp.Or(privileges(missing), message)
 		}
 	}
 	if message == "" && detail != nil {
 		message = reflect.Indirect(reflect.ValueOf(detail)).Type().Name()
 	}
 	return message
+}
+
+// privileges says what the account needs and where. vSphere 8 lists it by object, older ones name the first.
+func privileges(missing *types.NoPermission) string {
+	var needed []string
+	for _, entity := range missing.MissingPrivileges {
+		if len(entity.PrivilegeIds) > 0 {
+			needed = append(needed, fmt.Sprintf("%s on %s", strings.Join(entity.PrivilegeIds, " and "), entity.Entity.Value))
+		}
+	}
+	if len(needed) == 0 && missing.PrivilegeId != "" {
+		needed = []string{missing.PrivilegeId}
+		if missing.Object != nil {
+			needed[0] += " on " + missing.Object.Value
+		}
+	}
+	if len(needed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("privilege %s is needed", strings.Join(needed, ", "))
 }
 
 // pointer returns the fault by reference, the only form in which it is a BaseMethodFault: SOAP details are values.

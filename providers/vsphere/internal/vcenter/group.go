@@ -197,6 +197,18 @@ func (g *groups) reconfigure(ctx context.Context, cluster ref, wanted map[string
 	return task.Err
 }
 
+// HasGroup reports whether the compute cluster has a group of virtual machines of that name, as far as the account sees.
+func (s *Session) HasGroup(clusterRef, group string) bool {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	e, ok := s.index.entities[parseRef("ClusterComputeResource", clusterRef)]
+	if !ok {
+		return false
+	}
+	_, ok = e.groups.vms[group]
+	return ok
+}
+
 func (ix *index) inGroup(cluster ref, group string, vm ref) bool {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

@@ -75,12 +75,22 @@ func (s *Session) AttachTags(ctx context.Context, vmRef string, tagIDs []string)
 		if result.Success {
 			return nil
 		}
-		missing := func(e tags.BatchError) bool { return strings.Contains(e.Type, "objectNotFound") }
-		if slices.ContainsFunc(result.Errors, missing) {
-			return fmt.Errorf("%w: %w", ErrNotFound, result.Errors)
-		}
-		return fmt.Errorf("%w: %w", ErrInvalid, result.Errors)
+		return fmt.Errorf("%w: %w", refusal(result.Errors), result.Errors)
 	})
+}
+
+// refusal returns what is wrong with tags that were not attached: the first thing that somebody has to mend.
+func refusal(errs tags.BatchErrors) error {
+	says := func(kind string) bool {
+		return slices.ContainsFunc(errs, func(e tags.BatchError) bool { return strings.Contains(strings.ToLower(e.Type), kind) })
+	}
+	switch {
+	case says("notfound"), says("not_found"):
+		return ErrNotFound
+	case says("unauthorized"), says("permission"), says("privilege"):
+		return ErrForbidden
+	}
+	return ErrInvalid
 }
 
 // of returns the tags attached to objects, no older than attachmentAge.
@@ -238,7 +248,7 @@ func (t *tagReader) logout(ctx context.Context) {
 // restError classifies. A REST API that fails says nothing about the session of the SOAP API, so it is never ErrUnreachable.
 func restError(err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrInvalid), errors.Is(err, ErrNotFound), errors.Is(err, ErrUnavailable):
+	case err == nil, errors.Is(err, ErrInvalid), errors.Is(err, ErrNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden):
 		return err
 	case rest.IsStatusError(err, http.StatusUnauthorized), rest.IsStatusError(err, http.StatusForbidden):
 		return fmt.Errorf("%w: %w", ErrForbidden, err)

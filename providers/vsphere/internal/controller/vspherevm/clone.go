@@ -62,7 +62,8 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if spec.Linked {
 		mode = infrav1.LinkedClone
 	}
-	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, "")
+	again := r.failing(s, clone)
+	r.underWay(s, clone, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, "")
 	if s.vm.Status.CloneMode != mode {
 		s.vm.Status.CloneMode = mode
 		s.vm.Status.Snapshot = spec.Snapshot
@@ -74,18 +75,24 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if err != nil {
 		return r.refused(s, "cloning", err)
 	}
-	r.started(s, task, clone)
-	r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
+	if r.started(s, task, clone); !again {
+		r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
+	}
 	return wait, nil
 }
 
-// refused handles a call that vCenter did not accept. A specification that cannot work waits for its change; everything
-// else is tried again by the queue.
+// refused handles a call that vCenter did not accept. What cannot work is reported, and tried again with growing pauses
+// because somebody may mend it where no event tells; what vCenter had no time for is tried again soon. Everything else is
+// tried again by the queue.
 func (r *Reconciler) refused(s *scope, doing string, err error) (progress, error) {
 	err = fmt.Errorf("%s virtual machine %s: %w", doing, s.vm.Name, err)
-	if userMistake(err) {
-		r.fail(s, invalidReason(err), err.Error())
-		return progress{after: r.RetryAfter}, nil
+	switch {
+	case errors.Is(err, vcenter.ErrUnavailable):
+		return r.busy(s, err), nil
+	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
+		return r.nameTaken(s)
+	case userMistake(err):
+		return r.again(s, invalidReason(err), err.Error()), nil
 	}
 	return wait, err
 }
@@ -128,10 +135,7 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) (map[string]string
 // cloneSpec looks every name up in the inventory. Its error holds all that is wrong, not the first problem only.
 func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vcenter.CloneSpec, error) {
 	spec := s.vm.Spec
-	resolved, placementErr := s.session.Resolve(vcenter.Placement{
-		Datacenter: spec.Datacenter, ComputeCluster: spec.Placement.ComputeCluster, ResourcePool: spec.ResourcePool,
-		Folder: spec.Folder, Datastore: spec.Datastore, Networks: networkNames(spec.Network.Devices),
-	})
+	resolved, placementErr := s.session.Resolve(placementOf(s.vm))
 	template, templateErr := s.session.Template(spec.Datacenter, spec.Template)
 	if err := errors.Join(placementErr, templateErr); err != nil {
 		return vcenter.CloneSpec{}, err
@@ -157,6 +161,14 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB,
 		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,
 	}, nil
+}
+
+func placementOf(vm *infrav1.VSphereVM) vcenter.Placement {
+	spec := vm.Spec
+	return vcenter.Placement{
+		Datacenter: spec.Datacenter, ComputeCluster: spec.Placement.ComputeCluster, ResourcePool: spec.ResourcePool,
+		Folder: spec.Folder, Datastore: spec.Datastore, Networks: networkNames(spec.Network.Devices),
+	}
 }
 
 func nics(devices []infrav1.NetworkDeviceSpec, backings []vcenter.NetworkBacking) []vcenter.NICSpec {
@@ -185,8 +197,11 @@ func withoutAddress(devices []infrav1.NetworkDeviceSpec) (int, bool) {
 
 // invalidReason turns the first thing that is wrong into a condition's reason.
 func invalidReason(err error) string {
-	if errors.Is(err, vcenter.ErrNoSnapshot) {
+	switch {
+	case errors.Is(err, vcenter.ErrNoSnapshot):
 		return infrav1.VSphereVMVirtualMachineSnapshotNotFoundReason
+	case errors.Is(err, vcenter.ErrForbidden):
+		return infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
 	}
 	var lookup *vcenter.LookupError
 	if !errors.As(err, &lookup) {

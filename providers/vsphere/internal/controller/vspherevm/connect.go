@@ -4,12 +4,14 @@
 package vspherevm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
@@ -51,15 +53,13 @@ func find(session *vcenter.Session, vm *infrav1.VSphereVM) (vcenter.VM, bool) {
 
 // settleTask waits for the task in flight, and forgets it when it has ended.
 func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error) {
-	if retry := s.vm.Status.RetryAfter; !retry.IsZero() {
-		if left := retry.Sub(r.Clock.Now()); left > 0 {
-			return progress{after: left}, nil
-		}
-		s.vm.Status.RetryAfter.Reset()
+	if left := r.pausing(s); left > 0 {
+		return progress{after: left}, r.observeInService(ctx, s)
 	}
 	if s.vm.Status.TaskRef == "" {
 		return proceed, nil
 	}
+	s.doing = r.tasks.operation(inFlight(s.vm))
 	task, err := r.task(ctx, s)
 	if errors.Is(err, vcenter.ErrNotFound) {
 		// vCenter forgets old tasks. What the task did, if anything, is in the inventory.
@@ -75,6 +75,10 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error)
 			return s.waitForInventory(), nil
 		}
 		s.finished, s.finishedReason = task, conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+		if s.doing == configure { // else the condition says so, unless it still tells of an attempt that failed
+			s.finishedReason = infrav1.VSphereVMVirtualMachineConfiguringReason
+		}
+		r.failures.forget(client.ObjectKeyFromObject(s.vm))
 		r.settled(s)
 		return proceed, nil
 	case vcenter.TaskError:
@@ -117,19 +121,26 @@ func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (progress, error) {
 	if errors.Is(task.Err, vcenter.ErrDuplicateName) {
 		return r.nameTaken(s)
 	}
-	message := fmt.Sprintf("Task %s: %v", task.Ref, task.Err)
-	r.fail(s, infrav1.VSphereVMVirtualMachineTaskFailedReason, message)
-	s.vm.Status.RetryAfter.Time = r.Clock.Now().Add(r.RetryAfter)
-	return progress{after: r.RetryAfter}, nil
+	reason := infrav1.VSphereVMVirtualMachineTaskFailedReason
+	if errors.Is(task.Err, vcenter.ErrForbidden) {
+		reason = infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
+	}
+	return r.again(s, reason, failureOf(task)), nil
 }
 
-// nameTaken is reached when vCenter refuses a clone because its folder has the name already. If that is our own clone,
-// started before a restart that lost its task, the next look at the inventory finds it.
+// failureOf says what failed and why. It leaves out the number of the task, which differs with each attempt.
+func failureOf(task vcenter.Task) string {
+	return fmt.Sprintf("%s: %v", cmp.Or(task.Method, "task"), task.Err)
+}
+
+// nameTaken is reached when the folder has the name already, be it seen in the inventory or said by vCenter, which knows
+// also what this account does not see. If that is our own clone, started before a restart that lost its task, the next look
+// at the inventory finds it.
 func (r *Reconciler) nameTaken(s *scope) (progress, error) {
 	if s.found {
 		return proceed, nil
 	}
-	r.fail(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
-		"folder has a virtual machine %s that is not this VSphereVM's: rename or remove it, or delete this Machine", s.vm.Name))
-	return progress{after: r.RetryAfter}, nil
+	return r.again(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
+		"folder %s has something of the name %s that is not this VSphereVM's: rename or remove it, or delete this Machine",
+		cmp.Or(s.vm.Spec.Folder, "of the datacenter"), s.vm.Name)), nil
 }

@@ -6,6 +6,7 @@ package vspherevm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,11 +37,12 @@ type Reconciler struct {
 	VCenters VCenters
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// RetryAfter is the pause after a task that vCenter failed.
+	// RetryAfter is the pause after the first failure; it doubles with each that follows.
 	RetryAfter time.Duration
 
-	tasks   tasks
-	written patch.Written
+	tasks    tasks
+	failures failures
+	written  patch.Written
 
 	filter watchfilter.Filter
 }
@@ -65,6 +67,10 @@ type scope struct {
 	finished vcenter.Task
 	// finishedReason is what the condition said while that task ran.
 	finishedReason string
+	// doing is what the reconcile is at, to tell one failure from another.
+	doing operation
+	// later is when to look again although all steps are through.
+	later time.Duration
 	// waitsForInventory says that the task in flight is done and its effect is not in the inventory yet.
 	waitsForInventory bool
 }
@@ -102,6 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	vm := &infrav1.VSphereVM{}
 	if err := r.Client.Get(ctx, req.NamespacedName, vm); err != nil {
 		r.written.Forget(req.NamespacedName)
+		r.failures.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.filter.Passes(vm) {
@@ -150,13 +157,13 @@ func (r *Reconciler) run(ctx context.Context, s *scope, steps []step) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: r.unlessDone(s, p.after)}, nil
 		}
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{RequeueAfter: s.later}, nil
 }
 
 // owners finds the Cluster and the VSphereCluster. Neither needs to exist: a VM can be deleted after them.
 func (r *Reconciler) owners(ctx context.Context, vm *infrav1.VSphereVM) (*clusterv1.Cluster, *infrav1.VSphereCluster, error) {
 	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, vm.ObjectMeta)
-	if apierrors.IsNotFound(err) || err == util.ErrNoCluster { //nolint:errorlint // CAPI returns the bare value
+	if apierrors.IsNotFound(err) || errors.Is(err, util.ErrNoCluster) {
 		return &clusterv1.Cluster{}, nil, nil
 	}
 	if err != nil {

@@ -30,7 +30,9 @@ func (r *Reconciler) deletion() []step {
 // releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
 func (r *Reconciler) releaseUnattempted(_ context.Context, s *scope) (progress, error) {
 	s.vm.Status.Ready = ptr.To(false)
-	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
+	if !r.failing(s, powerOff) && !r.failing(s, destroy) { // else that stays to be read
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
+	}
 	if s.vm.Status.CloneMode == "" && s.vm.Status.TaskRef == "" && s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" {
 		controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
 		return wait, nil
@@ -50,13 +52,13 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (progress, e
 // settleDeletion lets the task in flight end first: a clone that is destroyed half-way leaves files behind. Whether it
 // ended well does not matter any more.
 func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (progress, error) {
-	if left := s.vm.Status.RetryAfter.Sub(r.Clock.Now()); !s.vm.Status.RetryAfter.IsZero() && left > 0 {
+	if left := r.pausing(s); left > 0 {
 		return progress{after: left}, nil
 	}
-	s.vm.Status.RetryAfter.Reset()
 	if s.vm.Status.TaskRef == "" {
 		return proceed, nil
 	}
+	s.doing = r.tasks.operation(inFlight(s.vm))
 	task, err := r.task(ctx, s)
 	switch {
 	case errors.Is(err, vcenter.ErrNotFound):
@@ -71,9 +73,7 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (progress, er
 		}
 	case s.found:
 		r.settled(s)
-		r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Task %s: %v", task.Ref, task.Err))
-		s.vm.Status.RetryAfter.Time = r.Clock.Now().Add(r.RetryAfter)
-		return progress{after: r.RetryAfter}, nil
+		return r.again(s, infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)), nil
 	}
 	s.finished = task
 	r.settled(s)
@@ -104,10 +104,11 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (progress, error) {
 		return proceed, nil
 	}
 	if s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft || s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeTrySoft {
-		if p, done := r.shutDownGuest(ctx, s); !done {
-			return p, nil
+		if p, done, err := r.shutDownGuest(ctx, s); err != nil || !done {
+			return p, err
 		}
 	}
+	s.doing = powerOff
 	task, err := s.session.PowerOff(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refused(s, "powering off", err)
@@ -117,33 +118,48 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (progress, error) {
 }
 
 // shutDownGuest asks the guest to shut down and waits for it. It is done when the machine is to be powered off hard.
-func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p progress, done bool) {
+func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p progress, done bool, err error) {
 	soft := s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft
 	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
 	if asked == nil {
 		if err := s.session.ShutdownGuest(ctx, s.observed.Ref); err != nil {
-			if !soft {
-				r.warn(s, "SoftPowerOffFailed", "Delete", "Guest cannot shut down, powering off: %v", err)
-				return proceed, true
-			}
-			r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("guest cannot shut down: %v: start VMware Tools or set powerOffMode to trySoft or hard", err))
-			return progress{after: r.RetryAfter}, false
+			return r.notAsked(s, soft, err)
 		}
 		asked = &metav1.Condition{LastTransitionTime: metav1.NewTime(r.Clock.Now())}
 		status.False(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, infrav1.VSphereVMGuestSoftPowerOffInProgressReason, "")
 	}
 	if soft {
-		return wait, false
+		return wait, false, nil
 	}
-	timeout := defaultSoftPowerOffTimeout
+	if left := asked.LastTransitionTime.Add(softTimeout(s)).Sub(r.Clock.Now()); left > 0 {
+		return progress{after: left}, false, nil
+	}
+	r.warn(s, "SoftPowerOffTimedOut", "Delete", "Guest did not shut down within %s, powering off", softTimeout(s))
+	return proceed, true, nil
+}
+
+// notAsked decides what becomes of a guest that vCenter did not ask to shut down. Only one that cannot is powered off for
+// it; what else kept vCenter from asking may pass, and is waited for as long as for a guest.
+func (r *Reconciler) notAsked(s *scope, soft bool, err error) (p progress, done bool, _ error) {
+	s.doing = powerOff
+	unable := errors.Is(err, vcenter.ErrNoTools)
+	switch overdue := s.vm.DeletionTimestamp.Add(softTimeout(s)).Before(r.Clock.Now()); {
+	case !soft && (unable || overdue):
+		r.warn(s, "SoftPowerOffFailed", "Delete", "Guest cannot shut down, powering off: %v", err)
+		return proceed, true, nil
+	case unable:
+		return r.again(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
+			"guest cannot shut down: %v: start VMware Tools or set powerOffMode to trySoft or hard", err)), false, nil
+	}
+	p, err = r.refused(s, "shutting down the guest of", err)
+	return p, false, err
+}
+
+func softTimeout(s *scope) time.Duration {
 	if seconds := s.vm.Spec.GuestSoftPowerOffTimeoutSeconds; seconds > 0 {
-		timeout = time.Duration(seconds) * time.Second
+		return time.Duration(seconds) * time.Second
 	}
-	if left := asked.LastTransitionTime.Add(timeout).Sub(r.Clock.Now()); left > 0 {
-		return progress{after: left}, false
-	}
-	r.warn(s, "SoftPowerOffTimedOut", "Delete", "Guest did not shut down within %s, powering off", timeout)
-	return proceed, true
+	return defaultSoftPowerOffTimeout
 }
 
 // destroy removes the virtual machine and its disks.
@@ -151,6 +167,7 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
 	if !s.found {
 		return proceed, nil
 	}
+	s.doing = destroy
 	task, err := s.session.Destroy(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refused(s, "destroying", err)

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
@@ -40,6 +41,15 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (progress, error) {
 	return proceed, nil
 }
 
+// observeInService goes on to report a running machine while something else about it has to wait.
+func (r *Reconciler) observeInService(ctx context.Context, s *scope) error {
+	if !s.found || !s.vm.InService() || s.observed.Power != vcenter.PoweredOn {
+		return nil
+	}
+	_, err := r.observe(ctx, s)
+	return err
+}
+
 // ensureReady reports that the machine is provisioned.
 func (r *Reconciler) ensureReady(_ context.Context, s *scope) (progress, error) {
 	if s.vm.Spec.BiosUUID == "" {
@@ -50,6 +60,9 @@ func (r *Reconciler) ensureReady(_ context.Context, s *scope) (progress, error) 
 		s.vm.Spec.BiosUUID = s.observed.BiosUUID
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
 		r.event(s, "Provisioned", "Provision", "Virtual machine runs on host %s with address %s", s.vm.Status.Host, s.vm.Status.Addresses[0])
+	}
+	if s.later == 0 {
+		r.failures.forget(client.ObjectKeyFromObject(s.vm))
 	}
 	s.vm.Status.Ready = ptr.To(true)
 	status.True(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)

@@ -7,33 +7,71 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 // metadataHashAnnotation tells which network configuration the guest was given last.
 const metadataHashAnnotation = "vspherevm.infrastructure.cluster.x-k8s.io/metadata-hash"
 
 // ensureGroup puts the machine into its failure domain's VM group before it is powered on, because the rule that binds
-// the group to hosts acts when a host is chosen.
+// the group to hosts acts when a host is chosen. One that runs already is where it is: that its group is missing has a
+// condition of its own, and does not make it fail.
 func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (progress, error) {
 	group := s.vm.Spec.Placement.VMGroupName
 	if group == "" {
 		return proceed, nil
 	}
-	joined, err := s.session.JoinGroup(ctx, s.observed.ClusterRef, group, s.observed.Ref)
-	if err != nil {
-		return r.refused(s, fmt.Sprintf("adding to VM group %s", group), err)
-	}
-	if !joined {
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
+	s.doing = join
+	runs := s.observed.Power == vcenter.PoweredOn
+	if !s.session.HasGroup(s.observed.ClusterRef, group) {
+		message := withoutGroup(s, group)
+		r.outOfGroup(s, infrav1.VSphereVMVMGroupNotFoundReason, message)
+		if runs {
+			return proceed, nil
+		}
+		r.fail(s, infrav1.VSphereVMVirtualMachineVMGroupNotFoundReason, message)
 		return wait, nil
 	}
-	return proceed, nil
+	joined, err := s.session.JoinGroup(ctx, s.observed.ClusterRef, group, s.observed.Ref)
+	switch {
+	case joined:
+		status.True(s.vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
+		return proceed, nil
+	case err != nil && runs:
+		r.outOfGroup(s, groupReason(err), fmt.Sprintf("VM group %s: %v", group, err))
+		s.later = r.putOff(s, false)
+		return proceed, nil
+	case err != nil:
+		return r.refused(s, fmt.Sprintf("adding to VM group %s", group), err)
+	case !runs:
+		r.underWay(s, join, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
+		return wait, nil
+	}
+	return proceed, nil // the event that it is in, or could not join, follows
+}
+
+func withoutGroup(s *scope, group string) string {
+	return fmt.Sprintf("compute cluster %s shows no VM group %s to this account: create it and the rule that keeps it on host group %s, or give the account read permission on the cluster",
+		s.observed.Cluster, group, s.vm.Spec.Placement.HostGroupName)
+}
+
+func groupReason(err error) string {
+	if errors.Is(err, vcenter.ErrForbidden) {
+		return infrav1.PrivilegeMissingReason
+	}
+	return infrav1.VSphereVMVMGroupNotJoinedReason
+}
+
+// outOfGroup says that nothing keeps the machine on the hosts of its failure domain.
+func (r *Reconciler) outOfGroup(s *scope, reason, message string) {
+	r.failAs(s, infrav1.VSphereVMVMGroupJoinedCondition, reason, message)
 }
 
 // ensureMetadata hands the guest its name and network. A machine that has never run gets it in any case: nothing tells
@@ -56,6 +94,7 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (progress, er
 		// Already running, or taken over from another provider: its network is not touched until the spec changes.
 		return proceed, nil
 	}
+	s.doing = configure
 	nics, err := s.session.NICs(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refused(s, "reading network cards of", err)
@@ -70,7 +109,7 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (progress, er
 		return r.refused(s, "writing metadata of", err)
 	}
 	r.started(s, task, configure)
-	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineConfiguringReason, "")
+	r.underWay(s, configure, infrav1.VSphereVMVirtualMachineConfiguringReason, "")
 	if !neverRan {
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
 	}
@@ -95,12 +134,13 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (progress, error
 			"Virtual machine is off, and vCenter has lost its host %s or its files: it is powered on when they are back", s.observed.Host))
 		return wait, nil
 	}
+	s.doing = powerOn
 	task, err := s.session.PowerOn(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refused(s, "powering on", err)
 	}
 	r.started(s, task, powerOn)
-	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachinePoweringOnReason, "")
+	r.underWay(s, powerOn, infrav1.VSphereVMVirtualMachinePoweringOnReason, "")
 	return wait, nil
 }
 
@@ -109,12 +149,26 @@ func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (progress, error)
 	if len(s.vm.Spec.TagIDs) == 0 || s.vm.Spec.BiosUUID != "" {
 		return proceed, nil
 	}
-	if err := s.session.AttachTags(ctx, s.observed.Ref, s.vm.Spec.TagIDs); err != nil {
-		if errors.Is(err, vcenter.ErrNotFound) {
-			r.fail(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf("spec.tagIDs: %v: create the tag or take it off the VSphereMachineTemplate", err))
-			return progress{after: r.RetryAfter}, nil
-		}
-		return wait, fmt.Errorf("tagging virtual machine %s: %w", s.vm.Name, err)
+	s.doing = tag
+	err := s.session.AttachTags(ctx, s.observed.Ref, s.vm.Spec.TagIDs)
+	ids := strings.Join(s.vm.Spec.TagIDs, ", ")
+	switch {
+	case err == nil:
+		return proceed, nil
+	case errors.Is(err, vcenter.ErrNotFound):
+		return r.again(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf(
+			"spec.tagIDs: %v: create the tag or take it off the VSphereMachineTemplate", err)), nil
+	case errors.Is(err, vcenter.ErrForbidden):
+		return r.again(s, infrav1.VSphereVMVirtualMachinePrivilegeMissingReason, fmt.Sprintf(
+			"spec.tagIDs %s: %v: give the account %s, or take the tags off the VSphereMachineTemplate", ids, err, taggingPrivileges)), nil
+	case errors.Is(err, vcenter.ErrInvalid):
+		return r.again(s, infrav1.VSphereVMVirtualMachineTagRefusedReason, fmt.Sprintf(
+			"spec.tagIDs %s: %v: the tags' categories must allow virtual machines, and one of their tags only where they are so made; "+
+				"change the category, or take the tag off the VSphereMachineTemplate", ids, err)), nil
 	}
-	return proceed, nil
+	return r.refused(s, "tagging", err)
 }
+
+// taggingPrivileges are named because vCenter does not say which one is missing.
+const taggingPrivileges = `the privileges "Assign or Unassign vSphere Tag" (InventoryService.Tagging.AttachTag) on the tags and ` +
+	`"Assign or Unassign vSphere Tag on Object" (InventoryService.Tagging.ObjectAttachable) on its virtual machines`

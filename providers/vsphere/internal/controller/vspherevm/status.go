@@ -19,12 +19,16 @@ func setProvisioned(vm *infrav1.VSphereVM, reason, message string) {
 
 // fail reports what needs the user's attention: in the condition, and once in an event.
 func (r *Reconciler) fail(s *scope, reason, message string) {
+	r.failAs(s, infrav1.VSphereVMVirtualMachineProvisionedCondition, reason, message)
+}
+
+func (r *Reconciler) failAs(s *scope, conditionType, reason, message string) {
 	message = strings.ReplaceAll(message, "\n", "; ")
-	before := conditions.Get(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+	before := conditions.Get(s.vm, conditionType)
 	if before == nil || before.Reason != reason || before.Message != message {
 		r.warn(s, reason, "Provision", "%s", message)
 	}
-	setProvisioned(s.vm, reason, message)
+	status.False(s.vm, conditionType, reason, message)
 }
 
 // setReady sums the conditions up. A machine in service runs on while vCenter cannot be seen, so whether it can counts only

@@ -21,6 +21,10 @@ const (
 	powerOn   operation = "powerOn"
 	powerOff  operation = "powerOff"
 	destroy   operation = "destroy"
+
+	// These start no task of the virtual machine's own.
+	join operation = "join"
+	tag  operation = "tag"
 )
 
 type started struct {

@@ -53,6 +53,9 @@ func unidentified(vm *infrav1.VSphereVM) bool { return vm.Spec.BiosUUID == "" &&
 
 // lacksSomething reports whether the virtual machine waits for somebody to change the inventory.
 func lacksSomething(vm *infrav1.VSphereVM) bool {
+	if conditions.IsFalse(vm, infrav1.VSphereVMVMGroupJoinedCondition) {
+		return true
+	}
 	switch conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) {
 	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineConfiguringReason,
 		infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
@@ -81,7 +84,8 @@ func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcil
 	case vcenter.TaskDone:
 		return r.vmsOfTask(ctx, e)
 	case vcenter.InventoryChanged:
-		return r.wakenBy(ctx, byInventory(e.Server))
+		// What has just failed is remembered before the cache shows it.
+		return append(r.wakenBy(ctx, byInventory(e.Server)), r.failures.on(e.Server)...)
 	case vcenter.SessionUp, vcenter.SessionDown:
 		return r.vmsOfAccount(ctx, e)
 	default:

@@ -1,0 +1,254 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// warnings counts what was said of an object for a reason.
+func (w *world) warnings(name, reason string) int {
+	w.t.Helper()
+	list := &eventsv1.EventList{}
+	w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	count := 0
+	for _, e := range list.Items {
+		if e.Regarding.Kind == "VSphereVM" && e.Regarding.Name == name && e.Reason == reason {
+			count++
+			if e.Series != nil {
+				count += int(e.Series.Count) - 1
+			}
+		}
+	}
+	return count
+}
+
+// A tag that vCenter does not attach for a missing privilege or the rules of its category is named, with the way out.
+func TestTagThatVCenterRefusesIsNamedWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	first, err := w.vc.TagID("zone-a")
+	w.Expect(err).NotTo(HaveOccurred())
+	second, err := w.vc.TagID("zone-b")
+	w.Expect(err).NotTo(HaveOccurred())
+
+	w.vc.SetTagging(false)
+	machine := w.worker("node", func(m *infrav1.VSphereMachine) { m.Spec.TagIDs = []string{first} })
+	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	w.Expect(message).To(And(ContainSubstring(first), ContainSubstring("InventoryService.Tagging.AttachTag"), ContainSubstring("InventoryService.Tagging.ObjectAttachable")))
+	w.vc.SetTagging(true)
+	w.provisioned(machine)
+	w.Expect(w.vms()["node"].TagIDs).To(ConsistOf(first))
+
+	both := w.worker("both", func(m *infrav1.VSphereMachine) { m.Spec.TagIDs = []string{first, second} })
+	message = w.condition(both, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTagRefusedReason)
+	w.Expect(message).To(And(ContainSubstring(second), ContainSubstring("VSphereMachineTemplate")))
+	w.remove(both)
+}
+
+// A datastore that is full fails a thousand machines at once, over and over.
+func TestFailureThatLastsIsTriedLessAndLessAndSaidOnce(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.FailTasks("CloneVM_Task", -1, "datastore is full")
+	machine := w.worker("node")
+	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+	w.Expect(message).To(And(ContainSubstring("datastore is full"), Not(ContainSubstring("task-"))))
+	vm := w.vsphereVM("node")
+	seen := map[string]bool{}
+	var clones []time.Time
+	w.Eventually(func() int {
+		w.get(vm)
+		seen[describe(vm)] = true
+		if calls := w.vc.Calls()["CloneVM_Task"]; calls > len(clones) {
+			clones = append(clones, time.Now())
+		}
+		return len(clones)
+	}, patience, "20ms").Should(Equal(5))
+	// Pauses are at least 1, 2, 4 and 8 s, less the part of a second that a status does not hold.
+	w.Expect(clones[4].Sub(clones[0])).To(BeNumerically(">", 10*time.Second))
+	w.Expect(seen).To(HaveLen(1), "the status reads the same while it is tried again: %v", seen)
+	w.Expect(w.warnings("node", infrav1.VSphereVMVirtualMachineTaskFailedReason)).To(Equal(1))
+}
+
+// puttingOff is a world whose pauses nobody waits out.
+func puttingOff(t *testing.T) *world {
+	t.Helper()
+	w := workshop(t)
+	w.stop()
+	w.pause = time.Hour
+	w.start()
+	return w
+}
+
+// Whoever mends what is wrong does not wait for the pause to end where vCenter shows that something has changed.
+func TestPauseAfterAFailureEndsWithAChangeOfTheHosts(t *testing.T) {
+	t.Parallel()
+	w := puttingOff(t)
+	w.vc.FailTasks("CloneVM_Task", 1, "no host will have it")
+	machine := w.worker("node")
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+	w.Expect(w.vc.SetMaintenance("zone-b", true, "zone-b-host-1")).To(Succeed())
+	w.Consistently(func() int { return w.vc.Calls()["CloneVM_Task"] }, moment).Should(Equal(1), "that is another cluster's host")
+	w.Expect(w.vc.SetMaintenance("zone-a", true, "zone-a-host-1")).To(Succeed())
+	w.provisioned(machine)
+}
+
+func TestPauseAfterAConflictEndsWhenTheNameIsFree(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.provisioned(w.worker("taken"))
+	other := w.worker("other", func(m *infrav1.VSphereMachine) { m.Spec.Naming.Template = "wanted" })
+	w.provisioned(other)
+	w.stop()
+	w.pause = time.Hour
+	w.Expect(w.vc.Rename("/dc-1/vm/workload/taken", "node")).To(Succeed())
+	w.start()
+	machine := w.worker("node")
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
+	w.Expect(w.vc.Rename("/dc-1/vm/workload/node", "free")).To(Succeed())
+	w.provisioned(machine)
+}
+
+func TestDeletionDoesNotWaitForThePauseAfterAFailure(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(*world){"at once": func(*world) {}, "after a restart": func(w *world) { w.stop(); w.start() }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := puttingOff(t)
+			w.vc.FailTasks("PowerOnVM_Task", 1, "no host will have it")
+			machine := w.worker("node")
+			w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+			meanwhile(w)
+			w.remove(machine)
+			w.Expect(w.vms()).To(BeEmpty())
+		})
+	}
+}
+
+// What is in service is looked at, whatever else goes wrong with it.
+func TestMachineThatRunsIsObservedDuringThePauseAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := puttingOff(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.FailTasks("ReconfigVM_Task", 1, "it is locked")
+	update(w, machine, func(m *infrav1.VSphereMachine) { m.Spec.Network.Devices[0].Nameservers = []string{"10.0.0.53"} })
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+	for _, host := range []string{"zone-a-host-1", "zone-a-host-2"} {
+		w.Expect(w.vc.MoveVMToHost("node", host)).To(Succeed())
+		w.Eventually(func() string { return w.vsphereVM("node").Status.Host }).Should(Equal(host))
+	}
+	w.Expect(w.vc.Calls()["ReconfigVM_Task"]).To(Equal(2), "it is put off")
+}
+
+// Whatever vCenter says about a privilege is what the user has to know.
+func TestMissingPrivilegeIsNamed(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.RefuseCalls("CloneVM_Task", 1, &types.NoPermission{
+		Object: &types.ManagedObjectReference{Type: "Datastore", Value: "datastore-12"}, PrivilegeId: "Datastore.AllocateSpace",
+	})
+	machine := w.worker("node")
+	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	w.Expect(message).To(ContainSubstring("privilege Datastore.AllocateSpace on datastore-12 is needed"))
+	w.provisioned(machine)
+
+	w.vc.FailTasksWith("CloneVM_Task", 1, &types.NoPermission{MissingPrivileges: []types.NoPermissionEntityPrivileges{{
+		Entity: types.ManagedObjectReference{Type: "ResourcePool", Value: "resgroup-8"}, PrivilegeIds: []string{"Resource.AssignVMToPool"},
+	}}})
+	machine = w.worker("other")
+	message = w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	w.Expect(message).To(ContainSubstring("privilege Resource.AssignVMToPool on resgroup-8 is needed"))
+	w.provisioned(machine)
+}
+
+// The name may be a folder's, or a virtual machine's that the account cannot see.
+func TestNameThatVCenterRefusesIsAConflict(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.RefuseCalls("CloneVM_Task", 1, &types.DuplicateName{Name: "node"})
+	machine := w.worker("node")
+	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
+	w.Expect(message).To(And(ContainSubstring("folder workload"), ContainSubstring("rename or remove it")))
+	w.provisioned(machine)
+}
+
+// During a backup vCenter is busy with a machine for minutes, and no event says when it is not any more.
+func TestCallThatVCenterHasNoTimeForIsRepeatedSoon(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.RefuseCalls("PowerOnVM_Task", 6, &types.TaskInProgress{})
+	machine := w.worker("node")
+	vm := w.vsphereVM("node")
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(conditions.GetMessage(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)).To(ContainSubstring("vCenter is busy"))
+	}).Should(Succeed())
+	w.provisioned(machine)
+	w.Expect(w.vc.Calls()["PowerOnVM_Task"]).To(Equal(7))
+}
+
+// trySoft means that the guest is asked, not that it is cut off because vCenter was busy for a moment.
+func TestTrySoftAsksAgainWhenVCenterIsBusy(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", powerOff(infrav1.VirtualMachinePowerOpModeTrySoft, 3600))
+	w.provisioned(machine)
+	w.vc.RefuseCalls("ShutdownGuest", 2, &types.TaskInProgress{})
+	w.remove(machine)
+	w.Expect(w.vc.Calls()["ShutdownGuest"]).To(Equal(3))
+	w.Expect(w.vc.Calls()["PowerOffVM_Task"]).To(BeZero())
+}
+
+// An administrator deletes the VM group of a zone in which machines run.
+func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.HostGroups())
+	w.cluster("one")
+	zone := w.zone("a", infrav1.Topology{
+		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore,
+		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
+	}, nil)
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.provisioned(machine)
+	vm := w.vsphereVM("cp-a")
+	w.Expect(conditions.GetReason(vm, infrav1.VSphereVMVMGroupJoinedCondition)).To(Equal(infrav1.VSphereVMVMGroupJoinedReason))
+
+	w.Expect(w.vc.RemoveGroup("cluster-1", "rack-a-vms")).To(Succeed())
+	w.vc.ResetCalls()
+	message := w.condition(vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupNotFoundReason)
+	w.Expect(message).To(And(ContainSubstring("rack-a-vms"), ContainSubstring("rack-a-hosts")))
+	for _, host := range []string{"host-b-1", "host-c-1"} {
+		w.Expect(w.vc.MoveVMToHost("cp-a", host)).To(Succeed())
+		w.Eventually(func() string { return w.vsphereVM("cp-a").Status.Host }).Should(Equal(host), "it is still followed")
+	}
+	w.get(machine)
+	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(machine))
+	w.get(vm)
+	w.Expect(conditions.GetReason(vm, infrav1.VSphereVMVMGroupJoinedCondition)).To(Equal(infrav1.VSphereVMVMGroupNotFoundReason))
+	w.Expect(w.warnings("cp-a", infrav1.VSphereVMVMGroupNotFoundReason)).To(BeNumerically("<=", 1), "it is said once")
+	w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(BeZero())
+
+	// It is not powered on outside of its hosts.
+	w.Expect(w.vc.PowerOffVM("cp-a")).To(Succeed())
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineVMGroupNotFoundReason)
+	w.Expect(w.vms()["cp-a"].Power).To(Equal("poweredOff"))
+	w.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue())
+	w.Expect(w.vc.AddVMGroup("cluster-1", "rack-a-vms")).To(Succeed())
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.condition(vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
+}
