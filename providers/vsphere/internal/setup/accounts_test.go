@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -253,30 +252,6 @@ func (w *world) writeFile(format string, args ...any) {
 	next := w.file + ".next"
 	w.Expect(os.WriteFile(next, fmt.Appendf(nil, format, args...), 0o600)).To(Succeed())
 	w.Expect(os.Rename(next, w.file)).To(Succeed())
-}
-
-// TestOutageRewritesNoMachineThatRuns stands for ten thousand of them: an outage takes nothing from them but the view.
-func TestOutageRewritesNoMachineThatRuns(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
-	running := w.worker("running")
-	w.provisioned(running)
-	waiting := w.worker("waiting", func(m *infrav1.VSphereMachine) { m.Spec.Template = "missing" })
-	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason)
-	vm := &infrav1.VSphereVM{ObjectMeta: w.meta(running.Name)}
-	versions := func() [2]string { return [2]string{w.get(vm).GetResourceVersion(), w.get(running).GetResourceVersion()} }
-	before := versions()
-
-	w.vc.SetDown(true)
-	w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
-	w.condition(&infrav1.VSphereVM{ObjectMeta: w.meta(waiting.Name)}, infrav1.VSphereVMVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
-	w.Consistently(versions).WithTimeout(time.Second).Should(Equal(before))
-
-	w.vc.SetDown(false)
-	w.available(cluster)
-	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason)
-	w.Expect(versions()).To(Equal(before))
 }
 
 func TestSessionsExpireInTheMiddleOfAClone(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
 // Who loses sight of its machines must not report them as lost: Cluster API counts what is not ready as unavailable.
@@ -22,7 +23,7 @@ func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	w.condition(running, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 	w.vc.SetDown(true)
 	vm := w.vsphereVM("running")
-	w.condition(vm, infrav1.VSphereVMVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.condition(&infrav1.VSphereCluster{ObjectMeta: w.meta("one")}, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
 	waiting := w.worker("waiting")
 	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VCenterUnreachableReason)
 	w.Consistently(func(g Gomega) {
@@ -41,4 +42,28 @@ func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	w.vc.SetDown(false)
 	w.gone(running)
 	w.provisioned(waiting)
+}
+
+// TestOutageRewritesNoMachineThatRuns stands for ten thousand of them: an outage takes nothing from them but the view.
+func TestOutageRewritesNoMachineThatRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
+	running := w.worker("running")
+	w.provisioned(running)
+	waiting := w.worker("waiting", func(m *infrav1.VSphereMachine) { m.Spec.Template = "missing" })
+	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason)
+	vm := &infrav1.VSphereVM{ObjectMeta: w.meta(running.Name)}
+	versions := func() [2]string { return [2]string{w.get(vm).GetResourceVersion(), w.get(running).GetResourceVersion()} }
+	before := versions()
+
+	w.vc.SetDown(true)
+	w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.condition(&infrav1.VSphereVM{ObjectMeta: w.meta(waiting.Name)}, infrav1.VSphereVMVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.Consistently(versions, moment).Should(Equal(before))
+
+	w.vc.SetDown(false)
+	w.available(cluster)
+	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason)
+	w.Expect(versions()).To(Equal(before))
 }

@@ -145,9 +145,6 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 		return nil, fmt.Errorf("%w: the session pool is closed", ErrUnreachable)
 	}
 	e, ok := p.entries[id]
-	if verified := p.verified(id); verified != nil {
-		e, ok = verified, true
-	}
 	if !ok {
 		e = newEntry(ep, &p.opts)
 		p.entries[id] = e
@@ -156,24 +153,6 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	}
 	e.lastUsed = time.Now()
 	return e.current()
-}
-
-// verified returns an entry of the same account that is connected and verifies the certificate, for an endpoint that does
-// not ask for that: each session reads the whole inventory.
-func (p *Pool) verified(id key) *entry {
-	if id.thumbprint != "" {
-		return nil
-	}
-	for other, e := range p.entries {
-		pinned := other.thumbprint
-		if other.thumbprint = ""; pinned == "" || other != id {
-			continue
-		}
-		if session, _ := e.current(); session != nil {
-			return e
-		}
-	}
-	return nil
 }
 
 // expire ends an entry that nobody has asked for during Options.Idle.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +20,9 @@ import (
 // connect finds the session and the virtual machine in its inventory.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
 	session, err := r.VCenters.ForServer(ctx, s.cluster, s.vm.Spec.Server, s.vm.Spec.Thumbprint)
-	if err == nil || !serves(s.vm) {
+	// From a machine in service an outage takes nothing but the view, which is said of the VSphereCluster. To write it to
+	// thousands of machines keeps the API server busy for longer than most outages last.
+	if err == nil || !s.vm.InService() {
 		conditions.Set(s.vm, connection.Condition(err))
 	}
 	if err != nil {
@@ -33,13 +34,6 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
 	s.session = session
 	s.observed, s.found = find(session, s.vm)
 	return proceed, nil
-}
-
-// serves reports whether the machine runs and is to go on: then an outage of vCenter takes nothing from it but the view,
-// which is said of the VSphereCluster. To say it of thousands of machines keeps the API server busy for longer than most
-// outages last.
-func serves(vm *infrav1.VSphereVM) bool {
-	return ptr.Deref(vm.Status.Ready, false) && vm.DeletionTimestamp.IsZero()
 }
 
 // find looks by BIOS UUID first: a VSphereVM that was moved to another management cluster has another UID than the one
