@@ -76,10 +76,14 @@ e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clus
 		-e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 
 .PHONY: bench
-bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal
+bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter
+ifdef SCALE
+	cd e2e && go run ./cmd/bench --provider=vsphere --scale=$(SCALE)
+else
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
 	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run '^$$' -bench Ask ./internal/hosts/)
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
+endif
 
 .PHONY: storm
 storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats

@@ -44,6 +44,8 @@ type Options struct {
 	// Machines are the numbers of machines that are made at once, one scenario for
 	// each; none means those of the provider's aims.
 	Machines []int
+	// Scale, unless nil, measures a large vCenter in place of everything else.
+	Scale *Scale
 	// Out receives the table.
 	Out io.Writer
 	// Progress receives a line for each thing that takes time.
@@ -63,6 +65,9 @@ func Run(ctx context.Context, options Options) error {
 	if len(options.Machines) == 0 {
 		options.Machines = s.machines
 	}
+	if options.Scale != nil && options.Provider != "vsphere" {
+		return errors.New("starting the bench: the scale scenario is of provider vsphere only")
+	}
 	if slices.Min(options.Machines) < 1 {
 		return fmt.Errorf("starting the bench: numbers of machines are to be 1 or more, not %v", options.Machines)
 	}
@@ -71,7 +76,11 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	results, failed := s.measure(ctx, b, options.Machines)
+	measure := func() (outcome, error) { return s.measure(ctx, b, options.Machines) }
+	if options.Scale != nil {
+		measure = func() (outcome, error) { return b.measureScale(ctx, *options.Scale) }
+	}
+	results, failed := measure()
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), os.RemoveAll(b.dir))
 	}
@@ -119,6 +128,7 @@ type bench struct {
 	progress     io.Writer
 	dir          string
 	provider     string
+	limit        time.Duration // of a scenario
 }
 
 func newBench(ctx context.Context, options Options) (*bench, error) {
@@ -133,7 +143,7 @@ func newBench(ctx context.Context, options Options) (*bench, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	return &bench{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider}, nil
+	return &bench{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider, limit: scenarioLimit}, nil
 }
 
 func (b *bench) progressf(format string, args ...any) {

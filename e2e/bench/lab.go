@@ -44,7 +44,7 @@ func (b *bench) scenario(ctx context.Context, name string, args []string, run fu
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer l.stop()
-	limited, cancel := context.WithTimeoutCause(ctx, scenarioLimit, fmt.Errorf("not done after %s", scenarioLimit))
+	limited, cancel := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("not done after %s", b.limit))
 	defer cancel()
 	alive, end := context.WithCancelCause(limited)
 	defer end(nil)

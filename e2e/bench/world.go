@@ -39,6 +39,7 @@ type world struct {
 	vcenter *simulator.Server
 	cluster *alone.Cluster
 	zones   []*infrav1.VSphereDeploymentZone
+	foreign int // virtual machines that were there before
 	made    int // machines so far
 }
 
@@ -47,12 +48,17 @@ type machines []*infrav1.VSphereMachine
 
 // world starts a vCenter with three zones and makes the cluster on it.
 func (l *lab) world(ctx context.Context, name string) (*world, error) {
-	vcenter, err := simulator.New(simulator.ThreeZones()) //nolint:contextcheck // A vCenter runs until it is closed.
+	return l.worldOn(ctx, name, simulator.ThreeZones())
+}
+
+// worldOn does so with a layout that has more in it.
+func (l *lab) worldOn(ctx context.Context, name string, layout simulator.Layout) (*world, error) {
+	vcenter, err := simulator.New(layout) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
 	l.closers = append(l.closers, vcenter.Close)
-	w := &world{name: name, client: l.client, vcenter: vcenter}
+	w := &world{name: name, client: l.client, vcenter: vcenter, foreign: len(vcenter.VMs())}
 	if w.cluster, err = alone.CreateVSphereCluster(ctx, l.client, name, vcenter); err != nil {
 		return nil, err
 	}
@@ -171,7 +177,7 @@ func (w *world) provision(ctx context.Context, all machines) (time.Duration, err
 		return 0, err
 	}
 	took := time.Since(began)
-	if count := len(w.vcenter.VMs()); count != w.made {
+	if count := len(w.vcenter.VMs()) - w.foreign; count != w.made {
 		return 0, fmt.Errorf("counting VMs: vCenter has %d for %d machines", count, w.made)
 	}
 	return took, nil

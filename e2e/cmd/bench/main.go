@@ -38,6 +38,11 @@ func run(ctx context.Context, args []string) error {
 		options.Machines, err = numbers(value)
 		return err
 	})
+	flags.Func("scale", "measure a large vCenter in place of everything else: 1 for 2,000 machines beside 10,000 virtual machines of others, "+
+		"or what differs from that, as machines=300,foreign=2000,watch=20s,outage=30s", func(value string) (err error) {
+		options.Scale, err = bench.ParseScale(value)
+		return err
+	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -54,7 +54,9 @@ func TestOutageRewritesNoMachineThatRuns(t *testing.T) {
 	waiting := w.worker("waiting", func(m *infrav1.VSphereMachine) { m.Spec.Template = "missing" })
 	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTemplateNotFoundReason)
 	vm := &infrav1.VSphereVM{ObjectMeta: w.meta(running.Name)}
-	versions := func() [2]string { return [2]string{w.get(vm).GetResourceVersion(), w.get(running).GetResourceVersion()} }
+	versions := func() [2]string {
+		return [2]string{w.get(vm).GetResourceVersion(), w.get(running).GetResourceVersion()}
+	}
 	before := versions()
 
 	w.vc.SetDown(true)

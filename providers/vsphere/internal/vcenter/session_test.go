@@ -213,6 +213,8 @@ func TestServerThatIsNoVCenter(t *testing.T) {
 	t.Cleanup(server.Close)
 	r := &rig{recorder: &recorder{}, t: t}
 	r.pool = newPool(t, r.recorder, time.Hour)
-	err := r.errorOf(vcenter.Endpoint{Server: server.URL.Host, Username: "user", Password: "pass"}, vcenter.ErrUnreachable)
+	err := r.errorOf(vcenter.Endpoint{
+		Server: server.URL.Host, Username: "user", Password: "pass", Thumbprint: soap.ThumbprintSHA256(server.Certificate()),
+	}, vcenter.ErrUnreachable)
 	g.Expect(err).To(MatchError(ContainSubstring("it is no vCenter")))
 }
