@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -18,7 +19,19 @@ const (
 	// catchUpLimit is how long it stands back at most, each time twice as long as before: when the API server is busy its
 	// watches lag, and to ask more often does not make them faster.
 	catchUpLimit = time.Second
+	// Lag is how long a watch may take to bring what was written. What a cache shows after that is how things are: when etcd
+	// was restored from a backup, versions are lower than what was written before, for good.
+	Lag = time.Minute
 )
+
+// Stale reports whether a version of an object, as a cache shows it, is from before one that was known at learnt.
+func Stale(version, known string, learnt time.Time) bool {
+	if time.Since(learnt) > Lag {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, known)
+	return err == nil && order < 0
+}
 
 // Written remembers the last version of each object that a controller wrote, so that it can tell when its cache is
 // behind: what it recorded there, a task in flight above all, would be done twice. The zero value is ready to use.
@@ -28,7 +41,9 @@ type Written struct {
 }
 
 type lastWrite struct {
+	uid     types.UID
 	version string
+	at      time.Time
 	// standBack is how long the next reconcile is to wait that comes too early.
 	standBack time.Duration
 }
@@ -40,7 +55,9 @@ func (w *Written) Note(obj client.Object) {
 	if w.objects == nil {
 		w.objects = map[client.ObjectKey]lastWrite{}
 	}
-	w.objects[client.ObjectKeyFromObject(obj)] = lastWrite{version: obj.GetResourceVersion(), standBack: CatchUp}
+	w.objects[client.ObjectKeyFromObject(obj)] = lastWrite{
+		uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now(), standBack: CatchUp,
+	}
 }
 
 // Behind reports whether obj is older than the last write.
@@ -51,7 +68,8 @@ func (w *Written) Behind(obj client.Object) bool {
 }
 
 // StandBack answers how long a reconcile of obj is to be put off because obj is older than the last write, 0 when it is not.
-// It grows with every answer from CatchUp to a second, until something is written again.
+// It grows with every answer from CatchUp to a second, until something is written again. An object that is older still when
+// Lag has passed since the write is reconciled as it is.
 func (w *Written) StandBack(obj client.Object) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,11 +86,7 @@ func (w *Written) StandBack(obj client.Object) time.Duration {
 
 func (w *Written) behind(obj client.Object) bool {
 	last, ok := w.objects[client.ObjectKeyFromObject(obj)]
-	if !ok {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	return err == nil && order < 0
+	return ok && last.uid == obj.GetUID() && Stale(obj.GetResourceVersion(), last.version, last.at)
 }
 
 // Forget drops an object that is gone.

@@ -5,6 +5,7 @@ package patch_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -35,6 +36,39 @@ func TestWritten(t *testing.T) {
 	g.Expect(written.Behind(at("machine", "150"))).To(BeTrue())
 	written.Forget(client.ObjectKey{Name: "machine"})
 	g.Expect(written.Behind(at("machine", "1"))).To(BeFalse(), "a new object of the name starts anew")
+}
+
+func TestObjectOfAnotherUIDIsNotBehind(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var written patch.Written
+	before := at("machine", "100")
+	before.UID = "one"
+	written.Note(before)
+	after := at("machine", "50")
+	after.UID = "two"
+	g.Expect(written.StandBack(after)).To(BeZero(), "it was made anew in a restored etcd")
+}
+
+// TestAfterEtcdWasRestoredNobodyStandsBackForEver: versions are lower than before then, and stay so for a long time.
+func TestAfterEtcdWasRestoredNobodyStandsBackForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var written patch.Written
+		written.Note(at("machine", "1000"))
+		waited := time.Duration(0)
+		for wait := written.StandBack(at("machine", "900")); wait > 0; wait = written.StandBack(at("machine", "900")) {
+			waited += wait
+			<-time.After(wait)
+			g.Expect(waited).To(BeNumerically("<", 2*patch.Lag))
+		}
+		g.Expect(waited).To(BeNumerically(">=", patch.Lag), "a watch that is late for another reason has time")
+		g.Expect(written.Behind(at("machine", "900"))).To(BeFalse())
+
+		written.Note(at("machine", "901"))
+		g.Expect(written.StandBack(at("machine", "900"))).To(Equal(patch.CatchUp), "what is written now counts again")
+	})
 }
 
 func TestStandBack(t *testing.T) {
