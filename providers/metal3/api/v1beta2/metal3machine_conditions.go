@@ -136,6 +136,17 @@ const (
 	FailureDomainUnlistedReason = "FailureDomainUnlisted"
 )
 
+// SeveralBareMetalHosts of a Metal3Machine.
+const (
+	// Metal3MachineSeveralHostsCondition is there only while more than one host
+	// names the machine as its consumer. The machine keeps to one of them and
+	// is no less ready.
+	Metal3MachineSeveralHostsCondition = "SeveralBareMetalHosts"
+
+	// Metal3MachineSeveralHostsReason: somebody has edited or restored a host.
+	Metal3MachineSeveralHostsReason = "SeveralConsumerReferences"
+)
+
 // Condition BareMetalHostProvisioned of a Metal3Machine.
 const (
 	// Metal3MachineHostProvisionedCondition tells whether the host runs and its

@@ -97,6 +97,7 @@ func (b *Book) Drop(host types.NamespacedName) {
 	s := b.space(host.Namespace)
 	if known, ok := s.hosts[host.Name]; ok {
 		before := s.tallies[known.Domain]
+		b.tellHolder(s, known.Consumer)
 		s.remove(known)
 		b.breakPromise(s, host.Name)
 		b.reconsider(s, known)
@@ -118,6 +119,7 @@ func (b *Book) replace(s *space, known *Host, host Host) {
 	before := map[string]tally{host.Domain: s.tallies[host.Domain]}
 	if known != nil {
 		before[known.Domain] = s.tallies[known.Domain]
+		b.tellHolder(s, known.Consumer)
 		s.remove(known)
 	}
 	s.add(host)
@@ -125,11 +127,16 @@ func (b *Book) replace(s *space, known *Host, host Host) {
 	if known != nil && !known.offersLike(host) {
 		b.reconsider(s, known)
 	}
-	if len(s.held[host.Consumer.Name]) > 1 {
-		b.wake(host.Consumer)
-	}
+	b.tellHolder(s, host.Consumer)
 	for domain := range before {
 		b.tellNews(s, domain, before[domain])
+	}
+}
+
+// tellHolder wakes a machine that more than one host names, or has named until now.
+func (b *Book) tellHolder(s *space, machine types.NamespacedName) {
+	if len(s.held[machine.Name]) > 1 {
+		b.wake(machine)
 	}
 }
 

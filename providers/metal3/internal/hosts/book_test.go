@@ -173,6 +173,7 @@ func TestBookKnowsAllHostsThatNameAMachine(t *testing.T) {
 	d.Expect(d.HeldBy(machine("first"))).To(Equal([]string{"1", "2"}))
 	d.Put(in("a", "2", version(2)))
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
+	d.Expect(d.woken).To(Equal([]string{"first", "first"}), "and to say it no longer")
 }
 
 func TestEventsOfAKeptHostDoNotListAllHostsForEachMachineThatWaits(t *testing.T) {

@@ -120,6 +120,16 @@ func notFree(host *bmov1alpha1.BareMetalHost) Obstacle {
 	}
 }
 
+// LeftAlone names the annotation for which the operator does nothing with the host, "" when there is none.
+func LeftAlone(host *bmov1alpha1.BareMetalHost) string {
+	for _, key := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {
+		if annotated(host, key) {
+			return key
+		}
+	}
+	return ""
+}
+
 func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {
 	_, ok := host.Annotations[key]
 	return ok

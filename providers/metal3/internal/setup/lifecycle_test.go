@@ -189,13 +189,12 @@ func TestHostGoneBeforeAnythingRanIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 2))
 	w.cluster("one", "rack-1")
-	host := w.host(rack1)
-	w.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKeyFromObject(host))
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
-	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil })
-	w.Expect(w.client.Delete(t.Context(), host)).To(Succeed())
-	w.Expect(w.provisioned(machine).Name).To(Equal("rack-1-host-002"))
+	machine := w.machine("one", "cp-0", "rack-1", usesData("later"))
+	w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)
+	w.lose(rack1)
+	w.Eventually(func() string { return hostOf(w.get(machine).(*infrav1.Metal3Machine)) }).Should(Equal(rack1Second))
+	w.dataTemplate("later")
+	w.Expect(w.provisioned(machine).Name).To(Equal(rack1Second))
 }
 
 func reusable(w *world) func(*clusterv1.Machine, *infrav1.Metal3Machine) {

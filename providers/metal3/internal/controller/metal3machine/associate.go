@@ -33,12 +33,15 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (progress, error) {
 	switch {
 	case s.host != nil:
 	case s.infraCluster == nil:
+		r.Hosts.Book.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
 		return wait, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		r.Hosts.Book.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
 		return wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
+		r.Hosts.Book.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
 		return wait, nil
 	}
@@ -76,8 +79,7 @@ func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool,
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
 			return false, progress{proceed: s.host != nil}, err
 		}
-		if s.metal3.Spec.ProviderID != "" || s.metal3.Status.RenderedData != nil {
-			// It ran there, or its data was made for that host. A new host means a new Machine.
+		if s.mayRun() {
 			unassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
 				"BareMetalHost %s is gone, or has another consumer: delete the Machine", name))
 			return false, wait, nil
@@ -90,6 +92,13 @@ func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool,
 		return false, wait, nil
 	}
 	return r.takeHost(ctx, s, wants)
+}
+
+// mayRun reports whether the machine may run on a host, or its data was made for that: a new host means a new Machine. The
+// condition is there as soon as the host was told what to run.
+func (s *scope) mayRun() bool {
+	return s.metal3.Spec.ProviderID != "" || s.metal3.Status.RenderedData != nil ||
+		conditions.Has(s.metal3, infrav1.Metal3MachineHostProvisionedCondition)
 }
 
 // wants is what the machine asks of a host. A condition with a reason says why it may ask for none now.
@@ -128,6 +137,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		}
 		setHostAnnotation(s, chosen.Name)
 		if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
+			r.Hosts.Book.Forget(s.key())
 			return false, wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))

@@ -100,6 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.filter.Passes(metal3) {
+		r.Hosts.Book.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil // another manager's
 	}
 	if wait := r.written.StandBack(metal3); wait > 0 {
@@ -110,6 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, err
 	}
 	if (s.machine == nil || s.cluster == nil) && metal3.DeletionTimestamp.IsZero() {
+		r.Hosts.Book.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil // the Machine controller sets the owner
 	}
 	defer func() {
@@ -132,7 +134,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 // provisioning lists the steps to a Node. Each is a look when it has nothing to do.
 func (r *Reconciler) provisioning() []step {
 	return []step{
-		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteLabels, r.claimData, r.awaitData, r.configure, r.observe, r.linkNode,
+		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteHosts, r.noteLabels,
+		r.claimData, r.awaitData, r.configure, r.observe, r.linkNode,
 	}
 }
 

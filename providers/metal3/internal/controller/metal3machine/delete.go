@@ -40,7 +40,12 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (progress, error
 	if client.IgnoreNotFound(err) != nil {
 		return wait, err
 	}
-	if trouble := s.host.Status.ErrorMessage; trouble != "" {
+	trouble, key := s.host.Status.ErrorMessage, hosts.LeftAlone(s.host)
+	switch {
+	case key != "":
+		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf(
+			"BareMetalHost %s is not deprovisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, key))
+	case trouble != "":
 		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf(
 			"BareMetalHost %s is not deprovisioned: %s: mend the host, or delete the BareMetalHost to let the Machine go", s.host.Name, trouble))
 	}

@@ -39,7 +39,7 @@ func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine) 
 	if s.template, s.lostTemplate, err = r.readTemplate(ctx, metal3); err != nil {
 		return nil, err
 	}
-	s.host, err = r.Hosts.Held(ctx, s.key())
+	s.host, err = r.Hosts.Held(ctx, s.key(), annotatedHost(metal3))
 	return s, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -32,10 +33,9 @@ func notStatusOnly() predicate.Predicate {
 }
 
 // hostProgressed passes what a machine shows of its host, or waits for. A host that is given its owner is not news to the
-// machine that has just taken it.
+// machine that has just taken it; one that is created with an owner, from a backup, is.
 func hostProgressed() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
 			return before.Spec.ConsumerRef != nil && !equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef) ||
@@ -45,6 +45,7 @@ func hostProgressed() predicate.Predicate {
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				before.Labels[infrav1.FailureDomainLabel] != after.Labels[infrav1.FailureDomainLabel] ||
 				before.Annotations[bmov1alpha1.PausedAnnotation] != after.Annotations[bmov1alpha1.PausedAnnotation] ||
+				hosts.LeftAlone(before) != hosts.LeftAlone(after) ||
 				reservedChanged(before, after) ||
 				emptied(before, after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)

@@ -57,9 +57,18 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (progress, error) {
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: mend the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
 		return wait, nil
-	case state.Provisioning.State != bmov1alpha1.StateProvisioned && state.Provisioning.State != bmov1alpha1.StateExternallyProvisioned:
+	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
+		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
+			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.LeftAlone(s.host)))
+		return wait, nil
+	case !hasBegun(state.Provisioning.State):
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
 		return wait, nil
 	}
 	return proceed, nil
+}
+
+// hasBegun reports whether a host in the state runs what it was given.
+func hasBegun(state bmov1alpha1.ProvisioningState) bool {
+	return state == bmov1alpha1.StateProvisioned || state == bmov1alpha1.StateExternallyProvisioned
 }
