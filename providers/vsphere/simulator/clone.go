@@ -75,7 +75,7 @@ func (s *Server) placeClone(template *simulator.VirtualMachine, spec *types.Virt
 	host, ok := s.stage.choose(hosts, fits)
 	if !ok {
 		if spec.Location.Host == nil && slices.ContainsFunc(hosts, func(h hostView) bool { return h.usable }) {
-			return &types.InvalidDatastore{Datastore: &datastore, Name: s.refName(datastore)}
+			return &types.InvalidDatastore{Datastore: &datastore, Name: s.refName(s.call(), datastore)}
 		}
 		return &types.NoCompatibleHost{}
 	}
@@ -87,9 +87,9 @@ func linked(spec *types.VirtualMachineCloneSpec) bool {
 	return spec.Location.DiskMoveType == string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
 }
 
-func (s *Server) refName(ref types.ManagedObjectReference) string {
+func (s *Server) refName(ctx *simulator.Context, ref types.ManagedObjectReference) string {
 	if e, ok := s.registry.Get(ref).(mo.Entity); ok {
-		return nameOf(s.call(), e)
+		return nameOf(ctx, e)
 	}
 	return ref.Value
 }

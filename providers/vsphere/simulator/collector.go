@@ -70,6 +70,7 @@ type changes struct {
 type changeFeed struct {
 	self      types.ManagedObjectReference
 	collector *collector
+	silent    []string // properties whose changes are not reported
 }
 
 func (l *changeFeed) Reference() types.ManagedObjectReference { return l.self }
@@ -81,6 +82,10 @@ func (l *changeFeed) PutObject(_ *simulator.Context, obj mo.Reference) {
 }
 
 func (l *changeFeed) UpdateObject(_ *simulator.Context, obj mo.Reference, set []types.PropertyChange) {
+	set = slices.DeleteFunc(slices.Clone(set), func(change types.PropertyChange) bool { return slices.Contains(l.silent, change.Name) })
+	if len(set) == 0 {
+		return
+	}
 	l.collector.note(func(c *changes) {
 		ref := obj.Reference()
 		if c.names == nil {
@@ -120,8 +125,9 @@ func (c *collector) activate(ctx *simulator.Context) {
 	}
 	c.active = true
 	c.wake = make(chan struct{}, 1)
-	l := &changeFeed{self: types.ManagedObjectReference{Type: "Listener", Value: uuid.NewString()}, collector: c}
-	requestOf(ctx).server.sessions.listen(ctx, l)
+	server := requestOf(ctx).server
+	self := types.ManagedObjectReference{Type: "Listener", Value: uuid.NewString()}
+	server.sessions.listen(ctx, &changeFeed{self: self, collector: c, silent: server.silent})
 }
 
 // CreatePropertyCollector makes another one of this kind for the session.

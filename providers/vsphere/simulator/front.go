@@ -15,8 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
 )
 
 // front is the network side of a server: it accepts, counts, delays, cuts.
@@ -184,11 +186,12 @@ type waitTable struct {
 type wait struct {
 	ctx    context.Context //nolint:containedctx // It crosses vcsim, which passes no context from the request to the collector.
 	cancel context.CancelCauseFunc
+	over   chan struct{} // closed when the call has been answered
 }
 
 // add makes the wait known until the returned function is called.
 func (t *waitTable) add(ctx context.Context, key waitKey) (remove func()) {
-	w := &wait{}
+	w := &wait{over: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,6 +200,7 @@ func (t *waitTable) add(ctx context.Context, key waitKey) (remove func()) {
 	}
 	t.waits[key] = w
 	return func() {
+		close(w.over)
 		w.cancel(nil)
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -204,6 +208,31 @@ func (t *waitTable) add(ctx context.Context, key waitKey) (remove func()) {
 			delete(t.waits, key)
 		}
 	}
+}
+
+// bind ends a long poll of vcsim's own collector with its client's connection. vcsim would go on waiting.
+func (t *waitTable) bind(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	stock, ok := ctx.Session.Get(ref).(*simulator.PropertyCollector)
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	w := t.waits[waitKey{session: ctx.Session.Key, collector: ref.Value}]
+	t.mu.Unlock()
+	if w == nil {
+		return
+	}
+	go func() {
+		<-w.ctx.Done()
+		for { // vcsim has no memory of a cancellation that came before the wait
+			select {
+			case <-w.over:
+				return
+			case <-time.After(gatherTime):
+				stock.CancelWaitForUpdates(nil)
+			}
+		}
+	}()
 }
 
 // context answers what bounds the wait; calls from inside the process have no bound.

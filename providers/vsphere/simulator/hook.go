@@ -62,9 +62,11 @@ func requestOf(ctx *simulator.Context) *request {
 }
 
 // hook puts the server between vcsim's dispatcher and its objects.
-func (s *Server) hook() {
+func (s *Server) hook(o options) {
 	s.registry.Handler = s.before
-	s.registry.Put(newCollector(s.admin.client.ServiceContent.PropertyCollector))
+	if !o.stockCollector {
+		s.registry.Put(newCollector(s.admin.client.ServiceContent.PropertyCollector))
+	}
 	s.registry.AddHandler(&observer{server: s})
 }
 
@@ -82,6 +84,8 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 		return nil, fault
 	}
 	switch body := method.Body.(type) {
+	case *types.WaitForUpdates, *types.WaitForUpdatesEx:
+		s.front.waits.bind(ctx, method.This)
 	case *types.CloneVM_Task:
 		return nil, s.prepareClone(r, body)
 	case *types.CreateVM_Task:

@@ -13,6 +13,8 @@ type options struct {
 	username, password string
 	guestDelay         time.Duration
 	storagePolicies    bool
+	stockCollector     bool
+	silentRecentTasks  bool
 }
 
 func defaults() options {
@@ -45,4 +47,19 @@ func WithGuestDelay(d time.Duration) Option {
 // runs under the race detector should ask for it.
 func WithStoragePolicies() Option {
 	return func(o *options) { o.storagePolicies = true }
+}
+
+// WithStockCollector leaves vcsim's own property collector in place. It reads the
+// whole inventory again for every single change, tells of no change that vcsim
+// makes in silence, and takes its locks in an order that not every client
+// survives: a vCenter that is less obliging than ours.
+func WithStockCollector() Option {
+	return func(o *options) { o.stockCollector = true }
+}
+
+// WithSilentRecentTasks keeps changes of recentTask, of the task manager and of
+// entities, to the server, as vCenter may: its API reference has clients read that
+// property, and promises no update of it. vcsim's own collector knows no silence.
+func WithSilentRecentTasks() Option {
+	return func(o *options) { o.silentRecentTasks = true }
 }

@@ -34,6 +34,7 @@ type Server struct {
 	stage    *stage
 	tagging  *tagging
 	shelf    shelf
+	silent   []string // properties whose changes clients are not told of
 	closing  sync.Once
 }
 
@@ -72,6 +73,9 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		tasks:    newTaskGates(),
 		guests:   newGuestNetwork(o.guestDelay),
 		stage:    newStage(),
+	}
+	if o.silentRecentTasks {
+		s.silent = append(s.silent, "recentTask")
 	}
 	mux, err := s.furnish(layout, o)
 	if err != nil {
@@ -131,7 +135,7 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	if s.admin, err = newAdministrator(service, rest, s.accounts.operator); err != nil {
 		return nil, err
 	}
-	s.hook()
+	s.hook(o)
 	return service.ServeMux, nil
 }
 

@@ -26,7 +26,8 @@ func (s *Server) adopt(task *simulator.Task) {
 		r.part(task)
 		return
 	}
-	s.registry.WithLock(s.call(), task, func() { task.Info.Name = r.method.Name })
+	name := s.refName(ctx, *task.Info.Entity) // vcsim's history keeps the reference
+	s.registry.WithLock(s.call(), task, func() { task.Info.Name, task.Info.EntityName = r.method.Name, name })
 	a := &adopted{server: s, ctx: ctx, request: r, task: task, run: task.Execute, entity: *task.Info.Entity}
 	task.Execute = a.execute
 }

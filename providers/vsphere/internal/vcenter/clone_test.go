@@ -171,6 +171,7 @@ func TestDuplicateNameFailsTheTask(t *testing.T) {
 }
 
 func TestTemplateIsReadOnceUntilItChanges(t *testing.T) {
+	vcenter.NeedsPromptStream(t)
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()

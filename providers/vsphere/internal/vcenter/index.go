@@ -25,9 +25,9 @@ type index struct {
 	names    multimap // kind and name -> entities and virtual machines
 	uuids    multimap // lower-case instance or BIOS UUID, by prefix -> virtual machines
 	waiting  map[ref]chan Task
-	expected map[ref]struct{} // tasks whose end is not known yet
 
-	revisions map[ref]int // how often each object was reported
+	revisions  map[ref]int // how often each object was reported
+	incomplete []ref       // new virtual machines that are to be read
 
 	missed missed
 }
@@ -35,7 +35,7 @@ type index struct {
 func newIndex() *index {
 	return &index{
 		entities: map[ref]*entity{}, vms: map[ref]*machine{}, tasks: map[ref]Task{},
-		names: multimap{}, uuids: multimap{}, waiting: map[ref]chan Task{}, expected: map[ref]struct{}{}, revisions: map[ref]int{},
+		names: multimap{}, uuids: multimap{}, waiting: map[ref]chan Task{}, revisions: map[ref]int{},
 	}
 }
 
@@ -78,6 +78,21 @@ func (ix *index) applyAt(revision int, update types.ObjectUpdate) changes {
 	return c
 }
 
+// sweep drops what an answer that shows everything has not shown.
+func (ix *index) sweep(seen map[ref]struct{}) changes {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	var c changes
+	for _, there := range [][]ref{slices.Collect(maps.Keys(ix.entities)), slices.Collect(maps.Keys(ix.vms))} {
+		for _, r := range there {
+			if _, ok := seen[r]; !ok {
+				ix.applyOne(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: r}, &c)
+			}
+		}
+	}
+	return c
+}
+
 func (ix *index) revision(r ref) int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -112,6 +127,11 @@ func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
 	}
 	before := *m
 	ix.unname(m)
+	if known && update.Kind == types.ObjectUpdateKindEnter { // all that it has is in the update
+		for _, property := range vmProperties() {
+			m.set(property, nil)
+		}
+	}
 	for _, change := range update.ChangeSet {
 		m.set(change.Name, change.Val)
 	}

@@ -113,7 +113,7 @@ func total(calls map[string]int) (n int) {
 }
 
 func TestCallsFromCloneToReady(t *testing.T) {
-	for _, test := range []struct{ vms, perVM int }{{1, 9}, {40, 5}} {
+	for _, test := range []struct{ vms, perVM int }{{1, 15}, {40, 6}} {
 		t.Run(fmt.Sprintf("%d virtual machines", test.vms), func(t *testing.T) {
 			g := NewWithT(t)
 			r := newRig(t, simulator.ThreeZones())

@@ -4,6 +4,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -130,8 +131,7 @@ func (m *machine) set(property string, value types.AnyType) {
 	case "parent":
 		m.parent = as[ref](value)
 	case "summary.config":
-		config := as[types.VirtualMachineConfigSummary](value)
-		m.instanceUUID, m.biosUUID, m.template = config.InstanceUuid, config.Uuid, config.Template
+		m.setConfig(value)
 	case "resourcePool":
 		m.pool = as[ref](value)
 	case "runtime.host":
@@ -149,6 +149,18 @@ func (m *machine) set(property string, value types.AnyType) {
 	case "snapshot.currentSnapshot":
 		m.snapshot = as[ref](value)
 	}
+}
+
+// setConfig keeps the UUIDs that are known while vCenter cannot read the virtual machine's files and reports none: they do
+// not change without a new value.
+func (m *machine) setConfig(value types.AnyType) {
+	config, there := value.(types.VirtualMachineConfigSummary)
+	if !there {
+		return
+	}
+	m.template = config.Template
+	m.instanceUUID = cmp.Or(config.InstanceUuid, m.instanceUUID)
+	m.biosUUID = cmp.Or(config.Uuid, m.biosUUID)
 }
 
 // guestNICs leaves out what is no virtual card of the machine: the bridges and tunnels of a pod network, or the interface

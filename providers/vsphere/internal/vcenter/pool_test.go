@@ -83,7 +83,7 @@ type rig struct {
 
 func newRig(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *rig {
 	t.Helper()
-	r := &rig{recorder: &recorder{}, t: t, server: simulator.Start(t, layout, opts...)}
+	r := &rig{recorder: &recorder{}, t: t, server: vcenter.StartVCenter(t, layout, opts...)}
 	r.pool = newPool(t, r.recorder, time.Hour)
 	return r
 }

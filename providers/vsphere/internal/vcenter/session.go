@@ -43,6 +43,9 @@ type Session struct {
 	index     *index
 	collector types.ManagedObjectReference
 	position  string // of the stream, which alone uses it
+	readTook  time.Duration // the whole inventory, the last time
+	lags      bool          // the stream was behind once
+	follower  *follower
 	notify    *debouncer
 	templates *templates
 	groups    *groups
@@ -68,7 +71,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
-		index: newIndex(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
+		index: newIndex(), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
 	}
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newGroups(s)
@@ -90,7 +93,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	if err != nil {
 		return err
 	}
-	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil {
+	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil || content.ViewManager == nil {
 		return fmt.Errorf("%w: it is no vCenter but %q", ErrUnreachable, content.About.FullName)
 	}
 	s.client.ServiceContent = content
@@ -101,10 +104,10 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 		return err
 	}
 	s.loggedIn = true
-	if err := s.openStream(opening); err != nil {
+	if err := s.createView(opening); err != nil {
 		return err
 	}
-	return s.readInventory(ctx)
+	return s.openStream(ctx, func(changes) {})
 }
 
 // close ends what the session does and logs out, unless vCenter would not hear it. It does so even if ctx has ended.

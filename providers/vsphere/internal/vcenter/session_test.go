@@ -168,7 +168,7 @@ func TestCloseLogsOutEverywhere(t *testing.T) {
 func TestSlowNeighbourDelaysNobody(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	slow := simulator.Start(t, simulator.ThreeZones())
+	slow := vcenter.StartVCenter(t, simulator.ThreeZones())
 	fast := r.session()
 	late := r.sessionOf(endpoint(slow))
 	slow.SetDelay(25 * time.Second) // a call may take 30

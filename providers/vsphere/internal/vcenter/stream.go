@@ -5,9 +5,11 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -22,32 +24,75 @@ const (
 	pageTimeout = 2 * time.Minute
 	// coalesce is the pause before the next call of the stream, so that a burst of changes shares one.
 	coalesce = 50 * time.Millisecond
+	// minOverdue and minReread bound how soon a stream is given up, and how often the inventory is read instead.
+	minOverdue = 2 * time.Second
+	minReread  = 300 * time.Millisecond
 )
 
-// openStream makes the property collector and its one filter, which walks from the root folder and the task manager. A
-// container view would change with every virtual machine, and vcsim reports a whole view again when it changes.
-func (s *Session) openStream(ctx context.Context) error {
+// openStream makes the property collector with its two filters and reads the whole inventory, page by page. A stream that
+// was there before is given up. used is told of what each page changes.
+//
+// The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
+// reports a whole view again when it changes. The tasks' filter walks from the list view.
+func (s *Session) openStream(ctx context.Context, used func(changes)) error {
+	if err := s.makeCollector(ctx); err != nil {
+		return err
+	}
+	began, seen := time.Now(), map[ref]struct{}{}
+	for more := true; more; {
+		set, err := s.wait(ctx, 0, pageTimeout)
+		if err != nil {
+			return err
+		}
+		if more = set != nil && isTrue(set.Truncated); set != nil {
+			note(seen, set)
+			used(s.index.apply(set))
+		}
+	}
+	used(s.index.sweep(seen))
+	s.readTook = time.Since(began)
+	return nil
+}
+
+func (s *Session) makeCollector(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	content := s.client.ServiceContent
-	collector, err := methods.CreatePropertyCollector(ctx, s.client, &types.CreatePropertyCollector{This: content.PropertyCollector})
+	if s.collector != (ref{}) {
+		if _, err := methods.DestroyPropertyCollector(ctx, s.client, &types.DestroyPropertyCollector{This: s.collector}); err != nil {
+			return err
+		}
+	}
+	made, err := methods.CreatePropertyCollector(ctx, s.client, &types.CreatePropertyCollector{This: content.PropertyCollector})
 	if err != nil {
 		return err
 	}
-	s.collector = collector.Returnval
-	_, err = methods.CreateFilter(ctx, s.client, &types.CreateFilter{
-		This: s.collector,
-		Spec: types.PropertyFilterSpec{
-			ObjectSet: []types.ObjectSpec{
-				{Obj: content.RootFolder, SelectSet: inventoryTree()},
-				{
-					Obj: *content.TaskManager, Skip: types.NewBool(true),
-					SelectSet: []types.BaseSelectionSpec{step("TaskManager", "recentTask")},
-				},
-			},
-			PropSet: followed(),
-		},
-	})
-	return err
+	s.collector, s.position = made.Returnval, ""
+	for _, spec := range []types.PropertyFilterSpec{{
+		ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: inventoryTree()}},
+		PropSet:   followed(),
+	}, {
+		ObjectSet: []types.ObjectSpec{{
+			Obj: s.follower.view, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{step("ListView", "view")},
+		}},
+		PropSet: []types.PropertySpec{{Type: "Task", PathSet: taskProperties()}},
+	}} {
+		if _, err := methods.CreateFilter(ctx, s.client, &types.CreateFilter{This: s.collector, Spec: spec}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+func note(seen map[ref]struct{}, set *types.UpdateSet) {
+	for _, filter := range set.FilterSet {
+		for _, update := range filter.ObjectSet {
+			seen[update.Obj] = struct{}{}
+		}
+	}
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // inventoryTree walks from the root folder to every object that the index keeps. Steps refer to one another by name.
 // Virtual machines in vApps, which are in no folder, are left out.
@@ -93,7 +138,6 @@ func followed() []types.PropertySpec {
 		{Type: "DistributedVirtualPortgroup", PathSet: []string{"name", "parent", "host", "key", "config.distributedVirtualSwitch"}},
 		{Type: "DistributedVirtualSwitch", PathSet: []string{"name", "parent", "uuid"}},
 		{Type: "VirtualMachine", PathSet: vmProperties()},
-		{Type: "Task", PathSet: taskProperties()},
 	}
 }
 
@@ -108,41 +152,142 @@ func taskProperties() []string {
 	return []string{"info.state", "info.descriptionId", "info.entity", "info.result", "info.error"}
 }
 
-// readInventory fills the index, page by page.
-func (s *Session) readInventory(ctx context.Context) error {
-	for {
-		set, err := s.wait(ctx, 0, pageTimeout)
-		if err != nil {
-			return err
-		}
-		if set == nil {
-			return nil
-		}
-		s.index.apply(set)
-		if set.Truncated == nil || !*set.Truncated {
-			return nil
-		}
-	}
-}
-
 // follow applies what the stream reports until the session is lost, and returns why.
 func (s *Session) follow(ctx context.Context) error {
 	for {
-		set, err := s.wait(ctx, maxWait, maxWait+waitGrace)
+		more, err := s.step(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			return sessionError(err)
 		}
-		if set == nil { // nothing happened for so long
-			continue
-		}
-		s.report(s.index.apply(set))
-		if set.Truncated == nil || !*set.Truncated {
+		if !more {
 			pause(ctx, coalesce)
 		}
 	}
+}
+
+// step takes one answer of the stream, and reports whether another page of it is to come.
+func (s *Session) step(ctx context.Context) (more bool, err error) {
+	if err := s.changeView(ctx); err != nil {
+		return false, err
+	}
+	set, err := s.listen(ctx)
+	if errors.Is(err, errBehind) {
+		return false, s.catchUp(ctx)
+	}
+	if err != nil || set == nil {
+		return false, err
+	}
+	s.report(s.index.apply(set))
+	return isTrue(set.Truncated), nil
+}
+
+// errBehind says that the stream tells of changes much later than reading everything would.
+var errBehind = errors.New("the stream is behind")
+
+// listen waits for the stream's next answer. The call ends early, without an answer, when there are tasks to be followed.
+func (s *Session) listen(ctx context.Context) (*types.UpdateSet, error) {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	over := make(chan struct{})
+	var guard sync.WaitGroup
+	guard.Go(func() { s.guard(ctx, over, giveUp) })
+	set, err := s.wait(ctx, maxWait, maxWait+waitGrace)
+	close(over)
+	guard.Wait()
+	switch {
+	case errors.Is(context.Cause(ctx), errBehind) && err != nil:
+		return nil, errBehind
+	case fault.Is(err, &types.RequestCanceled{}):
+		return nil, nil
+	}
+	return set, err
+}
+
+// guard looks after a call of the stream: it interrupts it for new tasks, looks at tasks that it does not report, and gives
+// up on a stream that is behind.
+func (s *Session) guard(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
+	look := time.NewTimer(s.follower.untilLook())
+	defer look.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-s.follower.news:
+			s.interrupt(ctx, over, giveUp)
+			return
+		case <-look.C:
+			if s.lookAtTasks(ctx) && !within(over, s.overdue()) { // it should have told, too
+				giveUp(errBehind)
+				return
+			}
+			look.Reset(s.follower.untilLook())
+		}
+	}
+}
+
+// interrupt ends a call of the stream, more than once because the call may not have arrived yet.
+func (s *Session) interrupt(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
+	if within(over, addWindow) {
+		return
+	}
+	for began := time.Now(); time.Since(began) < s.overdue(); {
+		bounded, cancel := context.WithTimeout(ctx, callTimeout)
+		_, err := methods.CancelWaitForUpdates(bounded, s.client, &types.CancelWaitForUpdates{This: s.collector})
+		cancel()
+		if err != nil {
+			s.opts.Log.Debug("interrupting the stream", "server", s.server, "error", err)
+		}
+		if within(over, s.overdue()/4) {
+			return
+		}
+	}
+	giveUp(errBehind)
+}
+
+// within waits for the end of something, so long at most, and reports whether it came.
+func within(over <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-over:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// overdue is how long a stream may keep silent about what is known to have happened. Where reading the whole inventory
+// takes long, so may reporting its changes. A stream that was behind before is soon behind again.
+func (s *Session) overdue() time.Duration {
+	patience := minOverdue
+	if s.lags {
+		patience /= 4
+	}
+	return max(patience, 10*s.readTook)
+}
+
+// catchUp opens the stream anew as long as that brings news. What has gathered in the old one is never told: vcsim reads
+// the whole inventory for each single change, and takes minutes for what a hundred virtual machines do in a few seconds.
+func (s *Session) catchUp(ctx context.Context) error {
+	s.lags = true
+	s.opts.Log.Debug("the stream is behind, reading the inventory", "server", s.server)
+	for news := true; news && ctx.Err() == nil; {
+		if err := s.changeView(ctx); err != nil {
+			return err
+		}
+		news = false
+		if err := s.openStream(ctx, func(c changes) {
+			news = news || len(c.vms) > 0 || len(c.tasks) > 0 || c.structural
+			s.report(c)
+		}); err != nil {
+			return err
+		}
+		pause(ctx, max(minReread, 4*s.readTook))
+	}
+	return nil
 }
 
 // wait asks for what happened since the last answer.
@@ -165,6 +310,7 @@ func (s *Session) wait(ctx context.Context, patience, timeout time.Duration) (*t
 // report tells the world what changed.
 func (s *Session) report(c changes) {
 	for _, task := range c.tasks {
+		s.follower.ended(parseRef("Task", task.Ref))
 		if task.Err != nil && task.entity.Type == "VirtualMachine" {
 			s.templates.forget(task.entity) // what was read of it may be the reason
 		}

@@ -141,9 +141,11 @@ func TestTaskStartedBeforeARestartIsFollowed(t *testing.T) {
 
 	r.pool = newPool(t, r.recorder, time.Hour)
 	after := r.session()
-	now, ok := after.Task(task)
-	g.Expect(ok).To(BeTrue())
+	now, err := after.LookupTask(t.Context(), task)
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(now.Done()).To(BeFalse())
+	_, ok := after.Task(task)
+	g.Expect(ok).To(BeTrue(), "it is followed from now on")
 	r.forget()
 	r.server.ReleaseTasks("CloneVM_Task")
 	r.reports(vcenter.Event{Kind: vcenter.TaskDone, Task: task, InstanceUUID: uuid(1), Name: "vm-1"})

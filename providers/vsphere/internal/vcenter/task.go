@@ -5,11 +5,12 @@ package vcenter
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -35,13 +36,14 @@ type Task struct {
 	Err    error  // why it failed: matches ErrTaskFailed and, where it applies, ErrDuplicateName, ErrNotFound or ErrForbidden
 
 	entity, result ref
+	ended          time.Time // when the session learnt of its end
 }
 
 // Done says whether the task has ended.
 func (t Task) Done() bool { return t.State == TaskSuccess || t.State == TaskError }
 
-// Task returns a task from the stream, which follows tasks until some minutes after they ended, those included that
-// were started before this session. False means that it is not, or no longer, followed: LookupTask asks vCenter.
+// Task returns a task that the session follows: one that it has started or was asked about, until some minutes after it
+// ended. False means that it is not, or no longer, followed: LookupTask asks vCenter.
 func (s *Session) Task(taskRef string) (Task, bool) {
 	s.index.mu.RLock()
 	defer s.index.mu.RUnlock()
@@ -49,24 +51,7 @@ func (s *Session) Task(taskRef string) (Task, bool) {
 	return task, ok
 }
 
-// Cloning reports whether a task is under way on the template, which may be a clone that nobody has a record of. A
-// template that cannot be found has none.
-func (s *Session) Cloning(datacenter, template string) bool {
-	vm, err := s.Template(datacenter, template)
-	if err != nil {
-		return false
-	}
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
-	for _, task := range s.index.tasks {
-		if task.Entity == vm.Ref && !task.Done() {
-			return true
-		}
-	}
-	return false
-}
-
-// LookupTask asks vCenter for a task. ErrNotFound means that vCenter has forgotten it.
+// LookupTask asks vCenter for a task, and follows it if it is under way. ErrNotFound means that vCenter has forgotten it.
 func (s *Session) LookupTask(ctx context.Context, taskRef string) (Task, error) {
 	r := parseRef("Task", taskRef)
 	var task Task
@@ -76,6 +61,9 @@ func (s *Session) LookupTask(ctx context.Context, taskRef string) (Task, error) 
 			task.set(p.Name, p.Val)
 		}
 	})
+	if err == nil && !task.Done() {
+		s.followTask(r, task)
+	}
 	return task, err
 }
 
@@ -99,15 +87,17 @@ func (t *Task) set(property string, value types.AnyType) {
 }
 
 func (ix *index) applyTask(update types.ObjectUpdate, gone bool, c *changes) {
-	before, known := ix.tasks[update.Obj]
+	task := ix.tasks[update.Obj]
+	if task.Done() { // what follows is that it leaves the view, and at last vCenter
+		return
+	}
 	if gone {
-		delete(ix.tasks, update.Obj)
-		if known && !before.Done() {
-			ix.finish(update.Obj, before, c) // whoever waits for it must ask vCenter
+		if _, known := ix.tasks[update.Obj]; known {
+			delete(ix.tasks, update.Obj)
+			ix.finish(update.Obj, task, c) // whoever waits for it must ask vCenter
 		}
 		return
 	}
-	task := before
 	task.Ref = update.Obj.Value
 	for _, change := range update.ChangeSet {
 		task.set(change.Name, change.Val)
@@ -115,44 +105,34 @@ func (ix *index) applyTask(update types.ObjectUpdate, gone bool, c *changes) {
 	if task.State == TaskError && task.Err == nil {
 		task.Err = fmt.Errorf("%w: vCenter gives no reason", ErrTaskFailed)
 	}
-	ix.tasks[update.Obj] = task
-	if task.Done() && !before.Done() {
+	if task.Done() {
+		task.ended = time.Now()
 		ix.finish(update.Obj, task, c)
 	}
+	ix.tasks[update.Obj] = task
 }
 
 func (ix *index) finish(r ref, task Task, c *changes) {
 	c.tasks = append(c.tasks, task)
-	delete(ix.expected, r)
 	if waiter, ok := ix.waiting[r]; ok {
 		waiter <- task
 		delete(ix.waiting, r)
 	}
 }
 
-// lookAgain is how long await relies on the stream before it asks.
-const lookAgain = 10 * time.Second
-
-// maxLookAgain is the longest pause between two looks at a task.
-const maxLookAgain = 5 * time.Minute
-
 // await waits for a task that the session has started for several callers, never for one on a caller's behalf.
 func (s *Session) await(ctx context.Context, taskRef string) (Task, error) {
-	for {
-		task, err := s.awaitStream(ctx, parseRef("Task", taskRef))
-		if err == nil && !task.Done() {
-			task, err = s.LookupTask(ctx, taskRef)
-		}
-		if err != nil || task.Done() {
-			return task, err
-		}
+	task, err := s.awaitEnd(ctx, parseRef("Task", taskRef))
+	if err == nil && !task.Done() {
+		return s.LookupTask(ctx, taskRef)
 	}
+	return task, err
 }
 
-func (s *Session) awaitStream(ctx context.Context, r ref) (Task, error) {
+func (s *Session) awaitEnd(ctx context.Context, r ref) (Task, error) {
 	done := make(chan Task, 1)
 	s.index.mu.Lock()
-	task := s.index.tasks[r]
+	task, followed := s.index.tasks[r]
 	s.index.waiting[r] = done
 	s.index.mu.Unlock()
 	defer func() {
@@ -160,15 +140,11 @@ func (s *Session) awaitStream(ctx context.Context, r ref) (Task, error) {
 		delete(s.index.waiting, r)
 		s.index.mu.Unlock()
 	}()
-	if task.Done() {
+	if task.Done() || !followed {
 		return task, nil
 	}
-	timer := time.NewTimer(lookAgain)
-	defer timer.Stop()
 	select {
 	case task = <-done:
-		return task, nil
-	case <-timer.C:
 		return task, nil
 	case <-ctx.Done():
 		return Task{}, ctx.Err()
@@ -191,92 +167,58 @@ func (s *Session) taskEvent(task Task) Event {
 	return e
 }
 
-// watch asks for a task that the stream has not shown done after a while, at growing intervals: vCenter's list of recent
-// tasks is short, and in a storm of them one may come and go unseen, or its last change be missed.
-func (s *Session) watch(taskRef string, after time.Duration) {
-	r := parseRef("Task", taskRef)
-	if !s.index.expect(r) {
-		return
-	}
-	s.background(func(ctx context.Context) {
-		for ; ; after = min(2*after, maxLookAgain) {
-			pause(ctx, after)
-			if ctx.Err() != nil || !s.index.expects(r) {
-				return
-			}
-			task, err := s.LookupTask(ctx, taskRef)
-			if err != nil && !errors.Is(err, ErrNotFound) {
-				s.opts.Log.Warn("looking after a task", "server", s.server, "task", taskRef, "error", err)
-				continue
-			}
-			if err == nil && !task.Done() {
-				continue
-			}
-			s.index.put(r, task)
-			task.Ref = taskRef
-			s.emit(s.taskEvent(task))
-			return
-		}
-	})
-}
-
-// expect notes that a task's end is to come, unless the stream has shown it.
-func (ix *index) expect(r ref) bool {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if task := ix.tasks[r]; task.Done() {
-		return false
-	}
-	ix.expected[r] = struct{}{}
-	return true
-}
-
-func (ix *index) expects(r ref) bool {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	_, ok := ix.expected[r]
-	return ok
-}
-
-// put records the end of a task that was asked for instead of followed; one that the stream does not show would stay.
-func (ix *index) put(r ref, task Task) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	delete(ix.expected, r)
-	if _, followed := ix.tasks[r]; followed && task.Done() {
-		ix.tasks[r] = task
-	}
-}
-
 // cloneSettles is what the stream may take to show the whole of a new virtual machine.
 const cloneSettles = time.Second
 
-// completeClone reads a new virtual machine that the stream has shown half finished and does not complete.
+// completeClone has a new virtual machine read that the stream has shown half finished and does not complete: one call for
+// all of a short time.
 func (s *Session) completeClone(task Task) {
 	made := task.result
 	if task.State != TaskSuccess || made.Type != "VirtualMachine" {
 		return
 	}
-	if known, complete := s.index.completeness(made); known && complete {
+	if known, complete := s.index.completeness(made); known && complete || !s.index.addIncomplete(made) {
 		return
 	}
 	s.background(func(ctx context.Context) {
 		pause(ctx, cloneSettles)
 		for range 3 {
-			if known, complete := s.index.completeness(made); !known || complete || ctx.Err() != nil {
+			if unseen := s.index.takeIncomplete(); len(unseen) == 0 || ctx.Err() != nil {
 				return
+			} else if err := s.refreshAll(ctx, unseen); err != nil {
+				s.opts.Log.Debug("reading new virtual machines", "server", s.server, "error", err)
 			}
-			if err := s.refresh(ctx, made, vmProperties()); err != nil {
-				s.opts.Log.Debug("reading a new virtual machine", "server", s.server, "vm", made.Value, "error", err)
-			}
+			pause(ctx, cloneSettles)
 		}
 	})
+}
+
+// addIncomplete reports whether nobody has been told to read such virtual machines yet.
+func (ix *index) addIncomplete(r ref) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.incomplete = append(ix.incomplete, r)
+	return len(ix.incomplete) == 1
+}
+// takeIncomplete returns the new virtual machines that are there and still lack something, and keeps those in mind.
+func (ix *index) takeIncomplete() []ref {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.incomplete = slices.DeleteFunc(ix.incomplete, func(r ref) bool {
+		known, complete := ix.whole(r)
+		return !known || complete
+	})
+	return slices.Clone(ix.incomplete)
 }
 
 // completeness says whether a new virtual machine is there, and whether it has all that it must have.
 func (ix *index) completeness(r ref) (known, complete bool) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
+	return ix.whole(r)
+}
+
+func (ix *index) whole(r ref) (known, complete bool) {
 	m, known := ix.vms[r]
 	return known, known && m.host != (ref{}) && m.instanceUUID != "" && (m.template || m.pool != (ref{}))
 }
@@ -286,14 +228,60 @@ func (s *Session) refresh(ctx context.Context, r ref, properties []string) error
 	revision := s.index.revision(r)
 	update := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: r}
 	err := s.retrieve(ctx, "reading "+r.String(), r, properties, func(values []types.DynamicProperty) {
-		for _, v := range values {
-			update.ChangeSet = append(update.ChangeSet, types.PropertyChange{Name: v.Name, Op: types.PropertyChangeOpAssign, Val: v.Val})
-		}
+		update.ChangeSet = assigned(values)
 	})
 	if err == nil {
 		s.report(s.index.applyAt(revision, update))
 	}
 	return err
+}
+
+// refreshAll is refresh for whole virtual machines.
+func (s *Session) refreshAll(ctx context.Context, vms []ref) error {
+	revisions := map[ref]int{}
+	for _, r := range vms {
+		revisions[r] = s.index.revision(r)
+	}
+	read, err := s.retrieveAll(ctx, "reading new virtual machines", vms, vmProperties())
+	for r, properties := range read {
+		s.report(s.index.applyAt(revisions[r], entering(r, properties)))
+	}
+	return err
+}
+
+// entering is the update that shows all of an object.
+func entering(r ref, properties []types.DynamicProperty) types.ObjectUpdate {
+	return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: r, ChangeSet: assigned(properties)}
+}
+
+func assigned(properties []types.DynamicProperty) []types.PropertyChange {
+	var set []types.PropertyChange
+	for _, p := range properties {
+		set = append(set, types.PropertyChange{Name: p.Name, Op: types.PropertyChangeOpAssign, Val: p.Val})
+	}
+	return set
+}
+
+// retrieveAll reads properties of objects of one kind. Those that are gone are left out.
+func (s *Session) retrieveAll(ctx context.Context, doing string, refs []ref, properties []string) (map[ref][]types.DynamicProperty, error) {
+	spec := types.PropertyFilterSpec{
+		PropSet:                       []types.PropertySpec{{Type: refs[0].Type, PathSet: properties}},
+		ReportMissingObjectsInResults: types.NewBool(true),
+	}
+	for _, r := range refs {
+		spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: r})
+	}
+	read := map[ref][]types.DynamicProperty{}
+	err := s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
+		objects, err := mo.RetrievePropertiesEx(ctx, rt, types.RetrievePropertiesEx{
+			This: s.client.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{spec},
+		})
+		for _, object := range objects {
+			read[object.Obj] = object.PropSet
+		}
+		return err
+	})
+	return read, err
 }
 
 // retrieve reads properties of one object: one call. An object that is gone is ErrNotFound.

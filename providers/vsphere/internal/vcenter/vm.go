@@ -138,7 +138,7 @@ func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
 	})
 }
 
-// start runs a call that starts a task, and returns the task's reference without waiting for it.
+// start runs a call that starts a task, follows the task, and returns its reference without waiting for it.
 func (s *Session) start(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (ref, error)) (string, error) {
 	var task ref
 	err := s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
@@ -147,7 +147,7 @@ func (s *Session) start(ctx context.Context, doing string, f func(context.Contex
 		return err
 	})
 	if err == nil {
-		s.watch(task.Value, lookAgain)
+		s.followTask(task, Task{Ref: task.Value, State: TaskQueued})
 	}
 	return task.Value, err
 }

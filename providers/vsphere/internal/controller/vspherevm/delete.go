@@ -180,10 +180,17 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
 // release drops the finalizer when nothing is left. A clone whose task was lost in a crash may still be on its way:
 // then it is one of the running clones of the template, and its end wakes this object.
 func (r *Reconciler) release(ctx context.Context, s *scope) (progress, error) {
-	lost := unidentified(s.vm) && s.finished.Ref == ""
-	if lost && s.session.Cloning(s.vm.Spec.Datacenter, s.vm.Spec.Template) {
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
-		return wait, nil
+	if unidentified(s.vm) && s.finished.Ref == "" {
+		cloning, err := s.session.Cloning(ctx, vcenter.LostClone{
+			Datacenter: s.vm.Spec.Datacenter, Template: s.vm.Spec.Template, Name: s.vm.Name, Before: s.vm.DeletionTimestamp.Time,
+		})
+		if err != nil {
+			return r.refused(s, "looking for running clones before releasing", err)
+		}
+		if cloning {
+			setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
+			return progress{after: r.RetryAfter}, nil
+		}
 	}
 	unseen, err := hidden(ctx, s)
 	if err != nil {

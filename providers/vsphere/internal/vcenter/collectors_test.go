@@ -1,0 +1,59 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const stock = "vcsim's own collector"
+
+// collector is the property collector that the vCenters of the tests have.
+type collector struct {
+	name string
+	opt  simulator.Option
+}
+
+// present is the one that it is the turn of.
+//
+//nolint:gochecknoglobals // TestMain runs all tests once with each.
+var present collector
+
+// TestMain runs every test against two vCenters: one that bundles changes and reports no recent tasks, as vCenter may, and
+// one with the property collector that vcsim brings along.
+func TestMain(m *testing.M) {
+	for _, present = range []collector{
+		{"the simulator's collector, recent tasks silent", simulator.WithSilentRecentTasks()},
+		{stock, simulator.WithStockCollector()},
+	} {
+		fmt.Println("With", present.name)
+		if code := m.Run(); code != 0 {
+			os.Exit(code)
+		}
+	}
+}
+
+// StartVCenter starts a simulated vCenter with the collector that it is the turn of.
+func StartVCenter(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *simulator.Server {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("with", present.name)
+		}
+	})
+	return simulator.Start(t, layout, append(opts, present.opt)...)
+}
+
+// NeedsPromptStream skips a test that counts reads: vcsim's own collector takes seconds for what ten virtual machines do,
+// and the session asks for tasks that it does not hear of.
+func NeedsPromptStream(t *testing.T) {
+	t.Helper()
+	if present.name == stock {
+		t.Skip("vcsim's own collector is too slow for reads to be counted")
+	}
+}
