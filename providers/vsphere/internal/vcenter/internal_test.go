@@ -274,3 +274,76 @@ func TestIndexForgetsWhatLeaves(t *testing.T) {
 	g.Expect(ix.entities).To(BeEmpty())
 	g.Expect(ix.vms).To(BeEmpty())
 }
+
+func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
+	for name, config := range map[string]types.AnyType{
+		"no configuration":            nil,
+		"a configuration without any": types.VirtualMachineConfigSummary{Name: "one"},
+	} {
+		for _, kind := range []types.ObjectUpdateKind{types.ObjectUpdateKindModify, types.ObjectUpdateKindEnter} {
+			t.Run(name+", "+string(kind), func(t *testing.T) {
+				g := NewWithT(t)
+				ix := newIndex()
+				vm := ref{Type: "VirtualMachine", Value: "vm-1"}
+				apply := func(kind types.ObjectUpdateKind, changes ...types.PropertyChange) {
+					ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+						{Kind: kind, Obj: vm, ChangeSet: changes},
+					}}}})
+				}
+				known := types.VirtualMachineConfigSummary{InstanceUuid: "aa", Uuid: "bb"}
+				named := types.PropertyChange{Name: "name", Val: "one"}
+				apply(types.ObjectUpdateKindEnter, named, types.PropertyChange{Name: "summary.config", Val: known})
+				apply(kind, named, types.PropertyChange{Name: "summary.config", Val: config},
+					types.PropertyChange{Name: "runtime.connectionState", Val: types.VirtualMachineConnectionStateInaccessible})
+
+				found, ok := ix.byUUID(instanceKey("aa"))
+				g.Expect(ok).To(BeTrue())
+				g.Expect(found.BiosUUID).To(Equal("bb"))
+				g.Expect(found.Connected).To(BeFalse())
+				apply(types.ObjectUpdateKindLeave)
+				g.Expect(ix.uuids).To(BeEmpty())
+			})
+		}
+	}
+}
+
+func TestReadingEverythingAgainDropsWhatIsGone(t *testing.T) {
+	g := NewWithT(t)
+	ix := newIndex()
+	folder, one, two := ref{Type: "Folder", Value: "group-v1"}, ref{Type: "VirtualMachine", Value: "vm-1"}, ref{Type: "VirtualMachine", Value: "vm-2"}
+	enter := func(obj ref, changes ...types.PropertyChange) *types.UpdateSet {
+		return &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+			{Kind: types.ObjectUpdateKindEnter, Obj: obj, ChangeSet: changes},
+		}}}}
+	}
+	nics := types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{MacAddress: "00:50:56:00:00:01"}}}
+	for _, set := range []*types.UpdateSet{
+		enter(folder, types.PropertyChange{Name: "name", Val: "f"}),
+		enter(one, types.PropertyChange{Name: "name", Val: "one"}, types.PropertyChange{Name: "guest.net", Val: nics}),
+		enter(two, types.PropertyChange{Name: "name", Val: "two"}),
+	} {
+		ix.apply(set)
+	}
+	again := enter(one, types.PropertyChange{Name: "name", Val: "one"})
+	g.Expect(ix.apply(again).vms).To(HaveLen(1), "its addresses have gone")
+	g.Expect(ix.vms[one].guest).To(BeEmpty())
+	seen := map[ref]struct{}{}
+	note(seen, again)
+	gone := ix.sweep(seen)
+	g.Expect(gone.structural).To(BeTrue())
+	g.Expect(ix.vms).To(And(HaveLen(1), HaveKey(one)))
+	g.Expect(ix.entities).To(BeEmpty())
+}
+
+func TestHalfFinishedMachineIsALostClone(t *testing.T) {
+	g := NewWithT(t)
+	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)
+	vm := ref{Type: "VirtualMachine", Value: "vm-4711"}
+	s.index.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+		{Kind: types.ObjectUpdateKindEnter, Obj: vm, ChangeSet: []types.PropertyChange{{Name: "name", Val: "lost"}}},
+	}}}})
+	lost := LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "lost", Before: time.Now()}
+	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
+	lost.Name = "other"
+	g.Expect(s.Cloning(t.Context(), lost)).To(BeFalse())
+}

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// cloneMethod is what a clone's task is described by.
-	cloneMethod = "VirtualMachine.clone"
+	// cloneMethod and cloneID are the names of a clone's task.
+	cloneMethod, cloneID = "CloneVM_Task", "VirtualMachine.clone"
 	// historyPage is the most that vCenter shows of its history at once.
 	historyPage = 1000
 	// clockSkew is how far the clocks of vCenter and of the API server may be apart.
@@ -82,7 +82,8 @@ func (s *Session) runningClones(ctx context.Context) ([]types.TaskInfo, error) {
 		var read mo.TaskHistoryCollector
 		err = property.DefaultCollector(client).RetrieveOne(ctx, history.Reference(), []string{"latestPage"}, &read)
 		for _, info := range read.LatestPage {
-			if info.DescriptionId == cloneMethod && info.State != types.TaskInfoStateSuccess && info.State != types.TaskInfoStateError {
+			underWay := info.State == types.TaskInfoStateQueued || info.State == types.TaskInfoStateRunning
+			if underWay && (info.Name == cloneMethod || info.DescriptionId == cloneID) {
 				clones = append(clones, info)
 			}
 		}

@@ -22,8 +22,10 @@ const (
 	waitGrace = time.Minute
 	// pageTimeout bounds one page of the first inventory.
 	pageTimeout = 2 * time.Minute
-	// coalesce is the pause before the next call of the stream, so that a burst of changes shares one.
-	coalesce = 50 * time.Millisecond
+	// coalesce is the pause before the next call of the stream, so that a burst of changes shares one. It grows to
+	// maxCoalesce while one answer follows the other.
+	coalesce    = 50 * time.Millisecond
+	maxCoalesce = 4 * coalesce
 	// minOverdue and minReread bound how soon a stream is given up, and how often the inventory is read instead.
 	minOverdue = 2 * time.Second
 	minReread  = 300 * time.Millisecond
@@ -154,7 +156,8 @@ func taskProperties() []string {
 
 // follow applies what the stream reports until the session is lost, and returns why.
 func (s *Session) follow(ctx context.Context) error {
-	for {
+	for calm := coalesce; ; {
+		began := time.Now()
 		more, err := s.step(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -162,8 +165,11 @@ func (s *Session) follow(ctx context.Context) error {
 		if err != nil {
 			return sessionError(err)
 		}
+		if calm = min(2*calm, maxCoalesce); time.Since(began) > maxCoalesce {
+			calm = coalesce
+		}
 		if !more {
-			pause(ctx, coalesce)
+			pause(ctx, calm)
 		}
 	}
 }
@@ -285,7 +291,7 @@ func (s *Session) catchUp(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		pause(ctx, max(minReread, 4*s.readTook))
+		pause(ctx, max(minReread, 2*s.readTook))
 	}
 	return nil
 }

@@ -1,0 +1,112 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// TestLostCloneIsFoundInTheHistoryOfTasks stands for a manager that died between the call and its record: another session
+// knows nothing of the clone.
+func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
+	const template = "/dc-1/vm/templates/" + simulator.TemplateName
+	for name, change := range map[string]func(*simulator.Server) error{
+		"template as it was":                 func(*simulator.Server) error { return nil },
+		"template renamed meanwhile":         func(s *simulator.Server) error { return s.Rename(template, "old") },
+		"template replaced under its name":   replaceTemplate,
+		"history longer than a default page": func(*simulator.Server) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRig(t, gallery())
+			before := r.session()
+			others := 0
+			if name == "history longer than a default page" {
+				others = 12
+			}
+			r.server.HoldTasks("CloneVM_Task")
+			lost, err := before.CloneVM(t.Context(), cloneSpec(t, before, 0))
+			g.Expect(err).NotTo(HaveOccurred())
+			for i := range others {
+				spec := cloneSpec(t, before, i+1)
+				spec.Template, err = before.Template("dc-1", "bare")
+				g.Expect(err).NotTo(HaveOccurred())
+				_, err := before.CloneVM(t.Context(), spec)
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			g.Expect(r.pool.Close(t.Context())).To(Succeed())
+			g.Expect(change(r.server)).To(Succeed())
+			r.pool = newPool(t, r.recorder, time.Hour)
+			after := r.session()
+			clone := vcenter.LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "vm-0", Before: time.Now()}
+
+			found, err := after.Cloning(t.Context(), clone)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(BeTrue())
+			r.forget()
+			r.server.ReleaseTasks("CloneVM_Task")
+			eventually(t, func() error {
+				if len(r.matching(func(e vcenter.Event) bool { return e.Kind == vcenter.TaskDone && e.Task == lost })) == 0 {
+					return errors.New("its end is not reported")
+				}
+				return nil
+			})
+			eventually(t, func() error {
+				if found, err := after.Cloning(t.Context(), clone); found || err != nil {
+					return errors.Join(err, errors.New("still cloning"))
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func replaceTemplate(s *simulator.Server) error {
+	const folder = "/dc-1/vm/templates/"
+	return errors.Join(s.Rename(folder+simulator.TemplateName, "old"), s.Rename("/dc-1/vm/bare", simulator.TemplateName))
+}
+
+func TestClonesOfOthersAreNotTakenForALostOne(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, gallery())
+	s := r.session()
+	clone := vcenter.LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "vm-0", Before: time.Now()}
+	cloning := func() bool {
+		t.Helper()
+		found, err := s.Cloning(t.Context(), clone)
+		g.Expect(err).NotTo(HaveOccurred())
+		return found
+	}
+	g.Expect(cloning()).To(BeFalse(), "nothing is under way")
+
+	r.server.HoldTasks(simulator.AllTasks)
+	defer r.server.ReleaseTasks(simulator.AllTasks)
+	other := cloneSpec(t, s, 1)
+	var err error
+	other.Template, err = s.Template("dc-1", "bare")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = s.CloneVM(t.Context(), other)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cloning()).To(BeFalse(), "that is another template's")
+
+	_, err = s.SetExtraConfig(t.Context(), cloneSpec(t, s, 0).Template.Ref, map[string]string{"guestinfo.a": "b"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cloning()).To(BeFalse(), "that is no clone")
+
+	_, err = s.CloneVM(t.Context(), cloneSpec(t, s, 2))
+	g.Expect(err).NotTo(HaveOccurred())
+	clone.Before = time.Now().Add(-time.Hour)
+	g.Expect(cloning()).To(BeFalse(), "that was started long after")
+	clone.Before = time.Now()
+	g.Expect(cloning()).To(BeTrue())
+	clone.Template = "gone"
+	g.Expect(cloning()).To(BeTrue(), "which template it was cannot be told any more")
+}
