@@ -18,6 +18,9 @@ type filterView struct {
 	known map[types.ManagedObjectReference]bool
 	// paths are the properties that lead from object to object.
 	paths []string
+	// silent are objects that a silent property leads to. Who was there at first stays.
+	silent []types.ObjectSpec
+	told   []types.ObjectSpec // the others
 }
 
 // restart forgets what the client has been told.
@@ -80,7 +83,11 @@ func (c *collector) look(ctx *simulator.Context, ref types.ManagedObjectReferenc
 	if !ok {
 		return nil, nil
 	}
-	view, first := c.view(ref, filter.Spec)
+	spec := filter.Spec
+	view, first := c.view(ref, spec, requestOf(ctx).server.silent)
+	if !first {
+		spec.ObjectSet = view.told
+	}
 	var updates []types.ObjectUpdate
 	for _, gone := range news.removed {
 		if view.known[gone] {
@@ -90,7 +97,7 @@ func (c *collector) look(ctx *simulator.Context, ref types.ManagedObjectReferenc
 	}
 	var entered []types.ManagedObjectReference
 	if first || view.moved(news) {
-		refs, fault := c.members(ctx, filter.Spec, !first)
+		refs, fault := c.members(ctx, spec, !first)
 		if fault != nil {
 			return nil, fault
 		}
@@ -107,7 +114,7 @@ func (c *collector) look(ctx *simulator.Context, ref types.ManagedObjectReferenc
 	return updates, nil
 }
 
-func (c *collector) view(ref types.ManagedObjectReference, spec types.PropertyFilterSpec) (view *filterView, first bool) {
+func (c *collector) view(ref types.ManagedObjectReference, spec types.PropertyFilterSpec, silent []string) (view *filterView, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if view, ok := c.views[ref]; ok {
@@ -118,7 +125,12 @@ func (c *collector) view(ref types.ManagedObjectReference, spec types.PropertyFi
 	}
 	view = &filterView{known: map[types.ManagedObjectReference]bool{}}
 	for _, object := range spec.ObjectSet {
-		view.paths = append(view.paths, traversed(object.SelectSet)...)
+		paths := traversed(object.SelectSet)
+		if slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(silent, path) }) {
+			view.silent = append(view.silent, object)
+			continue
+		}
+		view.told, view.paths = append(view.told, object), append(view.paths, paths...)
 	}
 	c.views[ref] = view
 	return view, true
@@ -162,6 +174,9 @@ func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []typ
 		}
 	}
 	for ref := range v.known {
+		if len(v.silent) > 0 && ref.Type == "Task" {
+			now[ref] = true
+		}
 		if !now[ref] {
 			left = append(left, types.ObjectUpdate{Obj: ref, Kind: types.ObjectUpdateKindLeave})
 		}

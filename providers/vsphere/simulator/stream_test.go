@@ -157,25 +157,22 @@ func TestStreamSeesGroupsAndRules(t *testing.T) {
 	eventually(t, "the group is gone", func() bool { return members() == -1 })
 }
 
-// The task list is the other thing that clients follow.
-func TestStreamSeesTasks(t *testing.T) {
-	t.Parallel()
-	s := simulator.Start(t, simulator.ThreeZones())
-	c := connect(t, s, "dc-1")
-	pc := must(property.DefaultCollector(c.Client.Client).Create(t.Context()))(t)
-	filter := types.PropertyFilterSpec{
+// followTasks follows the tasks that a property of an object lists.
+func (c *client) followTasks(list types.ManagedObjectReference, path string) *stream {
+	c.t.Helper()
+	pc := must(property.DefaultCollector(c.Client.Client).Create(c.t.Context()))(c.t)
+	must(pc.CreateFilter(c.t.Context(), types.CreateFilter{Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
-			Obj: *c.ServiceContent.TaskManager, Skip: types.NewBool(true),
-			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "TaskManager", Path: "recentTask"}},
+			Obj: list, Skip: types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: list.Type, Path: path}},
 		}},
 		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
-	}
-	must(pc.CreateFilter(t.Context(), types.CreateFilter{Spec: filter}))(t)
+	}}))(c.t)
 	st := &stream{state: map[types.ManagedObjectReference]map[string]types.AnyType{}, left: map[types.ManagedObjectReference]bool{}}
 	go func() {
 		version := ""
 		for {
-			res, err := methods.WaitForUpdatesEx(t.Context(), c.Client.Client, &types.WaitForUpdatesEx{This: pc.Reference(), Version: version})
+			res, err := methods.WaitForUpdatesEx(c.t.Context(), c.Client.Client, &types.WaitForUpdatesEx{This: pc.Reference(), Version: version})
 			if err != nil {
 				return
 			}
@@ -185,10 +182,21 @@ func TestStreamSeesTasks(t *testing.T) {
 			}
 		}
 	}()
-	state := func(ref types.ManagedObjectReference) types.TaskInfoState {
-		info, _ := st.get(ref)["info"].(types.TaskInfo)
-		return info.State
-	}
+	return st
+}
+
+func (s *stream) taskState(ref types.ManagedObjectReference) types.TaskInfoState {
+	info, _ := s.get(ref)["info"].(types.TaskInfo)
+	return info.State
+}
+
+// The task list is the other thing that clients follow.
+func TestStreamSeesTasks(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c := connect(t, s, "dc-1")
+	st := c.followTasks(*c.ServiceContent.TaskManager, "recentTask")
+	state := st.taskState
 	s.HoldTasks("CloneVM_Task")
 	s.FailTasks("CloneVM_Task", 1, "no")
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
@@ -220,6 +228,42 @@ func TestStreamInPages(t *testing.T) {
 	if n := s.Calls()["WaitForUpdatesEx"]; n < 1 {
 		t.Errorf("%d calls", n)
 	}
+}
+
+// A client that trusts the list of recent tasks hears of none; one with a list of its own hears of all in it.
+func TestRecentTasksMayBeSilent(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())
+	c := connect(t, s, "dc-1")
+	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
+	list := must(view.NewManager(c.Client.Client).CreateListView(t.Context(), nil))(t)
+	recent, own := c.followTasks(*c.ServiceContent.TaskManager, "recentTask"), c.followTasks(list.Reference(), "view")
+	eventually(t, "both streams wait", func() bool { return s.Calls()["WaitForUpdatesEx"] == 4 })
+
+	s.HoldTasks("CloneVM_Task")
+	task := c.startClone("a", spec).Reference()
+	must(list.Add(t.Context(), []types.ManagedObjectReference{task}))(t)
+	eventually(t, "the task runs", func() bool { return own.taskState(task) == types.TaskInfoStateRunning })
+	s.ReleaseTasks("CloneVM_Task")
+	eventually(t, "the task has ended", func() bool { return own.taskState(task) == types.TaskInfoStateSuccess })
+	must(list.Remove(t.Context(), []types.ManagedObjectReference{task}))(t)
+	eventually(t, "the task has left the list", func() bool { return own.count("Task") == 0 })
+	if state := recent.taskState(task); state != "" {
+		t.Errorf("the recent task is reported to be %s", state)
+	}
+}
+
+// vcsim's own collector can be had too. It does not outlive its client's connection here.
+func TestStockCollectorEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones(), simulator.WithStockCollector())
+	c := connect(t, s, "dc-1")
+	st := c.follow(map[string][]string{"VirtualMachine": {"name"}})
+	eventually(t, "the template is listed", func() bool { return st.count("VirtualMachine") == 1 })
+	template := c.template().Reference()
+	must(0, s.Rename("/dc-1/vm/templates/ubuntu-2404", "renamed"))(t)
+	eventually(t, "the change arrives", func() bool { return st.get(template)["name"] == "renamed" })
+	s.Close() // waits for the calls under way
 }
 
 // An idle stream is one call that stays open.
