@@ -24,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
 const (
@@ -164,6 +165,10 @@ func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
 			errs = append(errs, b.scenario(ctx, name, args, scenario))
 		}
 	}
+	run("create-vcsim", nil, func(ctx context.Context, l *lab) (err error) {
+		r.Stock, err = l.rollout(ctx, slices.Max(vms), simulator.WithStockCollector())
+		return err
+	})
 	for _, n := range vms {
 		run(fmt.Sprintf("create-%d", n), nil, func(ctx context.Context, l *lab) error {
 			rollout, err := l.rollout(ctx, n)
@@ -201,8 +206,8 @@ func (b *bench) measure(ctx context.Context, vms []int) (Results, error) {
 }
 
 // rollout makes n VMs at once.
-func (l *lab) rollout(ctx context.Context, n int) (Rollout, error) {
-	w, err := l.world(ctx, "bench")
+func (l *lab) rollout(ctx context.Context, n int, opts ...simulator.Option) (Rollout, error) {
+	w, err := l.world(ctx, "bench", opts...)
 	if err != nil {
 		return Rollout{}, err
 	}

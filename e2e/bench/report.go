@@ -19,6 +19,7 @@ const (
 	aimVMs      = 100  // the number that aimSeconds is about
 	aimCPU      = 0.05 // seconds a VM
 	aimSync     = 2    // reconciles of an idle VM in all periods: no calls are no feat where nothing is done
+	aimStock    = 15   // SOAP calls a VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
 	noEffect    = 1.1  // a slow neighbour may cost a tenth
 	noise       = 0.5  // and so many seconds, by which runs differ anyway
 	none        = "-"  // where there is nothing to compare with
@@ -36,6 +37,7 @@ type row struct {
 func Report(r Results) string {
 	rows := []row{{"", "Faultline", "CAPV v1.14.0", "aim", ""}}
 	rows = append(rows, createRows(r.Rollouts)...)
+	rows = append(rows, stockRows(r.Stock)...)
 	rows = append(rows, memoryRows(r.Rollouts)...)
 	rows = append(rows, idleRows(r.Idle)...)
 	rows = append(rows, zoneRows(r.Zones)...)
@@ -130,6 +132,24 @@ func verdict(reached bool) string {
 		return ""
 	}
 	return missed
+}
+
+// stockRows are about a vCenter that is slower to tell of changes than the simulator.
+func stockRows(r Rollout) []row {
+	heading := row{name: "From create to ready, with vcsim's own property collector"}
+	if r.VMs == 0 {
+		return []row{heading, nothing()}
+	}
+	calls := float64(r.Calls.sum(isSOAP)) / float64(r.VMs)
+	seconds := row{among("seconds until ready", r.VMs), fmt.Sprintf("%.1f", r.Ready), none, none, ""}
+	if r.VMs == aimVMs {
+		seconds.upstream, seconds.aim, seconds.verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimStock), verdict(r.Ready < aimStock)
+	}
+	return []row{
+		heading,
+		{among("SOAP calls a VM", r.VMs), fmt.Sprintf("%.1f", calls), "91-100", fmt.Sprintf("<= %d", aimStock), verdict(calls <= aimStock)},
+		seconds,
+	}
 }
 
 // memoryRows are about the manager that had the most VMs.

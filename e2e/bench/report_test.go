@@ -32,6 +32,7 @@ func example() Results {
 			{VMs: 1, Ready: 0.25, Cost: cost(1), RSS: 70 << 20, Peak: 71 << 20},
 			{VMs: 100, Ready: 11.2, Cost: cost(100), RSS: 90 << 20, Peak: 98 << 20},
 		},
+		Stock: Rollout{VMs: 100, Ready: 16, Cost: cost(100)},
 		Idle: Idle{
 			VMs: 100, Periods: 3, SyncPeriod: 10,
 			Cost:    Cost{Calls: Counts{stream: 1}, Requests: Counts{"patch vspheredeploymentzones/status": 9}, Reconciles: Counts{"vspherevm": 199}},
@@ -68,6 +69,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 		}
 		return Results{
 			Rollouts: []Rollout{{VMs: aimVMs, Ready: aimSeconds - 0.01, Cost: cost}},
+			Stock:    Rollout{VMs: aimVMs, Ready: aimStock - 0.01, Cost: Cost{Calls: Counts{"CloneVM_Task": aimStock * aimVMs}}},
 			Idle: Idle{
 				VMs: 10, Periods: 3,
 				Cost: Cost{Calls: Counts{stream: 1}, Reconciles: Counts{vmController: 10 * aimSync}},
@@ -86,6 +88,8 @@ func TestReportMarksMissedAims(t *testing.T) {
 		{"Kubernetes requests a VM", func(r *Results) { r.Rollouts[0].Requests["get secrets"]++ }},
 		{"CPU-seconds a VM", func(r *Results) { r.Rollouts[0].CPU += 0.01 }},
 		{"seconds until ready", func(r *Results) { r.Rollouts[0].Ready = aimSeconds }},
+		{"SOAP calls a VM, 100 VMs", func(r *Results) { r.Stock.Calls[stream]++ }},
+		{"seconds until ready, 100 VMs", func(r *Results) { r.Stock.Ready = aimStock }},
 		{"SOAP calls", func(r *Results) { r.Idle.Calls["Login"]++ }},
 		{"REST calls", func(r *Results) { r.Idle.Calls["REST GET /rest"]++ }},
 		{"reconciles of a VSphereVM", func(r *Results) { r.Idle.Reconciles[vmController]-- }},
@@ -102,7 +106,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 func TestReportOfFailures(t *testing.T) {
 	g := NewWithT(t)
 	text := Report(Results{Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: []float64{1.8}}})
-	g.Expect(strings.Count(text, unmeasured)).To(Equal(7), "four parts, and three of the times:\n%s", text)
+	g.Expect(strings.Count(text, unmeasured)).To(Equal(8), "five parts, and three of the times:\n%s", text)
 	g.Expect(text).NotTo(Or(ContainSubstring(missed), ContainSubstring("NaN")))
 }
 

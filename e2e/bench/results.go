@@ -15,8 +15,11 @@ type Results struct {
 	CPUs int `json:"cpus"`
 	// Load is how many programs wanted a CPU on average before the run began. Times
 	// of a run that began with more than none say little.
-	Load      float64   `json:"load"`
-	Rollouts  []Rollout `json:"rollouts"`
+	Load     float64   `json:"load"`
+	Rollouts []Rollout `json:"rollouts"`
+	// Stock is a rollout on a vCenter with vcsim's own property collector; none where the
+	// scenario failed.
+	Stock     Rollout   `json:"stockCollector"`
 	Idle      Idle      `json:"idle"`
 	Zones     Zones     `json:"zones"`
 	Neighbour Neighbour `json:"neighbour"`

@@ -47,13 +47,13 @@ type world struct {
 type machines []*infrav1.VSphereMachine
 
 // world starts a vCenter with three zones and makes the cluster on it.
-func (l *lab) world(ctx context.Context, name string) (*world, error) {
-	return l.worldOn(ctx, name, simulator.ThreeZones())
+func (l *lab) world(ctx context.Context, name string, opts ...simulator.Option) (*world, error) {
+	return l.worldOn(ctx, name, simulator.ThreeZones(), opts...)
 }
 
 // worldOn does so with a layout that has more in it.
-func (l *lab) worldOn(ctx context.Context, name string, layout simulator.Layout) (*world, error) {
-	vcenter, err := simulator.New(layout) //nolint:contextcheck // A vCenter runs until it is closed.
+func (l *lab) worldOn(ctx context.Context, name string, layout simulator.Layout, opts ...simulator.Option) (*world, error) {
+	vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestLostCloneIsFoundInTheHistoryOfTasks stands for a manager that died between the call and its record: another session
-// knows nothing of the clone.
+// TestLostCloneIsFoundInTheHistoryOfTasks stands for a call whose answer was lost: the session that looks for the clone, and
+// was there before it, knows nothing of its task.
 func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 	const template = "/dc-1/vm/templates/" + simulator.TemplateName
 	for name, change := range map[string]func(*simulator.Server) error{
@@ -28,6 +28,9 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 			g := NewWithT(t)
 			r := newRig(t, gallery())
 			before := r.session()
+			r = &rig{recorder: &recorder{}, t: t, server: r.server}
+			r.pool = newPool(t, r.recorder, time.Hour)
+			after := r.session()
 			others := 0
 			if name == "history longer than a default page" {
 				others = 12
@@ -42,10 +45,7 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 				_, err := before.CloneVM(t.Context(), spec)
 				g.Expect(err).NotTo(HaveOccurred())
 			}
-			g.Expect(r.pool.Close(t.Context())).To(Succeed())
 			g.Expect(change(r.server)).To(Succeed())
-			r.pool = newPool(t, r.recorder, time.Hour)
-			after := r.session()
 			clone := vcenter.LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "vm-0", Before: time.Now()}
 
 			found, err := after.Cloning(t.Context(), clone)

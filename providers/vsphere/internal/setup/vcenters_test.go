@@ -1,0 +1,76 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// vcsim reads its whole inventory again for each change that it reports, and stands still for good when a list of tasks
+// changes while it is being reported.
+func TestMachinesOnAVCenterThatIsSlowToTellOfChanges(t *testing.T) {
+	t.Parallel()
+	const count, callsEach = 30, 15
+	w := newWorld(t, simulator.ThreeZones(), simulator.WithStockCollector())
+	cluster := w.cluster("one")
+	zones := w.threeZones()
+	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.vc.ResetCalls()
+	var machines []*infrav1.VSphereMachine
+	for i := range count {
+		machines = append(machines, w.machine("one", fmt.Sprintf("cp-%02d", i), zones[i%3].Name))
+	}
+	for _, machine := range machines {
+		w.provisioned(machine)
+	}
+	calls, total := w.vc.Calls(), 0
+	for _, n := range calls {
+		total += n
+	}
+	w.Expect(total).To(BeNumerically("<=", count*callsEach), "%v", calls)
+	w.Expect(calls["CloneVM_Task"]).To(Equal(count), "nothing is cloned twice")
+	w.Expect(w.vms()).To(HaveLen(count))
+	for _, machine := range machines {
+		w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	}
+	for _, machine := range machines {
+		w.gone(machine)
+	}
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// Without a word about recent tasks, a lost clone is known from the history alone.
+func TestDeleteBeforeACloneIsRecordedOnAVCenterThatIsSilentAboutTasks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.machine("one", "cp-a", zone.Name)
+	vm := w.inFlight("cp-a", "CloneVM_Task")
+	w.stop()
+	w.forgetTask(vm)
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.waitsForDeletion(vm)
+	w.start()
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(describe(vm)).To(ContainSubstring("Waiting for running clones of the template"))
+	}).Should(Succeed())
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// waitsForDeletion marks a VSphereVM as deleted while no manager does it, so that none clones again first.
+func (w *world) waitsForDeletion(vm *infrav1.VSphereVM) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
+}
