@@ -42,7 +42,7 @@ type Session struct {
 
 	index     *index
 	collector types.ManagedObjectReference
-	position  string // of the stream, which alone uses it
+	position  string        // of the stream, which alone uses it
 	readTook  time.Duration // the whole inventory, the last time
 	lags      bool          // the stream was behind once
 	follower  *follower

@@ -200,6 +200,7 @@ func (ix *index) addIncomplete(r ref) bool {
 	ix.incomplete = append(ix.incomplete, r)
 	return len(ix.incomplete) == 1
 }
+
 // takeIncomplete returns the new virtual machines that are there and still lack something, and keeps those in mind.
 func (ix *index) takeIncomplete() []ref {
 	ix.mu.Lock()
