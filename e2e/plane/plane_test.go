@@ -26,6 +26,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
 // TestPlane starts the real thing once and looks at it from several sides.
 func TestPlane(t *testing.T) {
 	g := NewWithT(t)
@@ -132,9 +135,9 @@ func testCollection(t *testing.T, p *Plane) {
 	}}
 	g.Expect(p.Client.Create(t.Context(), owned)).To(Succeed())
 	g.Expect(p.Client.Delete(t.Context(), owner)).To(Succeed())
-	g.Eventually(gone(t.Context(), p, owned)).WithTimeout(20 * time.Second).Should(BeTrue())
+	g.Eventually(gone(t.Context(), p, owned)).WithTimeout(patience).Should(BeTrue())
 	g.Expect(p.Client.Delete(t.Context(), namespace)).To(Succeed())
-	g.Eventually(gone(t.Context(), p, namespace)).WithTimeout(20 * time.Second).Should(BeTrue())
+	g.Eventually(gone(t.Context(), p, namespace)).WithTimeout(patience).Should(BeTrue())
 }
 
 func gone(ctx context.Context, p *Plane, object client.Object) func() bool {
@@ -185,7 +188,7 @@ func testDeath(t *testing.T, p *Plane) {
 			g.Expect(err).NotTo(HaveOccurred())
 		}
 	}
-	g.Eventually(p.Failed()).WithTimeout(10 * time.Second).Should(BeClosed())
+	g.Eventually(p.Failed()).WithTimeout(patience).Should(BeClosed())
 	g.Expect(p.Err()).To(MatchError(And(
 		ContainSubstring(binaries.CAPICore), ContainSubstring("killed"),
 		ContainSubstring(string(bytes.TrimSpace(log[bytes.LastIndexByte(bytes.TrimSpace(log), '\n')+1:]))),

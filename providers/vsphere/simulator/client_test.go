@@ -113,7 +113,7 @@ func (c *client) powerOn(vm *object.VirtualMachine) {
 // eventually polls until the condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

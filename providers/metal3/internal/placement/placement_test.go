@@ -132,7 +132,7 @@ func TestWaiting(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"no hosts in the domain":  {[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainWithoutHostsReason, "has the label infrastructure.cluster.x-k8s.io/failure-domain=a"},
+		"no hosts in the domain": {[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainWithoutHostsReason, "has the label infrastructure.cluster.x-k8s.io/failure-domain=a"},
 		"no hosts in a domain that is not listed": {
 			[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "c"}, infrav1.FailureDomainNotFoundReason, "is not in spec.failureDomains of Metal3Cluster one, and no BareMetalHost"},
 		"busy hosts in a domain that is not listed": {

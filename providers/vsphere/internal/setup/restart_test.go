@@ -6,6 +6,7 @@ package setup_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -174,7 +175,16 @@ func TestIdleMachinesCostNoCall(t *testing.T) {
 	for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
 		w.provisioned(w.machine("one", name, zones[0].Name))
 	}
-	w.vc.ResetCalls()
+	calls := func() map[string]int {
+		calls := w.vc.Calls()
+		delete(calls, "WaitForUpdatesEx") // the stream's own, one for many minutes
+		return calls
+	}
+	w.Eventually(func() map[string]int {
+		since := calls()
+		w.vc.ResetCalls()
+		return since
+	}).WithPolling(3*time.Second).Should(BeEmpty(), "what is asked of new machines has been asked")
 	for round := range 2 {
 		for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
 			vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
@@ -183,9 +193,5 @@ func TestIdleMachinesCostNoCall(t *testing.T) {
 			})
 		}
 	}
-	w.Consistently(func() map[string]int {
-		calls := w.vc.Calls()
-		delete(calls, "WaitForUpdatesEx") // the stream's own, one for many minutes
-		return calls
-	}, "3s", "100ms").Should(BeEmpty())
+	w.Consistently(calls, "3s", "100ms").Should(BeEmpty())
 }

@@ -248,7 +248,9 @@ func TestClaimDeletedByHandStaysWhileTheHostHasItsAddress(t *testing.T) {
 	w.start()
 	w.pool()
 	w.template(metal3Pool)
-	w.host("h-1", func(host *bmov1alpha1.BareMetalHost) { host.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"} })
+	w.host("h-1", func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"}
+	})
 	w.machine("m-1", "h-1")
 	data := w.data("t-4", "m-1")
 	w.answer("t-4-p", "10.0.0.5")
