@@ -54,8 +54,9 @@ type run struct {
 	infrastructure infrastructure
 	members        map[string]*member
 
-	kills, made, deleted int
-	faults               []string
+	// amid are the kills while some machine was on its way.
+	kills, amid, made, deleted int
+	faults                     []string
 }
 
 // all is the storm from its beginning to its end.
@@ -69,8 +70,8 @@ func (r *run) all(ctx context.Context) error {
 	if ended := r.plane.Err(); ended != nil {
 		err = errors.Join(err, ended)
 	}
-	r.options.printf("%s: %d kills, %d machines made, %d deleted, %d faults, %.0f s (%s)",
-		r.mode.Name, r.kills, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
+	r.options.printf("%s: %d kills, %d while machines were on their way, %d machines made, %d deleted, %d faults, %.0f s (%s)",
+		r.mode.Name, r.kills, r.amid, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
 	if len(r.faults) > 0 {
 		err = errors.Join(err, errors.New(strings.Join(r.faults, "\n")))
 	}
@@ -174,7 +175,7 @@ func (r *run) kill(ctx context.Context) error {
 		return errors.Join(err, r.plane.Err())
 	}
 	r.kills++
-	if err := r.look(ctx, func(s sight) []Fault { return judge(r.members, s) }); err != nil {
+	if err := r.look(ctx); err != nil {
 		return err
 	}
 	if r.kills%reportEvery == 0 {
@@ -206,17 +207,20 @@ func (r *run) restart(ctx context.Context) error {
 
 func (r *run) manager() string { return binaries.Provider(r.options.Provider) }
 
-// look notes the faults that something finds in what there is, each once, and the
-// machines that have gone.
-func (r *run) look(ctx context.Context, find func(sight) []Fault) error {
+// look judges what there is, and notes the machines that have gone.
+func (r *run) look(ctx context.Context) error {
 	s, err := r.infrastructure.Look(ctx)
 	if err != nil {
 		return fmt.Errorf("looking at the machines: %w", err)
 	}
-	r.note(find(s))
+	if len(unsettled(r.members, s)) > 0 {
+		r.amid++
+	}
+	r.note(judge(r.members, s))
 	return r.sweep(ctx, s)
 }
 
+// note keeps faults, each once, and tells them.
 func (r *run) note(faults []Fault) {
 	for _, f := range faults {
 		text := f.String()
