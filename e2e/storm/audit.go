@@ -29,49 +29,57 @@ type member struct {
 
 // judge finds what must not be at any moment while no manager runs.
 func judge(members map[string]*member, s sight) []Fault {
-	faults := slices.Clone(s.faults)
-	fault := func(object, format string, args ...any) {
-		faults = append(faults, Fault{object, fmt.Sprintf(format, args...)})
-	}
-	of := map[string][]holding{}
+	faults, of := slices.Clone(s.faults), map[string][]holding{}
 	for _, h := range s.holdings {
-		if h.disorder != "" {
-			fault(h.name, "%s", h.disorder)
-		}
-		m := members[h.owner]
-		_, exists := s.machines[h.owner]
-		switch {
-		case m == nil:
-			fault(h.name, "belongs to nobody (owner %q)", h.owner)
-			continue
-		case !exists:
-			fault(h.name, "was left behind by machine %s, which has gone", h.owner)
-		case h.domain != "" && h.domain != m.domain:
-			fault(h.name, "is in failure domain %s, machine %s asked for %s", h.domain, m.name, m.domain)
-		}
 		of[h.owner] = append(of[h.owner], h)
+		faults = append(faults, judgeHolding(h, members[h.owner], s)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		m := members[name]
-		if m.gone {
-			continue
+		if m := members[name]; !m.gone {
+			faults = append(faults, judgeMachine(m, of[name], s)...)
 		}
-		if held := of[name]; len(held) > 1 {
-			fault("machine "+name, "is doubled: it has %s", names(held))
-		}
-		is, exists := s.machines[name]
-		if !exists {
-			if !m.deleting {
-				fault("machine "+name, "is lost: its object has gone although nobody deleted it")
-			}
-			continue
-		}
-		if is.ready && !m.deleting && !slices.ContainsFunc(of[name], func(h holding) bool { return h.running && h.domain == m.domain }) {
-			fault("machine "+name, "is ready without running in %s: it has %s", m.domain, names(of[name]))
-		}
-		for _, what := range is.faults {
-			fault("machine "+name, "%s", what)
-		}
+	}
+	return faults
+}
+
+// judgeHolding looks from outside: m is the machine that the outside system says it is for, if any.
+func judgeHolding(h holding, m *member, s sight) []Fault {
+	var faults []Fault
+	fault := func(format string, args ...any) { faults = append(faults, Fault{h.name, fmt.Sprintf(format, args...)}) }
+	if h.disorder != "" {
+		fault("%s", h.disorder)
+	}
+	_, exists := s.machines[h.owner]
+	switch {
+	case m == nil:
+		fault("belongs to nobody (owner %q)", h.owner)
+	case !exists:
+		fault("was left behind by machine %s, which has gone", h.owner)
+	case h.domain != "" && h.domain != m.domain:
+		fault("is in failure domain %s, machine %s asked for %s", h.domain, m.name, m.domain)
+	}
+	return faults
+}
+
+// judgeMachine looks from the object: held is what the outside system has for it.
+func judgeMachine(m *member, held []holding, s sight) []Fault {
+	var faults []Fault
+	fault := func(format string, args ...any) {
+		faults = append(faults, Fault{"machine " + m.name, fmt.Sprintf(format, args...)})
+	}
+	if len(held) > 1 {
+		fault("is doubled: it has %s", names(held))
+	}
+	is, exists := s.machines[m.name]
+	runs := slices.ContainsFunc(held, func(h holding) bool { return h.running && h.domain == m.domain })
+	switch {
+	case !exists && !m.deleting:
+		fault("is lost: its object has gone although nobody deleted it")
+	case is.ready && !m.deleting && !runs:
+		fault("is ready without running in %s: it has %s", m.domain, names(held))
+	}
+	for _, what := range is.faults {
+		fault("%s", what)
 	}
 	return faults
 }

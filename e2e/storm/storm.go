@@ -46,8 +46,8 @@ type Options struct {
 	Progress io.Writer
 }
 
+// The numbers of make storm.
 const (
-	// DefaultKills and DefaultMachines are those of make storm.
 	DefaultKills    = 200
 	DefaultMachines = 12
 )

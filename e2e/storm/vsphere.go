@@ -89,7 +89,7 @@ func vSphereLayout() simulator.Layout {
 }
 
 func (v *vSphere) layOut(ctx context.Context) (err error) {
-	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil {
+	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil { //nolint:contextcheck // It asks nobody outside.
 		return err
 	}
 	if v.cluster, err = alone.CreateVSphereCluster(ctx, v.client, clusterName, v.vcenter); err != nil {
