@@ -98,7 +98,7 @@ func (t *tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Tags   []string                  `json:"tag_ids"`
 	}
 	if json.Unmarshal(body, &spec) == nil {
-		if id := t.surplus(types.ManagedObjectReference{Type: spec.Object.Type, Value: spec.Object.ID}, spec.Tags); id != "" {
+		if id := t.surplus(types.ManagedObjectReference{Type: spec.Object.Type, Value: spec.Object.ID}, spec.Tags); id != "" { //nolint:contextcheck // The server asks itself.
 			answerJSON(w, http.StatusOK, map[string]any{"value": map[string]any{"success": false, "error_messages": []any{map[string]any{
 				"id":              "cis.tagging.cardinality.violation.error",
 				"default_message": "Tag " + id + " is of a category that allows one tag on an object, which has one",
