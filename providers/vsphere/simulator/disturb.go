@@ -148,6 +148,30 @@ func (s *Server) AddVMGroup(cluster, group string) error {
 	})
 }
 
+// OverwriteGroup makes the VMs, given by name, the only members of a VM group, as
+// another client of the vCenter would that has read the group some time ago.
+func (s *Server) OverwriteGroup(cluster, group string, vms ...string) error {
+	members := []types.ManagedObjectReference{}
+	for _, name := range vms {
+		vm, err := s.find(name)
+		if err != nil {
+			return err
+		}
+		members = append(members, vm.Self)
+	}
+	return s.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
+		for i, info := range config.Group {
+			if old, ok := info.(*types.ClusterVmGroup); ok && old.Name == group {
+				edited := *old
+				edited.Vm = members
+				config.Group[i] = &edited
+				return nil
+			}
+		}
+		return fmt.Errorf("cluster %q has no VM group %q", cluster, group)
+	})
+}
+
 func (s *Server) editRules(cluster string, edit func(*types.ClusterConfigInfoEx) error) error {
 	c, err := s.cluster(cluster)
 	if err != nil {

@@ -213,3 +213,35 @@ func TestEventsTellOfEveryDecision(t *testing.T) {
 		g.Expect(reasons).To(ContainElements("FailureDomainActive", "Placed", "Cloning", "Provisioned"))
 	}).Should(Succeed())
 }
+
+// TestGroupThatAnotherClientOverwritesIsMended stands for a second management cluster, which has read the group before a
+// machine joined it.
+func TestGroupThatAnotherClientOverwritesIsMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.HostGroups())
+	w.cluster("one")
+	zone := w.zone("a", infrav1.Topology{
+		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore,
+		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
+	}, nil)
+	w.vc.HoldTasks("PowerOnVM_Task")
+	machine := w.machine("one", "cp", zone.Name)
+	w.condition(&infrav1.VSphereVM{ObjectMeta: w.meta("cp")}, infrav1.VSphereVMVirtualMachineProvisionedCondition,
+		infrav1.VSphereVMVirtualMachinePoweringOnReason)
+	inGroup := func() []string { return w.vms()["cp"].Groups }
+
+	w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms")).To(Succeed())
+	w.Expect(inGroup()).To(BeEmpty())
+	w.vc.ReleaseTasks("PowerOnVM_Task")
+	w.provisioned(machine)
+	w.Eventually(inGroup).Should(ConsistOf("rack-a-vms"))
+
+	w.condition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	before := conditions.Get(machine, clusterv1.ReadyCondition).LastTransitionTime
+	for range 3 {
+		w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms")).To(Succeed())
+		w.Eventually(inGroup).Should(ConsistOf("rack-a-vms"))
+	}
+	w.get(machine)
+	w.Expect(conditions.Get(machine, clusterv1.ReadyCondition).LastTransitionTime).To(Equal(before), "it runs all the while")
+}

@@ -4,6 +4,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,9 @@ const (
 // has reported. If not it is about to be: a VMChanged event follows when it is in, or when that failed, in which case the
 // next call returns the error, once.
 //
-// vCenter replaces the members of a group as a whole. So one writer for each compute cluster takes all the joins that
-// are waiting, reads the groups, and writes them with the new members.
+// vCenter replaces the members of a group as a whole. So one writer at a time for each compute cluster takes all the joins
+// that are waiting, reads the groups, and writes them with the new members. Nothing keeps out who writes the group through
+// another manager: a virtual machine that leaves a group is reported by a VMChanged event, upon which it is to join again.
 func (s *Session) JoinGroup(_ context.Context, clusterRef, group, vmRef string) (bool, error) {
 	cluster, vm := parseRef("ClusterComputeResource", clusterRef), parseRef("VirtualMachine", vmRef)
 	if s.index.inGroup(cluster, group, vm) {
@@ -79,19 +81,53 @@ func (g *groups) join(cluster ref, m membership) error {
 func (g *groups) write(ctx context.Context, cluster ref) {
 	for {
 		pause(ctx, joinWindow)
-		joins := g.take(cluster)
-		if len(joins) == 0 {
-			return
+		done, err := g.s.opts.writers.turn(ctx, g.s.vcenter(), cluster)
+		if err != nil {
+			return // the session is over; who still wants to join asks the next one
 		}
+		joins := g.take(cluster)
 		bounded, cancel := context.WithTimeout(ctx, joinTimeout)
 		failures := g.add(bounded, cluster, joins, joinTries)
 		cancel()
-		if ctx.Err() != nil {
-			return // the session is over; who still wants to join asks the next one
+		done()
+		if len(joins) == 0 || ctx.Err() != nil {
+			return
 		}
 		g.finish(cluster, joins, failures)
 	}
 }
+
+// groupWriters lets the sessions of a pool write the groups of a compute cluster one after the other, whatever accounts
+// they have: who writes members that were read before another's write takes that one's out again. Its zero value is ready
+// to use.
+type groupWriters struct {
+	mu    sync.Mutex
+	turns map[string]chan struct{}
+}
+
+// turn waits until nobody else writes. The caller ends its turn with done.
+func (w *groupWriters) turn(ctx context.Context, vcenter string, cluster ref) (done func(), err error) {
+	w.mu.Lock()
+	if w.turns == nil {
+		w.turns = map[string]chan struct{}{}
+	}
+	id := vcenter + "/" + cluster.Value
+	turn, ok := w.turns[id]
+	if !ok {
+		turn = make(chan struct{}, 1)
+		w.turns[id] = turn
+	}
+	w.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// vcenter identifies the vCenter, which may be known by several names.
+func (s *Session) vcenter() string { return cmp.Or(s.client.ServiceContent.About.InstanceUuid, s.server) }
 
 // take empties a queue, and removes one that is empty already.
 func (g *groups) take(cluster ref) []membership {
@@ -126,6 +162,9 @@ func (g *groups) finish(cluster ref, joins []membership, failures map[membership
 // machine that has gone since the group was read, whoever's it is: then everything is read and written again.
 func (g *groups) add(ctx context.Context, cluster ref, joins []membership, tries int) map[membership]error {
 	failures := map[membership]error{}
+	if len(joins) == 0 {
+		return failures
+	}
 	fail := func(err error, which ...membership) {
 		for _, m := range which {
 			failures[m] = fmt.Errorf("joining group %s: %w", m.group, err)

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -93,6 +95,32 @@ func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
 	another := other.session() // another client writes the group as well
 	g.Expect(join(t, another, "rack-a-vms", vms[1])).To(Succeed())
 	g.Expect(join(t, s, "rack-a-vms", vms[2])).To(Succeed())
+	for _, vm := range r.server.VMs() {
+		g.Expect(vm.Groups).To(Equal([]string{"rack-a-vms"}), vm.Name)
+	}
+}
+
+// TestTwoAccountsJoinOneGroupAtOnce would lose the first to join if both read the group before either wrote it.
+func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.HostGroups())
+	one := r.session()
+	ep := endpoint(r.server)
+	ep.Thumbprint = soap.ThumbprintSHA256(r.server.Certificate())
+	two := r.sessionOf(ep)
+	g.Expect(two).NotTo(BeIdenticalTo(one))
+	vms := grouped(t, one, 2)
+	r.forget()
+	r.server.HoldTasks("ReconfigureComputeResource_Task")
+	started := func() int { return r.called("ReconfigureComputeResource_Task") }
+
+	var all sync.WaitGroup
+	all.Go(func() { _ = join(t, one, "rack-a-vms", vms[0]) })
+	g.Eventually(started).WithTimeout(patience).Should(Equal(1))
+	all.Go(func() { _ = join(t, two, "rack-a-vms", vms[1]) })
+	g.Consistently(started).WithTimeout(500*time.Millisecond).Should(Equal(1), "the second waits for the first")
+	r.server.ReleaseTasks("ReconfigureComputeResource_Task")
+	all.Wait()
 	for _, vm := range r.server.VMs() {
 		g.Expect(vm.Groups).To(Equal([]string{"rack-a-vms"}), vm.Name)
 	}

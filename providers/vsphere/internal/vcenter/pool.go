@@ -60,6 +60,8 @@ type Options struct {
 	// SkipVerify accepts every certificate of vCenters without a thumbprint.
 	SkipVerify bool
 	Log        *slog.Logger
+
+	writers *groupWriters // of all sessions
 }
 
 // EventKind says what an Event reports.
@@ -127,6 +129,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
+	opts.writers = &groupWriters{}
 	return &Pool{opts: opts, entries: map[key]*entry{}}
 }
 
