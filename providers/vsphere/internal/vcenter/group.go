@@ -127,7 +127,9 @@ func (w *groupWriters) turn(ctx context.Context, vcenter string, cluster ref) (d
 }
 
 // vcenter identifies the vCenter, which may be known by several names.
-func (s *Session) vcenter() string { return cmp.Or(s.client.ServiceContent.About.InstanceUuid, s.server) }
+func (s *Session) vcenter() string {
+	return cmp.Or(s.client.ServiceContent.About.InstanceUuid, s.server)
+}
 
 // take empties a queue, and removes one that is empty already.
 func (g *groups) take(cluster ref) []membership {

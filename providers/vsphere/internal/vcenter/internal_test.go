@@ -191,7 +191,9 @@ func dialled(t *testing.T, server *simulator.Server, onEvent func(Event)) *Sessi
 	t.Helper()
 	opts := NewPool(Options{OnEvent: onEvent}).opts
 	ctx, lose := context.WithCancelCause(t.Context())
-	s, err := dial(ctx, Endpoint{Server: server.Host(), Username: server.Username(), Password: server.Password()}, &opts, lose)
+	s, err := dial(ctx, Endpoint{
+		Server: server.Host(), Username: server.Username(), Password: server.Password(), Thumbprint: server.Thumbprint(),
+	}, &opts, lose)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,7 @@ const metadataHashAnnotation = "vspherevm.infrastructure.cluster.x-k8s.io/metada
 // ensureGroup puts the machine into its failure domain's VM group before it is powered on, because the rule that binds
 // the group to hosts acts when a host is chosen. It looks again in every reconcile, that after power-on above all: vCenter
 // replaces the members of a group as a whole, so another management cluster's write may have taken the machine out. One
-// that runs already is where it is: that its group is missing has a
-// condition of its own, and does not make it fail.
+// that runs already is where it is: that its group is missing has a condition of its own, and does not make it fail.
 func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (progress, error) {
 	group := s.vm.Spec.Placement.VMGroupName
 	if group == "" {
