@@ -112,11 +112,15 @@ func (b *bench) measureScale(ctx context.Context, size Scale) (*ScaleResults, er
 
 func (l *lab) scale(ctx context.Context, size Scale, r *ScaleResults) error {
 	l.bench.progressf("%s: making %d virtual machines of others", l.name, size.Foreign)
-	w, err := l.worldOn(ctx, "bench", crowded(size.Foreign))
+	vcenter, err := l.vcenter(crowded(size.Foreign)) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return err
 	}
-	others, err := w.vcenter.PowerOnFolder("/" + datacenter + "/vm/" + foreignFolder)
+	others, err := vcenter.PowerOnFolder("/" + datacenter + "/vm/" + foreignFolder)
+	if err != nil {
+		return err
+	}
+	w, err := l.worldOn(ctx, "bench", vcenter)
 	if err != nil {
 		return err
 	}

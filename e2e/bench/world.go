@@ -48,16 +48,24 @@ type machines []*infrav1.VSphereMachine
 
 // world starts a vCenter with three zones and makes the cluster on it.
 func (l *lab) world(ctx context.Context, name string, opts ...simulator.Option) (*world, error) {
-	return l.worldOn(ctx, name, simulator.ThreeZones(), opts...)
+	vcenter, err := l.vcenter(simulator.ThreeZones(), opts...) //nolint:contextcheck // A vCenter runs until it is closed.
+	if err != nil {
+		return nil, err
+	}
+	return l.worldOn(ctx, name, vcenter)
 }
 
-// worldOn does so with a layout that has more in it.
-func (l *lab) worldOn(ctx context.Context, name string, layout simulator.Layout, opts ...simulator.Option) (*world, error) {
-	vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // A vCenter runs until it is closed.
+func (l *lab) vcenter(layout simulator.Layout, opts ...simulator.Option) (*simulator.Server, error) {
+	vcenter, err := simulator.New(layout, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
 	l.closers = append(l.closers, vcenter.Close)
+	return vcenter, nil
+}
+
+// worldOn makes the cluster on a vCenter that has the zones.
+func (l *lab) worldOn(ctx context.Context, name string, vcenter *simulator.Server) (_ *world, err error) {
 	w := &world{name: name, client: l.client, vcenter: vcenter, foreign: len(vcenter.VMs())}
 	if w.cluster, err = alone.CreateVSphereCluster(ctx, l.client, name, vcenter); err != nil {
 		return nil, err

@@ -4,6 +4,8 @@
 package vcenter
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -70,6 +72,7 @@ type entity struct {
 // groupSet is a cluster's DRS groups and the rules that tie them.
 type groupSet struct {
 	vms, hosts map[string][]ref
+	of         map[ref][]string // the same by member: names, sorted
 	rules      []hostRule
 }
 
@@ -159,7 +162,7 @@ func hostsOf(value types.AnyType) []ref {
 }
 
 func groupsOf(value types.AnyType) groupSet {
-	set := groupSet{vms: map[string][]ref{}, hosts: map[string][]ref{}}
+	set := groupSet{vms: map[string][]ref{}, hosts: map[string][]ref{}, of: map[ref][]string{}}
 	config := as[types.ClusterConfigInfoEx](value)
 	for _, group := range config.Group {
 		switch g := group.(type) {
@@ -167,6 +170,13 @@ func groupsOf(value types.AnyType) groupSet {
 			set.vms[g.Name] = g.Vm
 		case *types.ClusterHostGroup:
 			set.hosts[g.Name] = g.Host
+		}
+	}
+	for _, groups := range []map[string][]ref{set.vms, set.hosts} {
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			for _, member := range groups[name] {
+				set.of[member] = append(set.of[member], name)
+			}
 		}
 	}
 	for _, rule := range config.Rule {

@@ -254,7 +254,7 @@ func (ix *index) inGroup(cluster ref, group string, vm ref) bool {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	e, ok := ix.entities[cluster]
-	return ok && slices.Contains(e.groups.vms[group], vm)
+	return ok && slices.Contains(e.groups.of[vm], group)
 }
 
 // membersWith returns the members that each group shall have: nil if the joins are in already, absent if there is no
@@ -275,7 +275,7 @@ func (ix *index) membersWith(cluster ref, joins []membership) map[string][]ref {
 		if _, seen := wanted[join.group]; !seen {
 			wanted[join.group] = nil
 		}
-		if slices.Contains(now, join.vm) {
+		if slices.Contains(e.groups.of[join.vm], join.group) {
 			continue
 		}
 		if wanted[join.group] == nil {

@@ -41,17 +41,23 @@ func newIndex() *index {
 
 // changes is what one answer of the stream meant.
 type changes struct {
-	vms        []machine // as they are now, or were before they went
-	tasks      []Task    // done, or gone before they were
+	vms        []machine   // as they are now, or were before they went
+	at         map[ref]int // where each of vms is
+	tasks      []Task      // done, or gone before they were
 	structural bool
 }
 
 func (c *changes) vm(m *machine) {
-	if at := slices.IndexFunc(c.vms, func(seen machine) bool { return seen.ref == m.ref }); at >= 0 {
+	at, seen := c.at[m.ref]
+	if seen {
 		c.vms[at] = *m
-	} else {
-		c.vms = append(c.vms, *m)
+		return
 	}
+	if c.at == nil {
+		c.at = map[ref]int{}
+	}
+	c.at[m.ref] = len(c.vms)
+	c.vms = append(c.vms, *m)
 }
 
 // apply takes over an answer of the stream.
@@ -186,7 +192,7 @@ func (ix *index) applyEntity(update types.ObjectUpdate, c *changes) {
 		ix.names.add(nameKey(kind, name), e.ref)
 	}
 	if known {
-		ix.membersChanged(before.groups.vms, e.groups.vms, c)
+		ix.membersChanged(before.groups, e.groups, c)
 	}
 	if !known || structureChanged(before, *e) {
 		e.changes++
@@ -200,22 +206,21 @@ func structureChanged(before, after entity) bool {
 		return true
 	}
 	before.groups.vms, after.groups.vms = nil, nil
+	before.groups.of, after.groups.of = nil, nil // of hosts, groups.hosts tells
 	return !reflect.DeepEqual(before, after)
 }
 
 // membersChanged reports the virtual machines that joined or left a group.
-func (ix *index) membersChanged(before, after map[string][]ref, c *changes) {
-	report := func(from, to map[string][]ref) {
-		for group, members := range from {
-			for _, member := range members {
-				if m, ok := ix.vms[member]; ok && !slices.Contains(to[group], member) {
-					c.vm(m)
-				}
+func (ix *index) membersChanged(before, after groupSet, c *changes) {
+	report := func(from, to map[ref][]string) {
+		for member, groups := range from {
+			if m, ok := ix.vms[member]; ok && !slices.Equal(groups, to[member]) {
+				c.vm(m)
 			}
 		}
 	}
-	report(before, after)
-	report(after, before)
+	report(before.of, after.of)
+	report(after.of, before.of)
 }
 
 func (ix *index) dropEntity(gone ref) {

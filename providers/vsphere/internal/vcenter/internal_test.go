@@ -349,3 +349,73 @@ func TestHalfFinishedMachineIsALostClone(t *testing.T) {
 	lost.Name = "other"
 	g.Expect(s.Cloning(t.Context(), lost)).To(BeFalse())
 }
+
+// crowd is the index of a vCenter with so many virtual machines, all of them in one group, and two templates.
+func crowd(n int) (*index, *types.UpdateSet) {
+	ix := newIndex()
+	folder, cluster := ref{Type: "Folder", Value: "group-v1"}, ref{Type: "ClusterComputeResource", Value: "domain-c1"}
+	updates := []types.ObjectUpdate{{Kind: types.ObjectUpdateKindEnter, Obj: folder, ChangeSet: []types.PropertyChange{{Name: "name", Val: "vm"}}}}
+	group := &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "all"}}
+	for i := range n {
+		vm := ref{Type: "VirtualMachine", Value: fmt.Sprintf("vm-%d", i)}
+		group.Vm = append(group.Vm, vm)
+		updates = append(updates, types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: vm, ChangeSet: []types.PropertyChange{
+			{Name: "name", Val: vm.Value}, {Name: "parent", Val: folder},
+			{Name: "summary.config", Val: types.VirtualMachineConfigSummary{InstanceUuid: vm.Value, Template: i < 2}},
+		}})
+	}
+	updates = append(updates, types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: cluster, ChangeSet: []types.PropertyChange{
+		{Name: "configurationEx", Val: types.ClusterConfigInfoEx{Group: []types.BaseClusterGroupInfo{group}}},
+	}})
+	return ix, &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: updates}}}
+}
+
+func TestWrongTemplateNamesTheTemplatesThereAre(t *testing.T) {
+	g := NewWithT(t)
+	ix, all := crowd(50)
+	ix.apply(all)
+	_, err := (&resolver{ix: ix}).find(kindVM, "missing", nil)
+	g.Expect(err).To(MatchError(HaveSuffix("vCenter has /vm-0, /vm-1")))
+}
+
+func TestGroupWithoutAMemberReportsThatMemberOnly(t *testing.T) {
+	g := NewWithT(t)
+	ix, all := crowd(50)
+	g.Expect(ix.apply(all).vms).To(HaveLen(50))
+	cluster := all.FilterSet[0].ObjectSet[51]
+	cluster.Kind = types.ObjectUpdateKindModify
+	config := cluster.ChangeSet[0].Val.(types.ClusterConfigInfoEx)
+	whole := config.Group[0].(*types.ClusterVmGroup)
+	less := &types.ClusterVmGroup{ClusterGroupInfo: whole.ClusterGroupInfo, Vm: whole.Vm[1:]}
+	for _, test := range []struct {
+		group *types.ClusterVmGroup
+		want  []string
+	}{{less, []string{"vm-0"}}, {less, nil}, {whole, []string{"vm-0"}}} {
+		cluster.ChangeSet[0].Val = types.ClusterConfigInfoEx{Group: []types.BaseClusterGroupInfo{test.group}}
+		changed := ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{cluster}}}})
+		var names []string
+		for _, m := range changed.vms {
+			names = append(names, m.name)
+		}
+		g.Expect(names).To(Equal(test.want))
+		g.Expect(changed.structural).To(BeFalse(), "who is in a group changes with every machine")
+	}
+	g.Expect(ix.inGroup(cluster.Obj, "all", whole.Vm[0])).To(BeTrue())
+}
+
+func BenchmarkInventoryWithALargeGroup(b *testing.B) {
+	ix, all := crowd(20000)
+	for b.Loop() {
+		ix.apply(all)
+	}
+}
+
+func BenchmarkWrongTemplate(b *testing.B) {
+	ix, all := crowd(20000)
+	ix.apply(all)
+	for b.Loop() {
+		if _, err := (&resolver{ix: ix}).find(kindVM, "missing", nil); err == nil {
+			b.Fatal("it was found")
+		}
+	}
+}

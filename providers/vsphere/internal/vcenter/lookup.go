@@ -134,19 +134,31 @@ func (r *resolver) inScope(k kind, candidate ref) bool {
 	return false
 }
 
+// all lists the objects of a kind, in no order: there may be tens of thousands of virtual machines, and the index is locked.
 func (r *resolver) all(k kind) []ref {
 	var found []ref
 	if k == kindVM {
 		for candidate := range r.ix.vms {
 			found = append(found, candidate)
 		}
+		return found
 	}
 	for candidate := range r.ix.entities {
 		if kindOf(candidate.Type) == k {
 			found = append(found, candidate)
 		}
 	}
-	slices.SortFunc(found, compareRefs)
+	return found
+}
+
+// templates lists what is meant to be cloned.
+func (r *resolver) templates() []ref {
+	var found []ref
+	for candidate, m := range r.ix.vms {
+		if m.template {
+			found = append(found, candidate)
+		}
+	}
 	return found
 }
 
@@ -155,10 +167,10 @@ const maxListed = 5
 // choices lists what a field could have named.
 func (r *resolver) choices(k kind) string {
 	var there []ref
-	for _, candidate := range r.all(k) {
-		if r.inScope(k, candidate) && (k != kindVM || r.ix.vms[candidate].template) {
-			there = append(there, candidate)
-		}
+	if k == kindVM {
+		there = r.among(k, r.templates(), func(ref) bool { return true })
+	} else {
+		there = r.among(k, r.all(k), func(ref) bool { return true })
 	}
 	where := "vCenter"
 	if r.dc != nil {

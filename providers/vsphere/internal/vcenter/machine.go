@@ -93,21 +93,10 @@ func (s *Session) Locate(vm VM) Location {
 	now, _ := ix.vm(m.ref)
 	location := Location{Datacenter: now.Datacenter, ComputeCluster: now.Cluster, Host: now.Host}
 	if compute := ix.computeOf(m); compute != nil {
-		location.VMGroups = containing(compute.groups.vms, m.ref)
-		location.HostGroups = containing(compute.groups.hosts, m.host)
+		location.VMGroups = slices.Clone(compute.groups.of[m.ref])
+		location.HostGroups = slices.Clone(compute.groups.of[m.host])
 	}
 	return location
-}
-
-func containing(groups map[string][]ref, member ref) []string {
-	var names []string
-	for name, members := range groups {
-		if slices.Contains(members, member) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // machine is what the index keeps of a virtual machine or template.
