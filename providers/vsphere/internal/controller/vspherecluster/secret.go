@@ -82,7 +82,7 @@ func (o *SecretOwner) releaseFormer(ctx context.Context, cluster *infrav1.VSpher
 	}
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(kind)
-	if err := o.Cache.List(ctx, secrets, client.InNamespace(cluster.Namespace)); err != nil {
+	if err := o.Cache.List(ctx, secrets, client.InNamespace(cluster.Namespace), client.MatchingFields{userIndex: cluster.Name}); err != nil {
 		return fmt.Errorf("listing Secrets: %w", err)
 	}
 	for i := range secrets.Items {

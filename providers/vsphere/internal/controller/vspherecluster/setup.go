@@ -5,8 +5,10 @@ package vspherecluster
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -32,6 +35,9 @@ import (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VSphereCluster{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
@@ -47,6 +53,52 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
 		WatchesRawSource(hub.Source(r.clustersOfEvent)).
 		Complete(r)
+}
+
+const (
+	// nameIndex finds VSphereClusters by the name of their Cluster.
+	nameIndex = "clusterName"
+	// userIndex finds Secrets by the name of the VSphereCluster that keeps them.
+	userIndex = "keptBy"
+)
+
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &infrav1.VSphereCluster{}, nameIndex, clusterNames); err != nil {
+		return err
+	}
+	secrets := &metav1.PartialObjectMetadata{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return indexer.IndexField(ctx, secrets, userIndex, keptBy)
+}
+
+// clusterNames lists what the Cluster of a VSphereCluster may be called: a VSphereCluster is given its owner and label a
+// moment after it was made, and most have the name of their Cluster.
+func clusterNames(cluster client.Object) []string {
+	names := []string{cluster.GetName()}
+	if label := cluster.GetLabels()[clusterv1.ClusterNameLabel]; label != "" {
+		names = append(names, label)
+	}
+	for _, ref := range cluster.GetOwnerReferences() {
+		if ref.Kind == "Cluster" {
+			names = append(names, ref.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// keptBy lists the VSphereClusters whose account a Secret is, or was.
+func keptBy(secret client.Object) []string {
+	if !controllerutil.ContainsFinalizer(secret, infrav1.SecretIdentitySetFinalizer) {
+		return nil
+	}
+	var names []string
+	for _, ref := range secret.GetOwnerReferences() {
+		if ref.Kind == "VSphereCluster" {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
 }
 
 // deletes passes objects that have gone, for which a cluster in deletion waits.
@@ -115,18 +167,8 @@ func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile
 	if name == "" {
 		return nil
 	}
-	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
-		return cluster.Labels[clusterv1.ClusterNameLabel] == name || cluster.Name == name || ownedBy(cluster, name)
-	}, client.InNamespace(o.GetNamespace()))
-}
-
-func ownedBy(cluster *infrav1.VSphereCluster, name string) bool {
-	for _, ref := range cluster.OwnerReferences {
-		if ref.Kind == "Cluster" && ref.Name == name {
-			return true
-		}
-	}
-	return false
+	return r.clustersWhere(ctx, func(*infrav1.VSphereCluster) bool { return true },
+		client.InNamespace(o.GetNamespace()), client.MatchingFields{nameIndex: name})
 }
 
 func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []reconcile.Request {
