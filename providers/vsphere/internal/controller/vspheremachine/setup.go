@@ -45,7 +45,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 			builder.WithPredicates(worthMirroring())).
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfZone), builder.WithPredicates(readyChanged())).
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaiting), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfCluster), builder.WithPredicates(domainsChanged())).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaitingInCluster), builder.WithPredicates(domainsChanged())).
 		Complete(r)
 }
 
@@ -105,7 +106,7 @@ func readyChanged() predicate.Predicate {
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster)
-		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Status.FailureDomains, after.Status.FailureDomains)
+		return !equality.Semantic.DeepEqual(before.Status.FailureDomains, after.Status.FailureDomains)
 	}}
 }
 
@@ -128,13 +129,23 @@ func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []r
 	return requests
 }
 
-// machinesOfCluster names all of a cluster's machines: those that wait may have a domain now, and those that are placed
-// may need a new thumbprint.
+// machinesOfCluster names all of a cluster's machines: those that are placed may need a new thumbprint.
 func (r *Reconciler) machinesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return r.machinesIn(ctx, cluster, func(*infrav1.VSphereMachine) bool { return true })
+}
+
+// machinesWaitingInCluster names those of a cluster's machines that may have a domain now. What is said of a domain changes
+// with every outage of a vCenter, so it is to concern no others.
+func (r *Reconciler) machinesWaitingInCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return r.machinesIn(ctx, cluster, func(machine *infrav1.VSphereMachine) bool {
+		return !ptr.Deref(machine.Status.Initialization.Provisioned, false)
+	})
+}
+
+func (r *Reconciler) machinesIn(ctx context.Context, cluster client.Object, keep func(*infrav1.VSphereMachine) bool) []reconcile.Request {
 	for _, owner := range cluster.GetOwnerReferences() {
 		if owner.Kind == "Cluster" {
-			return r.machines(ctx, func(*infrav1.VSphereMachine) bool { return true },
-				client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: owner.Name})
+			return r.machines(ctx, keep, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: owner.Name})
 		}
 	}
 	return nil
@@ -149,7 +160,7 @@ func (r *Reconciler) machinesWaiting(ctx context.Context, _ client.Object) []rec
 
 func (r *Reconciler) machines(ctx context.Context, keep func(*infrav1.VSphereMachine) bool, opts ...client.ListOption) []reconcile.Request {
 	machines := &infrav1.VSphereMachineList{}
-	if err := r.Client.List(ctx, machines, opts...); err != nil {
+	if err := r.Client.List(ctx, machines, append(opts, client.UnsafeDisableDeepCopy)...); err != nil { // they are only looked at
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereMachines")
 		return nil
 	}
