@@ -419,3 +419,51 @@ func BenchmarkWrongTemplate(b *testing.B) {
 		}
 	}
 }
+
+// TestHangingVCenterHoldsFewOfItsCallers has a caller for each of a thousand machines, of two accounts.
+func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		all := &lines{}
+		session := func(server string) *Session {
+			return &Session{line: all.line(server), slots: make(chan struct{}, maxCalls), lose: func(error) {}}
+		}
+		one, two, other := session("hangs"), session("hangs"), session("answers")
+		answers := make(chan struct{})
+		hang := func(ctx context.Context, _ soap.RoundTripper) error {
+			select {
+			case <-answers:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		var held atomic.Int32
+		caller := func(s *Session) {
+			held.Add(1)
+			defer held.Add(-1)
+			_ = s.call(t.Context(), "calling", hang)
+		}
+		for range 500 {
+			go caller(one)
+			go caller(two)
+		}
+		synctest.Wait()
+		g.Expect(held.Load()).To(BeEquivalentTo(1000), "it may be slow only")
+		<-time.After(slotTimeout + time.Second)
+		g.Expect(held.Load()).To(BeEquivalentTo(2 * maxCalls))
+		for range 500 {
+			go caller(one)
+			go caller(two)
+		}
+		synctest.Wait()
+		g.Expect(held.Load()).To(BeEquivalentTo(2*maxCalls), "who comes later is turned away at once")
+		g.Expect(two.call(t.Context(), "calling", hang)).To(MatchError(ErrUnavailable))
+		quick := func(context.Context, soap.RoundTripper) error { return nil }
+		g.Expect(other.call(t.Context(), "calling", quick)).To(Succeed(), "another vCenter")
+
+		close(answers)
+		synctest.Wait()
+		g.Expect(one.call(t.Context(), "calling", quick)).To(Succeed())
+	})
+}

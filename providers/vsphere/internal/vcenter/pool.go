@@ -62,6 +62,7 @@ type Options struct {
 	Log        *slog.Logger
 
 	writers *groupWriters // of all sessions
+	lines   *lines        // of all sessions
 }
 
 // EventKind says what an Event reports.
@@ -129,7 +130,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.writers = &groupWriters{}
+	opts.writers, opts.lines = &groupWriters{}, &lines{}
 	return &Pool{opts: opts, entries: map[key]*entry{}}
 }
 

@@ -52,6 +52,7 @@ type Session struct {
 	tags      *tagReader
 
 	slots    chan struct{}
+	line     *line
 	timeouts atomic.Int32
 	loggedIn bool
 
@@ -72,6 +73,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	s := &Session{
 		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
 		index: newIndex(), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
+		line: opts.lines.line(ep.Server),
 	}
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newGroups(s)
@@ -131,13 +133,18 @@ func (s *Session) close(ctx context.Context, why error) {
 
 // call runs one call within its limits. doing is a gerund for the error.
 func (s *Session) call(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
+	if s.line.hangs() {
+		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, ErrUnavailable, maxCalls, slotTimeout)
+	}
 	if err := acquire(ctx, s.slots); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	defer func() { <-s.slots }()
+	s.line.begin()
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := f(bounded, s.client)
+	s.line.end(bounded.Err() == nil)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
