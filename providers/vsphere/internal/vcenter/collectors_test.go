@@ -20,8 +20,6 @@ type collector struct {
 }
 
 // present is the one that it is the turn of.
-//
-//nolint:gochecknoglobals // TestMain runs all tests once with each.
 var present collector
 
 // TestMain runs every test against two vCenters: one that bundles changes and reports no recent tasks, as vCenter may, and
@@ -31,7 +29,7 @@ func TestMain(m *testing.M) {
 		{"the simulator's collector, recent tasks silent", simulator.WithSilentRecentTasks()},
 		{stock, simulator.WithStockCollector()},
 	} {
-		fmt.Println("With", present.name)
+		_, _ = fmt.Fprintln(os.Stderr, "With", present.name)
 		if code := m.Run(); code != 0 {
 			os.Exit(code)
 		}

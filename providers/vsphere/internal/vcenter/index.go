@@ -133,14 +133,7 @@ func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
 	}
 	before := *m
 	ix.unname(m)
-	if known && update.Kind == types.ObjectUpdateKindEnter { // all that it has is in the update
-		for _, property := range vmProperties() {
-			m.set(property, nil)
-		}
-	}
-	for _, change := range update.ChangeSet {
-		m.set(change.Name, change.Val)
-	}
+	m.update(update)
 	ix.names.add(nameKey(kindVM, m.name), m.ref)
 	ix.uuids.add(instanceKey(m.instanceUUID), m.ref)
 	ix.uuids.add(biosKey(m.biosUUID), m.ref)

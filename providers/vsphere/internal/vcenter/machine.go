@@ -113,6 +113,18 @@ type machine struct {
 	guest                   []GuestNIC
 }
 
+// update takes over what was reported. When the virtual machine enters the stream that is all that it has.
+func (m *machine) update(reported types.ObjectUpdate) {
+	if reported.Kind == types.ObjectUpdateKindEnter {
+		for _, property := range vmProperties() {
+			m.set(property, nil)
+		}
+	}
+	for _, change := range reported.ChangeSet {
+		m.set(change.Name, change.Val)
+	}
+}
+
 func (m *machine) set(property string, value types.AnyType) {
 	switch property {
 	case "name":
