@@ -40,6 +40,8 @@ func vSphereModes() []vSphereMode {
 		{Mode: Mode{"restarts", "vCenter is away for a moment, and forgets sessions and tasks"}, disturb: (*vSphere).restart, calm: (*vSphere).backUp},
 		{Mode: Mode{"hidden", "VMs are out of sight for a while"}, disturb: (*vSphere).hide, calm: (*vSphere).showAll},
 		{Mode: Mode{"lost-hosts", "vCenter loses hosts for a while"}, disturb: (*vSphere).loseHost, calm: (*vSphere).reconnect},
+		{Mode: Mode{"silent", "nothing tells of changes of recent tasks"}, options: []simulator.Option{simulator.WithSilentRecentTasks()}},
+		{Mode: Mode{"stock", "changes reach clients by vcsim's own collector, late or not at all"}, options: []simulator.Option{simulator.WithStockCollector()}},
 	}
 }
 
