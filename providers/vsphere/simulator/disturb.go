@@ -111,21 +111,6 @@ func (s *Server) connected(ref types.ManagedObjectReference) types.BaseMethodFau
 	return nil
 }
 
-// DisableRule switches a DRS rule off, or on again.
-func (s *Server) DisableRule(cluster, rule string, disabled bool) error {
-	return s.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {
-		for i, info := range config.Rule {
-			if old, ok := info.(*types.ClusterVmHostRuleInfo); ok && old.Name == rule {
-				edited := *old
-				edited.Enabled = types.NewBool(!disabled)
-				config.Rule[i] = &edited
-				return nil
-			}
-		}
-		return fmt.Errorf("cluster %q has no rule %q", cluster, rule)
-	})
-}
-
 // RemoveGroup deletes a host group or VM group. Rules that name it stay.
 func (s *Server) RemoveGroup(cluster, group string) error {
 	return s.editRules(cluster, func(config *types.ClusterConfigInfoEx) error {

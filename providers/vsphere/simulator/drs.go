@@ -11,8 +11,9 @@ import (
 )
 
 // placeForPowerOn moves a VM, as DRS does at power on, to a host that its rules
-// allow and that can run it. It fails when a mandatory rule leaves none. The VM is
-// locked by ctx.
+// allow and that can run it. It fails when a mandatory rule leaves none; a rule that
+// is not mandatory gives way. Where DRS is off or only gives advice the VM starts on
+// the host that it is registered on, whatever the rules say. The VM is locked by ctx.
 func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := get[*simulator.VirtualMachine](s, &ref)
 	if !ok {
@@ -27,9 +28,12 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		config = *cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
 		config.Group, config.Rule = slices.Clone(config.Group), slices.Clone(config.Rule)
 	})
+	if !isTrue(config.DrsConfig.Enabled) || config.DrsConfig.DefaultVmBehavior != types.DrsBehaviorFullyAutomated {
+		return nil
+	}
 	hosts := s.hostViews(cluster)
 	able := func(host hostView) bool {
-		return !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
+		return !s.stage.isFull(host.ref) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
 			return !slices.Contains(host.datastores, ref)
 		})
 	}

@@ -24,7 +24,7 @@ type Datacenter struct {
 	Templates  []Template
 }
 
-// Cluster is one compute cluster. DRS is on.
+// Cluster is one compute cluster. DRS is on and fully automated.
 type Cluster struct {
 	Name string
 	// Hosts are the names of its hosts. They should be unique in the layout.

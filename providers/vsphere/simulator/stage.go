@@ -24,6 +24,8 @@ type stage struct {
 	unlocks []func()
 	macs    uint32                               // addresses ever given to cards
 	placed  map[types.ManagedObjectReference]int // VMs ever put on a host
+
+	full sync.Map // hosts on which DRS may start no VM
 }
 
 func newStage() *stage {
@@ -97,6 +99,20 @@ func (st *stage) choose(hosts []hostView, fits func(hostView) bool) (hostView, b
 	})
 	st.placed[chosen.ref]++
 	return chosen, true
+}
+
+// setFull notes whether DRS may start VMs on a host.
+func (st *stage) setFull(host types.ManagedObjectReference, full bool) {
+	if full {
+		st.full.Store(host, nil)
+	} else {
+		st.full.Delete(host)
+	}
+}
+
+func (st *stage) isFull(host types.ManagedObjectReference) bool {
+	_, full := st.full.Load(host)
+	return full
 }
 
 // nextMAC answers an address of vCenter's range that no card has. vcsim lets

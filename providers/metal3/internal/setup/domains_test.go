@@ -160,3 +160,30 @@ func TestClusterWhoseHostsHaveNoLabelSaysWhichToGiveThemAndIsProvisionedThen(t *
 	w.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
 	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterFailureDomainsNotActiveReason)
 }
+
+// Without any domain Cluster API would make control-plane machines that name none, and they would get hosts of any rack.
+func TestLastDomainsStayPublishedWhenTheyAreRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 2))
+	infra := w.cluster("one", "rack-1", "rack-2")
+	w.Eventually(func(g Gomega) {
+		w.get(infra)
+		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
+		g.Expect(domain(infra, "rack-2").ControlPlane).To(HaveValue(BeTrue()))
+	}).Should(Succeed())
+	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.FailureDomains = nil })
+	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterLastControlPlaneDomainReason)
+	w.Expect(infra.Status.FailureDomains).To(HaveLen(2))
+	w.Expect(infra.Status.Distribution.FailureDomains[1].State).To(Equal(faultlinev1.DomainCordoned))
+
+	nowhere := w.machine("one", "nowhere", "", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+		machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	})
+	w.waits(nowhere, infrav1.FailureDomainNotNamedReason)
+	w.provisioned(w.machine("one", "worker", ""))
+	update(w, infra, func(infra *infrav1.Metal3Cluster) {
+		infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack-2", ControlPlane: ptr.To(true)}}
+	})
+	update(w, &clusterv1.Machine{ObjectMeta: w.meta("nowhere")}, func(m *clusterv1.Machine) { m.Spec.FailureDomain = "rack-2" })
+	w.provisioned(nowhere)
+}

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
@@ -48,10 +49,11 @@ func Check(zone *Zone) vcenter.ZoneSpec {
 		Placement: vcenter.Placement{
 			Datacenter: topology.Datacenter, ComputeCluster: topology.ComputeCluster, Datastore: topology.Datastore,
 			ResourcePool: constraint.ResourcePool, Folder: constraint.Folder, Networks: slices.Clone(topology.Networks),
+			VMGroup: topology.Hosts.VMGroupName, HostGroup: topology.Hosts.HostGroupName,
 		},
-		Region:  vcenter.ZoneTag{Name: zone.Domain.Spec.Region.Name, Category: zone.Domain.Spec.Region.TagCategory, Type: string(zone.Domain.Spec.Region.Type)},
-		Zone:    vcenter.ZoneTag{Name: zone.Domain.Spec.Zone.Name, Category: zone.Domain.Spec.Zone.TagCategory, Type: string(zone.Domain.Spec.Zone.Type)},
-		VMGroup: topology.Hosts.VMGroupName, HostGroup: topology.Hosts.HostGroupName,
+		Region:     vcenter.ZoneTag{Name: zone.Domain.Spec.Region.Name, Category: zone.Domain.Spec.Region.TagCategory, Type: string(zone.Domain.Spec.Region.Type)},
+		Zone:       vcenter.ZoneTag{Name: zone.Domain.Spec.Zone.Name, Category: zone.Domain.Spec.Zone.TagCategory, Type: string(zone.Domain.Spec.Zone.Type)},
+		ShouldRule: topology.Hosts.Rule == infrav1.ShouldRule, Template: topology.Template,
 	}
 	for _, network := range topology.NetworkConfigurations {
 		spec.Networks = append(spec.Networks, network.NetworkName)

@@ -4,7 +4,6 @@
 package placement
 
 import (
-	"path"
 	"slices"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
@@ -30,16 +29,11 @@ func contains(zone Zone, location vcenter.Location) bool {
 		return false
 	}
 	topology := zone.Domain.Spec.Topology
-	if !names(topology.Datacenter, location.Datacenter) {
+	if !vcenter.RefersToDatacenter(topology.Datacenter, location.Datacenter) {
 		return false
 	}
-	if topology.ComputeCluster != "" && !names(topology.ComputeCluster, location.ComputeCluster) {
+	if topology.ComputeCluster != "" && !vcenter.RefersToCluster(topology.ComputeCluster, location.ComputeCluster, location.Datacenter) {
 		return false
 	}
 	return topology.Hosts.HostGroupName == "" || slices.Contains(location.HostGroups, topology.Hosts.HostGroupName)
-}
-
-// names reports whether reference, a name or an inventory path, means the object at inventoryPath.
-func names(reference, inventoryPath string) bool {
-	return reference == inventoryPath || path.Base(reference) == path.Base(inventoryPath) && !path.IsAbs(reference)
 }

@@ -49,6 +49,25 @@ func TestObserve(t *testing.T) {
 		"named by inventory paths": {
 			cluster1, []placement.Zone{*newZone("a", in(infrav1.Topology{Datacenter: "/dc-1", ComputeCluster: "/dc-1/host/cluster-1"}))}, "a", "a",
 		},
+		"named by the path below the datacenter's folder": {
+			cluster1, []placement.Zone{*newZone("a", in(infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "cluster-1"}))}, "a", "a",
+		},
+		"the clusters of one name in two folders": {
+			vcenter.Location{Datacenter: "/dc-1", ComputeCluster: "/dc-1/host/west/c1"}, []placement.Zone{
+				*newZone("a", in(infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "east/c1"})),
+				*newZone("b", in(infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "west/c1"})),
+			}, "a", "b",
+		},
+		"named by patterns": {
+			vcenter.Location{Datacenter: "/dc-1", ComputeCluster: "/dc-1/host/rack-7"}, []placement.Zone{
+				*newZone("a", in(infrav1.Topology{Datacenter: "*", ComputeCluster: "row-*"})),
+				*newZone("b", in(infrav1.Topology{Datacenter: "dc-?", ComputeCluster: "rack-*"})),
+			}, "a", "b",
+		},
+		"a name with a slash": {
+			vcenter.Location{Datacenter: "/dc-1", ComputeCluster: "/dc-1/host/east%2fc1"},
+			[]placement.Zone{*newZone("a", in(infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "east/c1"}))}, "a", "a",
+		},
 		"the path of a cluster of the same name elsewhere": {
 			cluster1, []placement.Zone{*newZone("a", in(infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "/dc-1/host/folder/cluster-1"}))}, "a", "",
 		},
@@ -79,11 +98,10 @@ func TestCheckAsksForEverythingThatAZoneNames(t *testing.T) {
 	g.Expect(placement.Check(zone)).To(Equal(vcenter.ZoneSpec{
 		Placement: vcenter.Placement{
 			Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: "datastore", ResourcePool: "pool", Folder: "folder",
-			Networks: []string{"one", "two"},
+			Networks: []string{"one", "two"}, VMGroup: "vms", HostGroup: "hosts",
 		},
-		Region:  vcenter.ZoneTag{Name: "region-1", Category: "k8s-region", Type: "Datacenter"},
-		Zone:    vcenter.ZoneTag{Name: "a", Category: "k8s-zone", Type: "ComputeCluster"},
-		VMGroup: "vms", HostGroup: "hosts",
+		Region: vcenter.ZoneTag{Name: "region-1", Category: "k8s-region", Type: "Datacenter"},
+		Zone:   vcenter.ZoneTag{Name: "a", Category: "k8s-zone", Type: "ComputeCluster"},
 	}))
 	g.Expect(zone.Domain.Spec.Topology.Networks).To(Equal([]string{"one"}), "the failure domain is not added to")
 }

@@ -89,6 +89,7 @@ func cloneSpec(spec CloneSpec, template templateData) (types.VirtualMachineClone
 			DiskMoveType: string(types.VirtualMachineRelocateDiskMoveOptionsMoveAllDiskBackingsAndConsolidate),
 			Folder:       optional(spec.Placement.FolderRef),
 			Pool:         optional(spec.Placement.PoolRef),
+			Host:         optional(spec.Placement.HostRef),
 			Datastore:    optional(spec.Placement.DatastoreRef),
 		},
 		Config: configSpec(spec),

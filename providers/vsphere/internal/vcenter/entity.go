@@ -60,6 +60,8 @@ type entity struct {
 	networks    []ref    // compute resource
 	rootPool    ref      // compute resource
 	groups      groupSet // cluster
+	drs         drsMode  // cluster
+	readable    bool     // cluster: its configuration could be read
 	connected   bool     // HostSystem
 	maintenance bool     // HostSystem, Datastore
 	accessible  bool     // Datastore
@@ -78,7 +80,7 @@ type groupSet struct {
 
 type hostRule struct {
 	name, vmGroup, hostGroup string
-	enabled                  bool
+	enabled, mandatory       bool
 }
 
 // usable says whether a host can run virtual machines now.
@@ -117,7 +119,8 @@ func (e *entity) set(property string, value types.AnyType) {
 	case "resourcePool":
 		e.rootPool = as[ref](value)
 	case "configurationEx":
-		e.groups = groupsOf(value)
+		e.groups, e.drs = groupsOf(value), drsOf(value)
+		_, e.readable = value.(types.ClusterConfigInfoEx)
 	default:
 		e.setDetail(property, value)
 	}
@@ -181,9 +184,14 @@ func groupsOf(value types.AnyType) groupSet {
 	}
 	for _, rule := range config.Rule {
 		if r, ok := rule.(*types.ClusterVmHostRuleInfo); ok && r.AffineHostGroupName != "" {
-			enabled := r.Enabled == nil || *r.Enabled
-			set.rules = append(set.rules, hostRule{r.Name, r.VmGroupName, r.AffineHostGroupName, enabled})
+			enabled, mandatory := r.Enabled == nil || *r.Enabled, r.Mandatory != nil && *r.Mandatory
+			set.rules = append(set.rules, hostRule{r.Name, r.VmGroupName, r.AffineHostGroupName, enabled, mandatory})
 		}
 	}
 	return set
+}
+
+func drsOf(value types.AnyType) drsMode {
+	config := as[types.ClusterConfigInfoEx](value).DrsConfig
+	return drsMode{enabled: config.Enabled != nil && *config.Enabled, behavior: string(config.DefaultVmBehavior)}
 }

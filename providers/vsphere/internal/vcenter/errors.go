@@ -43,7 +43,7 @@ var (
 
 // LookupError says that a field of a specification names nothing, or too much.
 type LookupError struct {
-	Field  string // datacenter, computeCluster, resourcePool, folder, datastore, network or template
+	Field  string // datacenter, computeCluster, resourcePool, folder, datastore, network, host or template
 	Value  string
 	Err    error  // ErrNotFound, ErrAmbiguous or ErrInvalid
 	Detail string // what there is, and the way out

@@ -145,7 +145,8 @@ func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
 	if m.name != before.name && ix.missed.take(before.name, m.name) || m.instanceUUID != before.instanceUUID && ix.missed.take(m.instanceUUID) {
 		c.structural = true
 	}
-	if m.template != before.template || before.template && before.snapshot != m.snapshot {
+	if m.template != before.template ||
+		before.template && (before.snapshot != m.snapshot || before.name != m.name || before.parent != m.parent) {
 		c.structural = true
 	}
 }

@@ -4,6 +4,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -93,13 +94,46 @@ func (r *resolver) among(k kind, pool []ref, is func(ref) bool) []ref {
 
 // absolute completes a path that starts below the datacenter's own folder for objects of a kind.
 func (r *resolver) absolute(k kind, value string) string {
+	if r.dc == nil {
+		return absolute("/", value)
+	}
+	return absolute(path.Join(r.ix.path(r.dc.ref), top(k)), value)
+}
+
+func absolute(folder, value string) string {
 	if strings.HasPrefix(value, "/") {
 		return path.Clean(value)
 	}
-	if r.dc == nil {
-		return path.Clean("/" + value)
+	return path.Join(folder, value)
+}
+
+// RefersToDatacenter reports whether a Placement's datacenter may mean the one at an inventory path.
+func RefersToDatacenter(value, inventoryPath string) bool {
+	return refers(cmp.Or(value, "*"), inventoryPath, "/")
+}
+
+// RefersToCluster reports whether a Placement's compute cluster may mean the one at an inventory path, in a datacenter.
+func RefersToCluster(value, inventoryPath, datacenter string) bool {
+	return refers(value, inventoryPath, path.Join(datacenter, top(kindCompute)))
+}
+
+// refers reads a value as candidates does: a name, a path from the root or from a folder, or a pattern of either.
+func refers(value, inventoryPath, folder string) bool {
+	if inventoryPath == "" {
+		return false
 	}
-	return path.Join(r.ix.path(r.dc.ref), top(k), value)
+	pattern, target := value, path.Base(inventoryPath)
+	if value == target || value == unescape(target) {
+		return true
+	}
+	if strings.Contains(value, "/") {
+		pattern, target = absolute(folder, value), inventoryPath
+		if pattern == target || pattern == unescape(target) {
+			return true
+		}
+	}
+	matches, err := path.Match(pattern, target)
+	return err == nil && matches
 }
 
 // top is the name of a datacenter's own folder for objects of a kind.

@@ -21,11 +21,18 @@ type Placement struct {
 	Folder         string // "": the datacenter's own folder of virtual machines
 	Datastore      string // "": the only one that can be used
 	Networks       []string
+
+	// VMGroup and HostGroup are the groups of a rule that keeps the virtual machine on certain hosts of ComputeCluster.
+	VMGroup, HostGroup string
+	// Name of the virtual machine spreads those that are put on hosts of HostGroup explicitly.
+	Name string
 }
 
 // Resolved is a Placement in references.
 type Resolved struct {
 	DatacenterRef, ClusterRef, PoolRef, FolderRef, DatastoreRef string
+	// HostRef is "" where vCenter chooses: it keeps to the rule between VMGroup and HostGroup by itself, or none is asked for.
+	HostRef string
 
 	Networks []NetworkBacking // in the order of Placement.Networks
 }
@@ -46,12 +53,16 @@ func (s *Session) Resolve(p Placement) (Resolved, error) {
 	if err != nil {
 		return Resolved{}, err
 	}
+	pool, folder := r.pool(p), r.folder(p.Folder)
+	r.narrow(p.HostGroup)
+	datastore, networks := r.datastore(p.Datastore), r.networks(p.Networks)
 	resolved := Resolved{
 		DatacenterRef: r.dc.ref.String(),
-		PoolRef:       r.ref(r.pool(p)),
-		FolderRef:     r.ref(r.folder(p.Folder)),
-		DatastoreRef:  r.ref(r.datastore(p.Datastore)),
-		Networks:      r.networks(p.Networks),
+		PoolRef:       r.ref(pool),
+		FolderRef:     r.ref(folder),
+		DatastoreRef:  r.ref(datastore),
+		Networks:      networks,
+		HostRef:       r.ref(r.host(p, datastore, networks)),
 	}
 	if r.compute != nil {
 		resolved.ClusterRef = r.compute.ref.String()
@@ -69,27 +80,44 @@ func (s *Session) Template(datacenter, nameOrPathOrUUID string) (VM, error) {
 	ix := s.index
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	if found := ix.uuids[instanceKey(nameOrPathOrUUID)]; len(found) > 0 {
-		vm, _ := ix.vm(found[0])
-		return vm, nil
-	}
 	r, err := ix.resolver(Placement{Datacenter: datacenter})
 	if err != nil {
-		return VM{}, err
-	}
-	found, err := r.find(kindVM, nameOrPathOrUUID, nil)
-	if errors.Is(err, ErrNotFound) && strings.HasPrefix(nameOrPathOrUUID, "/") { // it may lie in another datacenter
-		if elsewhere, err := (&resolver{ix: ix}).find(kindVM, nameOrPathOrUUID, nil); err == nil {
-			vm, _ := ix.vm(elsewhere)
+		if found, byUUID := ix.byInstanceUUID(nameOrPathOrUUID); byUUID { // which needs no datacenter
+			vm, _ := ix.vm(found)
 			return vm, nil
 		}
+		return VM{}, err
 	}
+	found, err := r.template(nameOrPathOrUUID)
 	if err != nil {
-		ix.missed.note(nameOrPathOrUUID)
 		return VM{}, err
 	}
 	vm, _ := ix.vm(found)
 	return vm, nil
+}
+
+func (r *resolver) template(value string) (ref, error) {
+	if found, byUUID := r.ix.byInstanceUUID(value); byUUID {
+		return found, nil
+	}
+	found, err := r.find(kindVM, value, nil)
+	if errors.Is(err, ErrNotFound) && strings.HasPrefix(value, "/") { // it may lie in another datacenter
+		if elsewhere, err := (&resolver{ix: r.ix}).find(kindVM, value, nil); err == nil {
+			return elsewhere, nil
+		}
+	}
+	if err != nil {
+		r.ix.missed.note(value)
+	}
+	return found, err
+}
+
+func (ix *index) byInstanceUUID(uuid string) (ref, bool) {
+	found := ix.uuids[instanceKey(uuid)]
+	if len(found) == 0 {
+		return ref{}, false
+	}
+	return found[0], true
 }
 
 // resolver looks objects up in one datacenter and collects what is wrong. The index is locked meanwhile.
@@ -124,6 +152,18 @@ func (r *resolver) runsOn(compute *entity) {
 	if compute != nil {
 		r.hosts, r.hostsOf = compute.hosts, "compute cluster "+compute.name
 	}
+}
+
+// narrow leaves of the hosts those of a host group, if there is such a group.
+func (r *resolver) narrow(hostGroup string) (exists bool) {
+	if r.compute == nil {
+		return false
+	}
+	hosts, exists := r.compute.groups.hosts[hostGroup]
+	if exists {
+		r.hosts, r.hostsOf = hosts, "host group "+hostGroup
+	}
+	return exists
 }
 
 func (r *resolver) note(found ref, err error) ref {

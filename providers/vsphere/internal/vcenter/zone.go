@@ -16,8 +16,10 @@ import (
 type ZoneSpec struct {
 	Placement
 
-	Region, Zone       ZoneTag
-	VMGroup, HostGroup string
+	Region, Zone ZoneTag
+	// ShouldRule is content with a rule between the groups that is not mandatory.
+	ShouldRule bool
+	Template   string // "": not checked
 }
 
 // ZoneTag is a tag and the kind of object that carries it.
@@ -37,9 +39,10 @@ const (
 	FolderNotFound         ZoneReason = "FolderNotFound"
 	DatastoreNotFound      ZoneReason = "DatastoreNotFound" // missing, not accessible, or not where the hosts are
 	NetworkNotFound        ZoneReason = "NetworkNotFound"   // missing, or not where the hosts are
+	TemplateNotFound       ZoneReason = "TemplateNotFound"
 	RegionMisconfigured    ZoneReason = "RegionMisconfigured"
 	ZoneMisconfigured      ZoneReason = "ZoneMisconfigured"
-	HostsMisconfigured     ZoneReason = "HostsMisconfigured" // host group, group of virtual machines, or their rule
+	HostsMisconfigured     ZoneReason = "HostsMisconfigured" // host group, group of virtual machines, or their rule; it must bind
 	NoUsableHost           ZoneReason = "NoUsableHost"       // all are disconnected or in maintenance mode
 )
 
@@ -49,12 +52,20 @@ type ZoneProblem struct {
 	Message string
 }
 
+// ZoneReport is what was found of a zone.
+type ZoneReport struct {
+	// Problems is everything that is wrong.
+	Problems []ZoneProblem
+	// Explicit says why machines are put on hosts of the host group explicitly; "" when vSphere itself keeps them there.
+	Explicit string
+}
+
 // CheckZone returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
 // old as a minute; all else is as the stream reported it.
-func (s *Session) CheckZone(ctx context.Context, spec ZoneSpec) ([]ZoneProblem, error) {
+func (s *Session) CheckZone(ctx context.Context, spec ZoneSpec) (ZoneReport, error) {
 	c := s.inspectZone(spec)
 	if len(c.tagged) == 0 {
-		return c.sorted(), nil
+		return c.report(), nil
 	}
 	var objects []ref
 	for _, check := range c.tagged {
@@ -62,19 +73,20 @@ func (s *Session) CheckZone(ctx context.Context, spec ZoneSpec) ([]ZoneProblem, 
 	}
 	attached, err := s.tags.of(ctx, objects)
 	if err != nil {
-		return nil, err
+		return ZoneReport{}, err
 	}
 	s.index.mu.RLock()
 	defer s.index.mu.RUnlock()
 	for _, check := range c.tagged {
 		c.checkTag(s.index, check, attached)
 	}
-	return c.sorted(), nil
+	return c.report(), nil
 }
 
 type zoneCheck struct {
 	problems []ZoneProblem
 	tagged   []tagCheck
+	explicit string
 }
 
 // tagCheck is a tag that objects must carry.
@@ -88,16 +100,16 @@ func (c *zoneCheck) add(reason ZoneReason, format string, args ...any) {
 	c.problems = append(c.problems, ZoneProblem{reason, fmt.Sprintf(format, args...)})
 }
 
-// sorted returns the problems from the whole to its parts.
-func (c *zoneCheck) sorted() []ZoneProblem {
+// report returns the problems from the whole to its parts.
+func (c *zoneCheck) report() ZoneReport {
 	order := []ZoneReason{
 		DatacenterNotFound, ComputeClusterNotFound, ResourcePoolNotFound, FolderNotFound, DatastoreNotFound,
-		NetworkNotFound, RegionMisconfigured, ZoneMisconfigured, HostsMisconfigured, NoUsableHost,
+		NetworkNotFound, TemplateNotFound, RegionMisconfigured, ZoneMisconfigured, HostsMisconfigured, NoUsableHost,
 	}
 	slices.SortStableFunc(c.problems, func(a, b ZoneProblem) int {
 		return cmp.Compare(slices.Index(order, a.Reason), slices.Index(order, b.Reason))
 	})
-	return c.problems
+	return ZoneReport{Problems: c.problems, Explicit: c.explicit}
 }
 
 // inspectZone checks what the index knows.
@@ -121,18 +133,31 @@ func (s *Session) inspectZone(spec ZoneSpec) *zoneCheck {
 		r.datastore(spec.Datastore)
 	}
 	r.networks(spec.Networks)
+	if spec.Template != "" {
+		r.note(r.template(spec.Template))
+	}
 	for _, err := range r.errs {
 		c.add(reasonOf(err), "%v", err)
 	}
-	c.checkHosts(r)
+	c.checkHosts(r, spec)
 	c.needTag(r, RegionMisconfigured, spec.Region, spec.HostGroup)
 	c.needTag(r, ZoneMisconfigured, spec.Zone, spec.HostGroup)
 	return c
 }
 
-func (c *zoneCheck) checkHosts(r *resolver) {
+// checkHosts wants one host that can be used. A zone that names neither a compute cluster nor a pool is as large as its
+// datacenter.
+func (c *zoneCheck) checkHosts(r *resolver, spec ZoneSpec) {
 	if r.compute == nil {
-		return
+		if spec.ComputeCluster != "" || spec.ResourcePool != "" {
+			return // has been noted
+		}
+		for _, compute := range r.all(kindCompute) {
+			if r.inScope(kindCompute, compute) {
+				r.hosts = append(r.hosts, r.ix.entities[compute].hosts...)
+			}
+		}
+		r.hostsOf = "datacenter " + r.dc.name
 	}
 	for _, host := range r.hosts {
 		if e, ok := r.ix.entities[host]; ok && e.usable() {
@@ -162,6 +187,8 @@ func reasonOf(err error) ZoneReason {
 		return DatastoreNotFound
 	case kindNetwork:
 		return NetworkNotFound
+	case kindVM:
+		return TemplateNotFound
 	}
 	return DatacenterNotFound
 }
@@ -178,10 +205,11 @@ func (c *zoneCheck) checkGroups(r *resolver, spec ZoneSpec) {
 		return
 	}
 	groups, cluster := r.compute.groups, r.compute.name
-	hosts, hostsExist := groups.hosts[spec.HostGroup]
-	if hostsExist {
-		r.hosts, r.hostsOf = hosts, "host group "+spec.HostGroup
-	} else {
+	if !r.compute.readable {
+		c.add(HostsMisconfigured, "this account may not read groups and rules of compute cluster %s; give it a role there, Read-only at least", cluster)
+		return
+	}
+	if !r.narrow(spec.HostGroup) {
 		c.add(HostsMisconfigured, "compute cluster %s has no host group %q; make it", cluster, spec.HostGroup)
 	}
 	if _, ok := groups.vms[spec.VMGroup]; !ok {
@@ -190,20 +218,22 @@ func (c *zoneCheck) checkGroups(r *resolver, spec ZoneSpec) {
 	c.checkRule(r.compute, spec)
 }
 
+// checkRule wants a rule that binds, or one that does not and whose machines may be put on hosts explicitly.
 func (c *zoneCheck) checkRule(cluster *entity, spec ZoneSpec) {
-	enabled, exists := false, false
-	for _, rule := range cluster.groups.rules {
-		if rule.vmGroup == spec.VMGroup && rule.hostGroup == spec.HostGroup {
-			exists, enabled = true, enabled || rule.enabled
-		}
-	}
+	rule, exists := cluster.groups.ruleOf(spec.VMGroup, spec.HostGroup)
 	switch {
 	case !exists:
 		c.add(HostsMisconfigured, "compute cluster %s has no VM/host rule that runs VM group %q on host group %q; make it",
 			cluster.name, spec.VMGroup, spec.HostGroup)
-	case !enabled:
+	case !rule.enabled:
 		c.add(HostsMisconfigured, "the VM/host rule of compute cluster %s that runs VM group %q on host group %q is disabled; enable it",
 			cluster.name, spec.VMGroup, spec.HostGroup)
+	case !rule.mandatory && !spec.ShouldRule:
+		c.add(HostsMisconfigured, "rule %q of compute cluster %s is not mandatory, so that machines may run outside of host group %q; "+
+			"make it one that they must run on hosts in the group, or set topology.hosts.rule of the VSphereFailureDomain to Should",
+			rule.name, cluster.name, spec.HostGroup)
+	default:
+		c.explicit = cluster.unbound(spec.Placement)
 	}
 }
 

@@ -35,10 +35,21 @@ func clusterZone(letter string) vcenter.ZoneSpec {
 // rackZone is a zone of the HostGroups layout.
 func rackZone(letter string) vcenter.ZoneSpec {
 	return vcenter.ZoneSpec{
-		Placement: vcenter.Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1"},
-		Region:    tag(simulator.RegionCategory, simulator.RegionTag, "ComputeCluster"),
-		Zone:      tag(simulator.ZoneCategory, "zone-"+letter, "HostGroup"),
-		VMGroup:   "rack-" + letter + "-vms", HostGroup: "rack-" + letter + "-hosts",
+		Placement: vcenter.Placement{
+			Datacenter: "dc-1", ComputeCluster: "cluster-1", VMGroup: "rack-" + letter + "-vms", HostGroup: "rack-" + letter + "-hosts",
+		},
+		Region: tag(simulator.RegionCategory, simulator.RegionTag, "ComputeCluster"),
+		Zone:   tag(simulator.ZoneCategory, "zone-"+letter, "HostGroup"),
+	}
+}
+
+// datacenterZone is a zone of the ThreeDatacenters layout.
+func datacenterZone(letter string) vcenter.ZoneSpec {
+	return vcenter.ZoneSpec{
+		Placement: vcenter.Placement{Datacenter: "dc-" + letter},
+		Region:    tag(simulator.RegionCategory, simulator.RegionTag, "Datacenter"),
+		Zone:      tag(simulator.ZoneCategory, "zone-"+letter, "Datacenter"),
+		Template:  simulator.TemplateName,
 	}
 }
 
@@ -51,26 +62,21 @@ func reasons(problems []vcenter.ZoneProblem) []vcenter.ZoneReason {
 }
 
 func TestSoundZones(t *testing.T) {
-	datacenter := vcenter.ZoneSpec{
-		Placement: vcenter.Placement{Datacenter: "dc-b"},
-		Region:    tag(simulator.RegionCategory, simulator.RegionTag, "Datacenter"),
-		Zone:      tag(simulator.ZoneCategory, "zone-b", "Datacenter"),
-	}
 	for name, test := range map[string]struct {
 		layout simulator.Layout
 		zones  []vcenter.ZoneSpec
 	}{
 		"compute clusters": {simulator.ThreeZones(), []vcenter.ZoneSpec{clusterZone("a"), clusterZone("b"), clusterZone("c")}},
-		"datacenters":      {simulator.ThreeDatacenters(), []vcenter.ZoneSpec{datacenter}},
+		"datacenters":      {simulator.ThreeDatacenters(), []vcenter.ZoneSpec{datacenterZone("b")}},
 		"host groups":      {simulator.HostGroups(), []vcenter.ZoneSpec{rackZone("a"), rackZone("b"), rackZone("c")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newRig(t, test.layout).session()
 			for _, zone := range test.zones {
-				problems, err := s.CheckZone(t.Context(), zone)
+				report, err := s.CheckZone(t.Context(), zone)
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(problems).To(BeEmpty())
+				g.Expect(report.Problems).To(BeEmpty())
 			}
 		})
 	}
@@ -120,10 +126,10 @@ func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			test.change(&test.zone)
-			problems, err := test.session.CheckZone(t.Context(), test.zone)
+			report, err := test.session.CheckZone(t.Context(), test.zone)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(reasons(problems)).To(Equal(test.want), "%v", problems)
-			g.Expect(fmt.Sprint(problems)).To(ContainSubstring(test.text))
+			g.Expect(reasons(report.Problems)).To(Equal(test.want), "%v", report.Problems)
+			g.Expect(fmt.Sprint(report.Problems)).To(ContainSubstring(test.text))
 		})
 	}
 }
@@ -152,6 +158,15 @@ func TestZoneThatBreaksAndIsMended(t *testing.T) {
 		"rule disabled": {simulator.HostGroups(), rackZone("a"),
 			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", true) },
 			func(v *simulator.Server) error { return v.DisableRule("cluster-1", "rack-a", false) }, vcenter.HostsMisconfigured, false},
+		"rule not mandatory any more": {simulator.HostGroups(), rackZone("a"),
+			func(v *simulator.Server) error { return v.SetMandatory("cluster-1", "rack-a", false) },
+			func(v *simulator.Server) error { return v.SetMandatory("cluster-1", "rack-a", true) }, vcenter.HostsMisconfigured, false},
+		"all hosts of a datacenter disconnected": {simulator.ThreeDatacenters(), datacenterZone("b"),
+			func(v *simulator.Server) error { return v.DisconnectHosts("/dc-b/host/cluster-1") },
+			func(v *simulator.Server) error { return v.ReconnectHosts("/dc-b/host/cluster-1") }, vcenter.NoUsableHost, false},
+		"template renamed": {simulator.ThreeDatacenters(), datacenterZone("b"),
+			func(v *simulator.Server) error { return v.Rename("/dc-b/vm/templates/"+simulator.TemplateName, "gone") },
+			func(v *simulator.Server) error { return v.Rename("/dc-b/vm/templates/gone", simulator.TemplateName) }, vcenter.TemplateNotFound, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -160,9 +175,9 @@ func TestZoneThatBreaksAndIsMended(t *testing.T) {
 			becomes := func(want ...vcenter.ZoneReason) {
 				t.Helper()
 				eventually(t, func() error {
-					problems, err := s.CheckZone(t.Context(), test.zone)
-					if err != nil || !slices.Equal(reasons(problems), want) {
-						return fmt.Errorf("%v, %w", problems, errors.Join(err, errors.New("not "+fmt.Sprint(want))))
+					report, err := s.CheckZone(t.Context(), test.zone)
+					if err != nil || !slices.Equal(reasons(report.Problems), want) {
+						return fmt.Errorf("%v, %w", report.Problems, errors.Join(err, errors.New("not "+fmt.Sprint(want))))
 					}
 					return nil
 				})
@@ -185,9 +200,9 @@ func TestOneUsableHostIsEnough(t *testing.T) {
 	r.forget()
 	g.Expect(r.server.DisconnectHosts("zone-a", "zone-a-host-1")).To(Succeed())
 	r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
-	problems, err := s.CheckZone(t.Context(), clusterZone("a"))
+	report, err := s.CheckZone(t.Context(), clusterZone("a"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(problems).To(BeEmpty())
+	g.Expect(report.Problems).To(BeEmpty())
 }
 
 func TestTagsAreReadForAllZonesTogether(t *testing.T) {
@@ -198,8 +213,8 @@ func TestTagsAreReadForAllZonesTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for _, letter := range []string{"a", "b", "c"} {
 			all.Go(func() {
-				if problems, err := s.CheckZone(t.Context(), clusterZone(letter)); err != nil || len(problems) > 0 {
-					t.Error(problems, err)
+				if report, err := s.CheckZone(t.Context(), clusterZone(letter)); err != nil || len(report.Problems) > 0 {
+					t.Error(report.Problems, err)
 				}
 			})
 		}
@@ -227,11 +242,11 @@ func TestTagDetachedIsNoticed(t *testing.T) {
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
 	g.Expect(r.server.DetachTag("zone-a", "/dc-1/host/cluster-1/host-a-2")).To(Succeed())
-	problems, err := s.CheckZone(t.Context(), rackZone("a"))
+	report, err := s.CheckZone(t.Context(), rackZone("a"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(reasons(problems)).To(Equal([]vcenter.ZoneReason{vcenter.ZoneMisconfigured}))
-	g.Expect(problems[0].Message).To(ContainSubstring("/dc-1/host/cluster-1/host-a-2"))
-	g.Expect(problems[0].Message).NotTo(ContainSubstring("host-a-1"))
+	g.Expect(reasons(report.Problems)).To(Equal([]vcenter.ZoneReason{vcenter.ZoneMisconfigured}))
+	g.Expect(report.Problems[0].Message).To(ContainSubstring("/dc-1/host/cluster-1/host-a-2"))
+	g.Expect(report.Problems[0].Message).NotTo(ContainSubstring("host-a-1"))
 }
 
 func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {
@@ -239,9 +254,9 @@ func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
 	r.server.SetDown(true)
-	problems, err := s.CheckZone(t.Context(), clusterZone("a"))
+	report, err := s.CheckZone(t.Context(), clusterZone("a"))
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(problems).To(BeEmpty())
+	g.Expect(report.Problems).To(BeEmpty())
 }
 
 func TestAttachTags(t *testing.T) {

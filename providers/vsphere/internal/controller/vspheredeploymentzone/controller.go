@@ -31,9 +31,9 @@ import (
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
-// tagRecheck is how soon a zone is looked at again when its tags are wrong: of all that is checked, tags alone are not in
-// vCenter's stream of changes.
-const tagRecheck = time.Minute
+// recheck is how soon a zone is looked at again when something is wrong that no event tells the end of: tags are not in
+// vCenter's stream of changes, and a virtual machine that is no template may serve as one.
+const recheck = time.Minute
 
 // Reconciler drives VSphereDeploymentZones.
 type Reconciler struct {
@@ -113,16 +113,15 @@ func (r *Reconciler) save(ctx context.Context, p *patch.Patch, zone *infrav1.VSp
 // about the zone.
 func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Result, error) {
 	object := &zone.VSphereDeploymentZone
-	object.Status.ObservedGeneration = object.Generation
 	domain := &infrav1.VSphereFailureDomain{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: object.Spec.FailureDomain}, domain); err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading VSphereFailureDomain %s: %w", object.Spec.FailureDomain, err)
 		}
-		r.judge(object, []vcenter.ZoneProblem{{
+		r.judge(zone, vcenter.ZoneReport{Problems: []vcenter.ZoneProblem{{
 			Reason:  infrav1.VSphereDeploymentZoneFailureDomainNotFoundReason,
 			Message: fmt.Sprintf("VSphereFailureDomain %s, named by spec.failureDomain, does not exist", object.Spec.FailureDomain),
-		}})
+		}}})
 		return ctrl.Result{}, nil
 	}
 	zone.Domain = domain
@@ -131,14 +130,14 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, ignoreWaits(err)
 	}
-	problems, err := session.CheckZone(ctx, placement.Check(zone))
+	report, err := session.CheckZone(ctx, placement.Check(zone))
 	if err != nil {
 		conditions.Set(object, connection.Condition(err))
 		return ctrl.Result{}, err
 	}
-	r.judge(object, problems)
-	if slices.ContainsFunc(problems, aboutTags) {
-		return ctrl.Result{RequeueAfter: tagRecheck}, nil
+	r.judge(zone, report)
+	if slices.ContainsFunc(report.Problems, unreported) {
+		return ctrl.Result{RequeueAfter: recheck}, nil
 	}
 	return ctrl.Result{}, nil
 }
@@ -150,8 +149,8 @@ func ignoreWaits(err error) error {
 	return err
 }
 
-func aboutTags(problem vcenter.ZoneProblem) bool {
-	return problem.Reason == vcenter.RegionMisconfigured || problem.Reason == vcenter.ZoneMisconfigured
+func unreported(problem vcenter.ZoneProblem) bool {
+	return slices.Contains([]vcenter.ZoneReason{vcenter.RegionMisconfigured, vcenter.ZoneMisconfigured, vcenter.TemplateNotFound}, problem.Reason)
 }
 
 // reconcileDelete lets the zone go when no machine names it any more. Machines that are being deleted count: they are

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -32,6 +34,7 @@ func checks() []check {
 		{infrav1.VSphereDeploymentZoneFolderReadyCondition, []vcenter.ZoneReason{vcenter.FolderNotFound}},
 		{infrav1.VSphereDeploymentZoneDatastoreReadyCondition, []vcenter.ZoneReason{vcenter.DatastoreNotFound}},
 		{infrav1.VSphereDeploymentZoneNetworksReadyCondition, []vcenter.ZoneReason{vcenter.NetworkNotFound}},
+		{infrav1.VSphereDeploymentZoneTemplateReadyCondition, []vcenter.ZoneReason{vcenter.TemplateNotFound}},
 		{infrav1.VSphereDeploymentZoneRegionReadyCondition, []vcenter.ZoneReason{vcenter.RegionMisconfigured}},
 		{infrav1.VSphereDeploymentZoneZoneReadyCondition, []vcenter.ZoneReason{vcenter.ZoneMisconfigured}},
 		{infrav1.VSphereDeploymentZoneHostsReadyCondition, []vcenter.ZoneReason{vcenter.HostsMisconfigured, vcenter.NoUsableHost}},
@@ -43,8 +46,10 @@ func placementReasons() []vcenter.ZoneReason {
 	return []vcenter.ZoneReason{vcenter.ResourcePoolNotFound, vcenter.FolderNotFound}
 }
 
-// judge turns problems into conditions: one for each check, upstream's two over them, and status.ready.
-func (r *Reconciler) judge(zone *infrav1.VSphereDeploymentZone, problems []vcenter.ZoneProblem) {
+// judge turns problems into conditions: one for each check, upstream's two over them, and status.ready. What these are about
+// is written with them, so that nobody takes an older verdict for one of a zone that was changed since.
+func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
+	zone, problems := &judged.VSphereDeploymentZone, report.Problems
 	before := zone.DeepCopy()
 	defer func() {
 		if !equality.Semantic.DeepEqual(before.Status, zone.Status) {
@@ -54,8 +59,15 @@ func (r *Reconciler) judge(zone *infrav1.VSphereDeploymentZone, problems []vcent
 	for _, c := range checks() {
 		set(zone, c.condition, infrav1.VSphereDeploymentZoneCheckReadyReason, only(problems, c.reasons))
 	}
-	placement := only(problems, placementReasons())
-	set(zone, infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZonePlacementConstraintReadyReason, placement)
+	if report.Explicit != "" && conditions.IsTrue(zone, infrav1.VSphereDeploymentZoneHostsReadyCondition) {
+		conditions.Set(zone, metav1.Condition{
+			Type: infrav1.VSphereDeploymentZoneHostsReadyCondition, Status: metav1.ConditionTrue,
+			Reason:  infrav1.VSphereDeploymentZonePlacedExplicitlyReason,
+			Message: report.Explicit + ": each machine is put on a host of the host group explicitly, and looked at after it has started",
+		})
+	}
+	constraint := only(problems, placementReasons())
+	set(zone, infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZonePlacementConstraintReadyReason, constraint)
 	domain := slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool {
 		return slices.Contains(placementReasons(), p.Reason)
 	})
@@ -66,6 +78,10 @@ func (r *Reconciler) judge(zone *infrav1.VSphereDeploymentZone, problems []vcent
 		r.announce(zone, problems)
 	}
 	zone.Status.Ready = ptr.To(ready)
+	zone.Status.ObservedGeneration, zone.Status.FailureDomainGeneration = zone.Generation, 0
+	if judged.Domain != nil {
+		zone.Status.FailureDomainGeneration = judged.Domain.Generation
+	}
 }
 
 func (r *Reconciler) announce(zone *infrav1.VSphereDeploymentZone, problems []vcenter.ZoneProblem) {

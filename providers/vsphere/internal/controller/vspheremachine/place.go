@@ -110,6 +110,8 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Co
 			"VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)}
 	case !zone.DeletionTimestamp.IsZero():
 		return notReady("VSphereDeploymentZone %s is being deleted", zone.Name)
+	case changed(zone):
+		return notReady("VSphereDeploymentZone %s or its VSphereFailureDomain has been changed and not been checked since", zone.Name)
 	case !ptr.Deref(zone.Status.Ready, false):
 		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
 	case state.State != "" && state.State != faultlinev1.DomainActive:
@@ -119,6 +121,14 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Co
 	default:
 		return metav1.Condition{}
 	}
+}
+
+// changed reports whether status.ready is about an older zone, or an older failure domain.
+func changed(zone *placement.Zone) bool {
+	if zone.Status.Ready == nil {
+		return false
+	}
+	return zone.Status.ObservedGeneration != zone.Generation || zone.Domain != nil && zone.Status.FailureDomainGeneration != zone.Domain.Generation
 }
 
 func problem(zone *placement.Zone) string {

@@ -99,6 +99,8 @@ func readyChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.VSphereDeploymentZone), e.ObjectNew.(*infrav1.VSphereDeploymentZone)
 		return ptr.Deref(before.Status.Ready, false) != ptr.Deref(after.Status.Ready, false) || before.Generation != after.Generation ||
+			before.Status.ObservedGeneration != after.Status.ObservedGeneration ||
+			before.Status.FailureDomainGeneration != after.Status.FailureDomainGeneration ||
 			conditions.GetMessage(before, clusterv1.ReadyCondition) != conditions.GetMessage(after, clusterv1.ReadyCondition)
 	}}
 }

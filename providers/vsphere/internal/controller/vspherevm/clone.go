@@ -168,6 +168,7 @@ func placementOf(vm *infrav1.VSphereVM) vcenter.Placement {
 	return vcenter.Placement{
 		Datacenter: spec.Datacenter, ComputeCluster: spec.Placement.ComputeCluster, ResourcePool: spec.ResourcePool,
 		Folder: spec.Folder, Datastore: spec.Datastore, Networks: networkNames(spec.Network.Devices),
+		VMGroup: spec.Placement.VMGroupName, HostGroup: spec.Placement.HostGroupName, Name: vm.Name,
 	}
 }
 
@@ -222,6 +223,8 @@ func invalidReason(err error) string {
 		return infrav1.VSphereVMVirtualMachineDatastoreNotFoundReason
 	case "network":
 		return infrav1.VSphereVMVirtualMachineNetworkNotFoundReason
+	case "host":
+		return infrav1.VSphereVMVirtualMachineNoUsableHostReason
 	default:
 		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
 	}

@@ -5,7 +5,6 @@ package vspherevm
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -15,7 +14,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -24,11 +22,9 @@ import (
 // it had: a guest that restarts reports none for a while.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (progress, error) {
 	s.vm.Status.Host = s.observed.Host
-	domain, err := r.observeDomain(ctx, s)
-	if err != nil {
+	if err := r.observeDomain(ctx, s); err != nil {
 		return wait, err
 	}
-	s.vm.Status.FailureDomain = domain
 	reachable := addresses(s.observed.Guest)
 	if len(reachable) == 0 && len(s.vm.Status.Addresses) > 0 {
 		return proceed, nil
@@ -67,23 +63,6 @@ func (r *Reconciler) ensureReady(_ context.Context, s *scope) (progress, error) 
 	s.vm.Status.Ready = ptr.To(true)
 	status.True(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 	return proceed, nil
-}
-
-// observeDomain says in which failure domain the machine is, wherever it was asked to be.
-func (r *Reconciler) observeDomain(ctx context.Context, s *scope) (*string, error) {
-	asked := s.vm.Spec.Placement.FailureDomain
-	if asked == "" {
-		return nil, nil
-	}
-	zones, err := placement.Zones(ctx, r.Client)
-	if err != nil {
-		return nil, fmt.Errorf("observing the failure domain of %s: %w", s.vm.Name, err)
-	}
-	observed := placement.Observe(s.session.Locate(s.observed), s.vm.Spec.Server, zones, asked)
-	if observed == "" {
-		return nil, nil
-	}
-	return &observed, nil
 }
 
 // maxListed is how many entries the API takes in a list of the status. One more and it would refuse the whole of it.

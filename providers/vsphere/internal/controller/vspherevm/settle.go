@@ -135,6 +135,11 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (progress, error
 			"Virtual machine is off, and vCenter has lost its host %s or its files: it is powered on when they are back", s.observed.Host))
 		return wait, nil
 	}
+	if why := s.session.StrandedOutside(s.observed, s.vm.Spec.Placement.HostGroupName); why != "" {
+		r.fail(s, infrav1.VSphereVMVirtualMachineOutsideHostGroupReason, fmt.Sprintf(
+			"Virtual machine %s: migrate it to a host of the group, or delete the Machine", why))
+		return wait, nil
+	}
 	s.doing = powerOn
 	task, err := s.session.PowerOn(ctx, s.observed.Ref)
 	if err != nil {

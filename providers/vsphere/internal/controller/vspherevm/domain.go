@@ -1,0 +1,68 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// observeDomain says in which failure domain the machine is, wherever it was asked to be: the latter, or one that its cluster
+// selects. A machine that is elsewhere than asked says so in a condition and an event: a rule that is not mandatory has given
+// way, or an administrator has moved it.
+func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
+	asked := s.vm.Spec.Placement.FailureDomain
+	if asked == "" {
+		s.vm.Status.FailureDomain = nil
+		return nil
+	}
+	zones, err := placement.Zones(ctx, r.Client)
+	if err != nil {
+		return fmt.Errorf("observing the failure domain of %s: %w", s.vm.Name, err)
+	}
+	zones = slices.DeleteFunc(zones, func(zone placement.Zone) bool {
+		return zone.Name != asked && !placement.Selects(s.cluster, &zone.VSphereDeploymentZone)
+	})
+	location := s.session.Locate(s.observed)
+	observed := placement.Observe(location, s.vm.Spec.Server, zones, asked)
+	s.vm.Status.FailureDomain = nil
+	if observed != "" {
+		s.vm.Status.FailureDomain = &observed
+	}
+	known := slices.ContainsFunc(zones, func(zone placement.Zone) bool { return zone.Name == asked && zone.Domain != nil })
+	switch {
+	case !known: // a zone that has gone cannot be left
+		conditions.Delete(s.vm, infrav1.VSphereVMInFailureDomainCondition)
+	case observed == asked:
+		status.True(s.vm, infrav1.VSphereVMInFailureDomainCondition, infrav1.VSphereVMInFailureDomainReason)
+	default:
+		r.outside(s, location, observed)
+	}
+	return nil
+}
+
+// outside tells that the machine runs elsewhere than it should.
+func (r *Reconciler) outside(s *scope, at vcenter.Location, observed string) {
+	asked := s.vm.Spec.Placement
+	place := fmt.Sprintf("runs on host %s of %s, outside of failure domain %s", at.Host, at.ComputeCluster, asked.FailureDomain)
+	if asked.HostGroupName != "" && !slices.Contains(at.HostGroups, asked.HostGroupName) {
+		place += fmt.Sprintf(", whose host group is %s", asked.HostGroupName)
+	}
+	if observed != "" {
+		place += ", in failure domain " + observed
+	}
+	message := fmt.Sprintf("Virtual machine %s: migrate it back, or delete the Machine to have it made anew", place)
+	if conditions.GetMessage(s.vm, infrav1.VSphereVMInFailureDomainCondition) != message {
+		r.warn(s, infrav1.VSphereVMOutsideFailureDomainReason, "Observe", "%s", message)
+	}
+	status.False(s.vm, infrav1.VSphereVMInFailureDomainCondition, infrav1.VSphereVMOutsideFailureDomainReason, message)
+}

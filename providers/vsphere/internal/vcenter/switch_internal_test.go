@@ -1,0 +1,57 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Without a role on the distributed switch its UUID is not to be had, and vCenter refuses every clone onto its port groups.
+func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
+	dc, cluster, host := ref{Type: "Datacenter", Value: "dc"}, ref{Type: "ClusterComputeResource", Value: "c"}, ref{Type: "HostSystem", Value: "h"}
+	group, dvs := ref{Type: "DistributedVirtualPortgroup", Value: "pg"}, ref{Type: "VmwareDistributedVirtualSwitch", Value: "dvs"}
+	property := func(name string, value types.AnyType) types.PropertyChange {
+		return types.PropertyChange{Name: name, Op: types.PropertyChangeOpAssign, Val: value}
+	}
+	enter := func(r ref, changes ...types.PropertyChange) types.ObjectUpdate {
+		return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: r, ChangeSet: changes}
+	}
+	hosts := types.ArrayOfManagedObjectReference{ManagedObjectReference: []ref{host}}
+	inventory := []types.ObjectUpdate{
+		enter(dc, property("name", "dc-1")),
+		enter(cluster, property("name", "cluster-1"), property("parent", dc), property("host", hosts)),
+		enter(host, property("name", "host-1"), property("parent", cluster),
+			property("runtime.connectionState", types.HostSystemConnectionStateConnected), property("runtime.inMaintenanceMode", false)),
+		enter(group, property("name", "nodes"), property("parent", dc), property("key", "dvportgroup-1"), property("host", hosts)),
+	}
+	for name, test := range map[string]struct {
+		with  []types.ObjectUpdate
+		wants []ZoneReason
+	}{
+		"the port group does not tell its switch": {nil, []ZoneReason{NetworkNotFound}},
+		"the switch is out of sight": {
+			[]types.ObjectUpdate{enter(group, property("config.distributedVirtualSwitch", dvs))}, []ZoneReason{NetworkNotFound},
+		},
+		"the switch may be read": {
+			[]types.ObjectUpdate{enter(group, property("config.distributedVirtualSwitch", dvs)), enter(dvs, property("uuid", "50 1f"))}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := &Session{index: newIndex()}
+			s.index.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: append(append([]types.ObjectUpdate{}, inventory...), test.with...)}}})
+			report, err := s.CheckZone(t.Context(), ZoneSpec{Placement: Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1", Networks: []string{"nodes"}}})
+			g.Expect(err).NotTo(HaveOccurred())
+			var reasons []ZoneReason
+			for _, problem := range report.Problems {
+				reasons = append(reasons, problem.Reason)
+				g.Expect(problem.Message).To(ContainSubstring("this account cannot read"))
+			}
+			g.Expect(reasons).To(Equal(test.wants), "%v", report.Problems)
+		})
+	}
+}
