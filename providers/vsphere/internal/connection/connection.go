@@ -6,18 +6,14 @@
 package connection
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
@@ -68,59 +64,6 @@ func (d *Dialer) endpoint(ctx context.Context, cluster *infrav1.VSphereCluster, 
 		return vcenter.Endpoint{}, err
 	}
 	return endpoint(server, thumbprint, account)
-}
-
-// ForZone returns the session with which a deployment zone is to be judged: the account and thumbprint of the oldest
-// VSphereCluster that selects the zone and can log in, else the manager's own account. A cluster that merely lives on the
-// same server has no say, because its tenant may not be allowed to see the zone.
-func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*vcenter.Session, error) {
-	clusters, err := d.clustersOf(ctx, zone)
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	for i := range clusters {
-		session, err := d.forZone(ctx, zone, &clusters[i])
-		if err == nil {
-			return session, nil
-		}
-		errs = append(errs, fmt.Errorf("with the identity of VSphereCluster %s: %w", client.ObjectKeyFromObject(&clusters[i]), err))
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	account, err := d.Identities.Default.Account()
-	if err != nil {
-		return nil, fmt.Errorf("no VSphereCluster selects this zone: %w", err)
-	}
-	own, err := endpoint(zone.Spec.Server, zone.Spec.Thumbprint, account)
-	if err != nil {
-		return nil, err
-	}
-	d.zones.note(client.ObjectKeyFromObject(zone), "", own.Account())
-	return d.Sessions.Session(own)
-}
-
-// forZone returns the session of a cluster's account on the zone's server.
-func (d *Dialer) forZone(ctx context.Context, zone *infrav1.VSphereDeploymentZone, cluster *infrav1.VSphereCluster) (*vcenter.Session, error) {
-	endpoint, err := d.endpoint(ctx, cluster, zone.Spec.Server, cmp.Or(zone.Spec.Thumbprint, cluster.Spec.Thumbprint))
-	if err != nil {
-		return nil, err
-	}
-	d.zones.note(client.ObjectKeyFromObject(zone), client.ObjectKeyFromObject(cluster).String(), endpoint.Account())
-	return d.Sessions.Session(endpoint)
-}
-
-func (d *Dialer) clustersOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) ([]infrav1.VSphereCluster, error) {
-	all := &infrav1.VSphereClusterList{}
-	if err := d.Client.List(ctx, all); err != nil {
-		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
-	}
-	selecting := slices.DeleteFunc(all.Items, func(cluster infrav1.VSphereCluster) bool { return !placement.Selects(&cluster, zone) })
-	slices.SortFunc(selecting, func(a, b infrav1.VSphereCluster) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return selecting, nil
 }
 
 // endpoint is the account on the server, if the account may be sent there.

@@ -49,7 +49,8 @@ func (s *sessions) users() []string {
 	return users
 }
 
-// newDialer has the clusters, each with an account of its own name, and the manager's account "manager".
+// newDialer has the clusters, each with an account of its own name, the manager's account "manager", and VSphereClusterIdentity
+// "zones" with an account of that name.
 func newDialer(t *testing.T, clusters ...*infrav1.VSphereCluster) (*connection.Dialer, *sessions) {
 	t.Helper()
 	g := NewWithT(t)
@@ -65,13 +66,18 @@ func newDialer(t *testing.T, clusters ...*infrav1.VSphereCluster) (*connection.D
 			Data:       map[string][]byte{"username": []byte(cluster.Name), "password": []byte("x")},
 		})
 	}
+	objects = append(objects, &infrav1.VSphereClusterIdentity{
+		ObjectMeta: metav1.ObjectMeta{Name: "zones"}, Spec: infrav1.VSphereClusterIdentitySpec{SecretName: "zones"},
+	}, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "zones"}, Data: map[string][]byte{"username": []byte("zones"), "password": []byte("x")},
+	})
 	file := filepath.Join(t.TempDir(), "credentials.yaml")
 	g.Expect(os.WriteFile(file, []byte("username: manager\npassword: x\n"), 0o600)).To(Succeed())
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	opened := &sessions{refused: map[string]error{}}
 	return &connection.Dialer{
 		Client: c, Sessions: opened,
-		Identities: &identity.Resolver{Cache: c, Secrets: c, Default: &identity.File{Path: file}},
+		Identities: &identity.Resolver{Cache: c, Secrets: c, Namespace: "default", Default: &identity.File{Path: file}},
 	}, opened
 }
 
@@ -90,60 +96,6 @@ func newZone(tenant string) *infrav1.VSphereDeploymentZone {
 	zone := &infrav1.VSphereDeploymentZone{Spec: infrav1.VSphereDeploymentZoneSpec{Server: server}}
 	zone.Name, zone.Labels = "zone", map[string]string{"tenant": tenant}
 	return zone
-}
-
-func TestZoneIsJudgedWithTheAccountOfTheOldestClusterThatSelectsIt(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	d, opened := newDialer(t,
-		newCluster("oldest-of-another-tenant", "two", 4*time.Hour), newCluster("oldest-without-selector", "", 3*time.Hour),
-		newCluster("a-young", "one", time.Hour), newCluster("z-old", "one", 2*time.Hour))
-	_, err := d.ForZone(t.Context(), newZone("one"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x"}}))
-}
-
-func TestZoneFallsBackToTheNextClusterThatSelectsIt(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	d, opened := newDialer(t, newCluster("a-young", "one", time.Hour), newCluster("z-old", "one", 2*time.Hour))
-	opened.refused["z-old"] = vcenter.ErrUnauthorized
-	_, err := d.ForZone(t.Context(), newZone("one"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.users()).To(Equal([]string{"z-old", "a-young"}))
-
-	opened.refused["a-young"] = vcenter.ErrUnreachable
-	_, err = d.ForZone(t.Context(), newZone("one"))
-	g.Expect(err).To(MatchError(vcenter.ErrUnauthorized))
-	g.Expect(err).To(MatchError(And(ContainSubstring("VSphereCluster default/z-old"), ContainSubstring("VSphereCluster default/a-young"))))
-	g.Expect(opened.users()).NotTo(ContainElement("manager"), "a tenant's zone is not judged with more rights than its tenant has")
-}
-
-func TestZoneThatNoClusterSelectsIsTheManagers(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	d, opened := newDialer(t, newCluster("same-server", "two", time.Hour))
-	zone := newZone("one")
-	zone.Spec.Thumbprint = "of the zone"
-	_, err := d.ForZone(t.Context(), zone)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of the zone", Username: "manager", Password: "x"}}))
-
-	g.Expect(os.Remove(d.Identities.Default.Path)).To(Succeed())
-	_, err = d.ForZone(t.Context(), zone)
-	g.Expect(err).To(MatchError(identity.ErrNotUsable))
-	g.Expect(err).To(MatchError(ContainSubstring("no VSphereCluster selects this zone")))
-}
-
-func TestThumbprintOfTheZoneComesFirst(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	d, opened := newDialer(t, newCluster("one", "one", time.Hour))
-	zone := newZone("one")
-	zone.Spec.Thumbprint = "of the zone"
-	_, err := d.ForZone(t.Context(), zone)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.asked[0].Thumbprint).To(Equal("of the zone"))
 }
 
 // What is waited for must end by an event; a failure of the API server has none.

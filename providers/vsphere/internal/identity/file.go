@@ -29,7 +29,7 @@ type File struct {
 func (f *File) Account() (Account, error) {
 	data, err := os.ReadFile(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Account{}, fmt.Errorf("%w: the VSphereCluster has no spec.identityRef and the manager has no credentials file %s", ErrNotUsable, f.Path)
+		return Account{}, fmt.Errorf("%w: the VSphereCluster has no spec.identityRef and the manager has no credentials file %s: %w", ErrNotUsable, f.Path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return Account{}, fmt.Errorf("reading credentials file: %w", err)

@@ -98,12 +98,9 @@ func (r *Resolver) ForCluster(ctx context.Context, cluster *infrav1.VSphereClust
 }
 
 func (r *Resolver) fromIdentity(ctx context.Context, namespace, name string) (Account, error) {
-	identity := &infrav1.VSphereClusterIdentity{}
-	if err := r.Cache.Get(ctx, client.ObjectKey{Name: name}, identity); err != nil {
-		if apierrors.IsNotFound(err) {
-			return Account{}, fmt.Errorf("%w: VSphereClusterIdentity %s does not exist: create it or change spec.identityRef", ErrNotUsable, name)
-		}
-		return Account{}, fmt.Errorf("reading VSphereClusterIdentity %s: %w", name, err)
+	identity, err := r.identity(ctx, name)
+	if err != nil {
+		return Account{}, err
 	}
 	allowed, err := r.allows(ctx, identity, namespace)
 	if err != nil {
@@ -112,9 +109,7 @@ func (r *Resolver) fromIdentity(ctx context.Context, namespace, name string) (Ac
 	if !allowed {
 		return Account{}, fmt.Errorf("%w: spec.allowedNamespaces of VSphereClusterIdentity %s does not select namespace %s", ErrNotUsable, name, namespace)
 	}
-	account, err := r.fromSecret(ctx, client.ObjectKey{Namespace: r.Namespace, Name: identity.Spec.SecretName})
-	account.Servers, account.origin = identity.Spec.Servers, "VSphereClusterIdentity "+name
-	return account, err
+	return r.accountOf(ctx, identity)
 }
 
 // allows follows upstream's rule: no allowedNamespaces allows none, an empty selector allows all.

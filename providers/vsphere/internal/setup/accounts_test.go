@@ -182,6 +182,7 @@ func TestSecretThatIsNoLongerNamedIsReleased(t *testing.T) {
 func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
+	w.writeAccount(`""`) // the manager's account would do
 	w.available(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
 	w.cluster("two", func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "later" })
 	zone := w.threeZones()[0]
@@ -190,9 +191,25 @@ func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
 	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
 }
 
+// A zone's own identity need not be for any namespace, and nobody else's password concerns the zone.
+func TestZoneIsCheckedWithItsOwnIdentity(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.writeAccount(`""`)
+	identity := w.identity("zones", nil)
+	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "missing" })
+	zone := w.zone("a", infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a"},
+		func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+			z.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
+		})
+	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.Expect(zone.Status.CheckedBy).To(Equal(infrav1.IdentityAccount))
+}
+
 func TestPasswordRotatedInTheSecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())
+	w.writeAccount(`""`) // the zone is checked with the account of the Secret
 	cluster := w.cluster("one")
 	zone := w.threeZones()[0]
 	before := w.machine("one", "before", zone.Name)

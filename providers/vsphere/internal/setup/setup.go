@@ -112,7 +112,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		return fmt.Errorf("adding VSphereVM controller: %w", err)
 	}
 	if err := (&vspheredeploymentzone.Reconciler{
-		Client: c, VCenters: dialer, Recorder: mgr.GetEventRecorder("vspheredeploymentzone"), Clock: now,
+		Client: c, VCenters: dialer, Recorder: mgr.GetEventRecorder("vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
 	}

@@ -161,7 +161,15 @@ func TestValidateZone(t *testing.T) {
 		{"no server", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "" }, nil},
 		{"server with a scheme", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "https://vcenter" }, []string{"spec.server: Invalid value"}},
 		{"thumbprint", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Thumbprint = "AA" }, []string{"spec.thumbprint: Invalid value"}},
-		{"identity", func(s *infrav1.VSphereDeploymentZoneSpec) { s.IdentityRef = &infrav1.VSphereIdentityReference{} }, []string{"spec.identityRef: Forbidden"}},
+		{"identity", func(s *infrav1.VSphereDeploymentZoneSpec) {
+			s.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "zones"}
+		}, nil},
+		{"identity without a name", func(s *infrav1.VSphereDeploymentZoneSpec) {
+			s.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind}
+		}, []string{"spec.identityRef: Invalid value"}},
+		{"Secret of no namespace", func(s *infrav1.VSphereDeploymentZoneSpec) {
+			s.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "zones"}
+		}, []string{"spec.identityRef: Invalid value"}},
 	})
 }
 

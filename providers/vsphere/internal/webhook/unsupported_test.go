@@ -37,7 +37,7 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 	testFields(t, []string{
 		"server", "thumbprint", "controlPlaneEndpoint", "identityRef", "disableClusterModule", "failureDomainSelector", "distribution",
 	}, validateCluster)
-	testFields(t, []string{"server", "thumbprint", "failureDomain", "controlPlane", "placementConstraint"}, validateZone)
+	testFields(t, []string{"server", "thumbprint", "identityRef", "failureDomain", "controlPlane", "placementConstraint"}, validateZone)
 	testFields(t, []string{
 		"datacenter", "computeCluster", "hosts", "networks", "networkConfigurations", "datastore", "template",
 	}, validateConfigurations)

@@ -106,7 +106,9 @@ func (w *VSphereDeploymentZone) warn(ctx context.Context, spec infrav1.VSphereDe
 func validateZone(spec infrav1.VSphereDeploymentZoneSpec, path *field.Path) field.ErrorList {
 	errs := validateServer(spec.Server, path.Child("server"))
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
-	return append(errs, forbid(path,
-		unsupported{"identityRef", spec.IdentityRef != nil, "set it in the VSphereClusters on the zone's server"},
-	)...)
+	if ref := spec.IdentityRef; ref != nil && (ref.Kind != infrav1.VSphereClusterIdentityKind || ref.Name == "") {
+		errs = append(errs, field.Invalid(path.Child("identityRef"), *ref,
+			"name a VSphereClusterIdentity: a zone is in no namespace, so it cannot use a Secret of one"))
+	}
+	return errs
 }

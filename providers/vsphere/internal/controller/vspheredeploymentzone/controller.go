@@ -41,6 +41,8 @@ type Reconciler struct {
 	VCenters VCenters
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	// Namespace is the manager's own, where the Secrets of VSphereClusterIdentities are.
+	Namespace string
 
 	filter  watchfilter.Filter
 	written patch.Written
@@ -48,7 +50,7 @@ type Reconciler struct {
 
 // VCenters gives the session with which a zone is to be judged.
 type VCenters interface {
-	ForZone(context.Context, *infrav1.VSphereDeploymentZone) (*vcenter.Session, error)
+	ForZone(context.Context, *infrav1.VSphereDeploymentZone) (*vcenter.Session, infrav1.ZoneAccount, error)
 	// ZonesOf names the zones that are judged with an account.
 	ZonesOf(account string) []client.ObjectKey
 	// ForgetZone is told of a zone that is gone.
@@ -125,7 +127,7 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	zone.Domain = domain
-	session, err := r.VCenters.ForZone(ctx, object)
+	session, account, err := r.VCenters.ForZone(ctx, object)
 	conditions.Set(object, connection.Condition(err))
 	if err != nil {
 		return ctrl.Result{}, ignoreWaits(err)
@@ -135,6 +137,7 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 		conditions.Set(object, connection.Condition(err))
 		return ctrl.Result{}, err
 	}
+	object.Status.CheckedBy = account
 	r.judge(zone, report)
 	if slices.ContainsFunc(report.Problems, unreported) {
 		return ctrl.Result{RequeueAfter: recheck}, nil

@@ -6,6 +6,7 @@ package vspheredeploymentzone
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,6 +36,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfDomain),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfCluster), builder.WithPredicates(connection.Changed())).
+		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfIdentity)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfSecret)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.zoneLeft), builder.WithPredicates(onlyDeletes())).
 		WatchesRawSource(hub.Source(r.zonesOfEvent)).
 		Complete(r)
@@ -73,6 +76,32 @@ func (r *Reconciler) zonesOfCluster(ctx context.Context, cluster client.Object) 
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
 		return placement.Selects(cluster.(*infrav1.VSphereCluster), zone)
 	})
+}
+
+// zonesOfIdentity names the zones that are checked with the account of an identity.
+func (r *Reconciler) zonesOfIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
+	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool {
+		return zone.Spec.IdentityRef != nil && zone.Spec.IdentityRef.Name == identity.GetName()
+	})
+}
+
+// zonesOfSecret names the zones whose identity has its account in the Secret.
+func (r *Reconciler) zonesOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	if secret.GetNamespace() != r.Namespace {
+		return nil
+	}
+	identities := &infrav1.VSphereClusterIdentityList{}
+	if err := r.Client.List(ctx, identities); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereClusterIdentities")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range identities.Items {
+		if identities.Items[i].Spec.SecretName == secret.GetName() {
+			requests = append(requests, r.zonesOfIdentity(ctx, &identities.Items[i])...)
+		}
+	}
+	return requests
 }
 
 func (r *Reconciler) zoneLeft(_ context.Context, machine client.Object) []reconcile.Request {
