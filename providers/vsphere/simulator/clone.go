@@ -257,6 +257,7 @@ func (s *Server) completeClone(ctx *simulator.Context, r *request, req *types.Cl
 		}
 	}
 	s.publishConfig(ctx, ref)
+	s.present(ctx, vm)
 	return nil
 }
 
@@ -289,7 +290,7 @@ func (s *Server) publishConfig(ctx *simulator.Context, ref types.ManagedObjectRe
 		{Name: "config.instanceUuid", Val: vm.Config.InstanceUuid},
 		{Name: "config.hardware.device", Val: vm.Config.Hardware.Device},
 		{Name: "summary.config.name", Val: vm.Name},
-		{Name: "summary.config.instanceUuid", Val: vm.Config.InstanceUuid},
+		{Name: "summary.config.instanceUuid", Val: vm.Summary.Config.InstanceUuid},
 	})
 }
 

@@ -105,10 +105,24 @@ func (s *Server) connection(ctx *simulator.Context, host *simulator.HostSystem, 
 // is locked.
 func (s *Server) connected(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := get[*simulator.VirtualMachine](s, &ref)
-	if ok && vm.Runtime.ConnectionState != types.VirtualMachineConnectionStateConnected {
+	if !ok || vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected {
+		return nil
+	}
+	if vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateDisconnected {
 		return &types.HostNotConnected{}
 	}
-	return nil
+	return &types.InvalidState{}
+}
+
+// stoppable refuses to switch off a VM that no host has. Files that cannot be read
+// keep none from being ended. The VM is locked.
+func (s *Server) stoppable(ref types.ManagedObjectReference) types.BaseMethodFault {
+	vm, ok := get[*simulator.VirtualMachine](s, &ref)
+	if ok && (vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateInaccessible ||
+		vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateInvalid) {
+		return nil
+	}
+	return s.connected(ref)
 }
 
 // RemoveGroup deletes a host group or VM group. Rules that name it stay.
@@ -266,10 +280,7 @@ func (s *Server) DestroyVM(vm string) error {
 // HideVM takes a VM out of its folder, so that nobody finds it there although it exists, as when an account loses its
 // permission on it.
 func (s *Server) HideVM(vm string) error {
-	return s.inFolder(vm, func(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
-		s.registry.RemoveReference(ctx, folder, &folder.ChildEntity, ref)
-		ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
-	})
+	return s.inFolder(vm, s.takeOut)
 }
 
 // ShowVM undoes HideVM.

@@ -53,6 +53,8 @@ func fixedMessage(fault types.BaseMethodFault) string {
 		return "The session is not authenticated."
 	case *types.RequestCanceled:
 		return "The task was canceled by a user."
+	case *types.InvalidState:
+		return "The operation is not allowed in the current state."
 	case *types.HostNotConnected:
 		return "Unable to communicate with the remote host, since it is disconnected."
 	}

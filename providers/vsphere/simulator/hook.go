@@ -90,6 +90,8 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 		return nil, s.prepareClone(r, body)
 	case *types.CreateVM_Task:
 		return nil, s.prepareCreate(r, body)
+	case *types.UnregisterVM:
+		return nil, s.removable(body.This)
 	case *types.ShutdownGuest:
 		return nil, s.guestReachable(body.This)
 	}

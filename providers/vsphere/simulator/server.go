@@ -35,6 +35,7 @@ type Server struct {
 	tagging  *tagging
 	shelf    shelf
 	silent   []string // properties whose changes clients are not told of
+	births   births
 	closing  sync.Once
 }
 

@@ -137,7 +137,9 @@ func (s *Server) prepare(ctx *simulator.Context, r *request) types.BaseMethodFau
 			return fault
 		}
 		return s.placeForPowerOn(ctx, body.This)
-	case *types.PowerOffVM_Task, *types.ReconfigVM_Task:
+	case *types.PowerOffVM_Task:
+		return s.stoppable(body.This)
+	case *types.ReconfigVM_Task:
 		return s.connected(r.method.This)
 	case *types.Destroy_Task:
 		return s.connected(body.This)
