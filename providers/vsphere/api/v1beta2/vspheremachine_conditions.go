@@ -95,6 +95,11 @@ const (
 	// reports no address yet.
 	VSphereMachineVirtualMachineWaitingForNetworkAddressReason = "WaitingForNetworkAddress"
 
+	// VSphereMachineVirtualMachineRemovedReason: the VSphereVM of a machine that
+	// was provisioned has been deleted by somebody else than Cluster API. It is
+	// not made again.
+	VSphereMachineVirtualMachineRemovedReason = "Removed"
+
 	// VSphereMachineVirtualMachineProvisionedReason: the machine runs and can
 	// be reached.
 	VSphereMachineVirtualMachineProvisionedReason = clusterv1.ProvisionedReason

@@ -74,6 +74,19 @@ const (
 	// and is gone. It is not made again.
 	VSphereVMVirtualMachineNotFoundByBIOSUUIDReason = "NotFoundByBIOSUUID"
 
+	// VSphereVMVirtualMachineAmbiguousReason: several virtual machines may be the
+	// VSphereVM's, and nothing tells which is. None is touched.
+	VSphereVMVirtualMachineAmbiguousReason = "Ambiguous"
+
+	// VSphereVMVirtualMachineNotIdentifiedReason: a virtual machine has the BIOS
+	// UUID or the reference, but nothing shows that it is the VSphereVM's. It is
+	// left alone.
+	VSphereVMVirtualMachineNotIdentifiedReason = "NotIdentified"
+
+	// VSphereVMVirtualMachineNotVisibleReason: vCenter has the machine but does
+	// not show it to the account.
+	VSphereVMVirtualMachineNotVisibleReason = "NotVisible"
+
 	// VSphereVMVirtualMachineNameConflictReason: another virtual machine has
 	// the name in the folder. It is left alone.
 	VSphereVMVirtualMachineNameConflictReason = "NameConflict"
@@ -141,6 +154,10 @@ const (
 	// VSphereVMVirtualMachineWaitingForHostReason: vCenter has lost the host of the
 	// machine, so that it can neither be switched nor destroyed.
 	VSphereVMVirtualMachineWaitingForHostReason = "WaitingForHost"
+
+	// VSphereVMVirtualMachineUnmanageableReason: the machine is orphaned,
+	// inaccessible or invalid in vCenter, which does not end by itself.
+	VSphereVMVirtualMachineUnmanageableReason = "Unmanageable"
 )
 
 // Condition VCenterAvailable of a VSphereVM. See also the reasons that several

@@ -92,6 +92,28 @@ type VSphereVMBootstrapReference struct {
 	Name string `json:"name,omitempty"`
 }
 
+// TaskOperation is what a task in vCenter is to do with a virtual machine.
+// +kubebuilder:validation:Enum=clone;configure;powerOn;powerOff;destroy
+type TaskOperation string
+
+// Operations of tasks.
+const (
+	// CloneOperation makes the machine.
+	CloneOperation TaskOperation = "clone"
+
+	// ConfigureOperation changes its settings.
+	ConfigureOperation TaskOperation = "configure"
+
+	// PowerOnOperation powers it on.
+	PowerOnOperation TaskOperation = "powerOn"
+
+	// PowerOffOperation powers it off.
+	PowerOffOperation TaskOperation = "powerOff"
+
+	// DestroyOperation deletes it with its disks.
+	DestroyOperation TaskOperation = "destroy"
+)
+
 // VSphereVMStatus is what is known of the virtual machine.
 // +kubebuilder:validation:MinProperties=1
 type VSphereVMStatus struct {
@@ -147,6 +169,17 @@ type VSphereVMStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	TaskRef string `json:"taskRef,omitempty"`
+
+	// taskOperation is what that task is to do.
+	// +optional
+	TaskOperation TaskOperation `json:"taskOperation,omitempty"`
+
+	// templateRef is the managed object reference of the template that the
+	// machine was, or is being, cloned from.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	TemplateRef string `json:"templateRef,omitempty"`
 
 	// network is what is known of the machine's network cards.
 	// +optional

@@ -42,6 +42,16 @@ func Bootstrap(format string, data []byte) (map[string]string, error) {
 	}
 }
 
+// Has reports whether a virtual machine's extra configuration has the bootstrap data.
+func Has(settings, bootstrap map[string]string) bool {
+	for key, value := range bootstrap {
+		if settings[key] != value {
+			return false
+		}
+	}
+	return len(bootstrap) > 0
+}
+
 // Hash identifies what Metadata makes of a name and a network, whatever the cards' addresses are.
 func Hash(hostname string, network any) (string, error) {
 	data, err := json.Marshal([]any{hostname, network})

@@ -75,3 +75,18 @@ func TestHashFollowsTheSpec(t *testing.T) {
 	}
 	g.Expect(hash(g, "vm-2", same)).NotTo(Equal(hash(g, "vm", same)), "the name")
 }
+
+func TestBootstrapDataIsRecognised(t *testing.T) {
+	g := NewWithT(t)
+	data, err := guestinfo.Bootstrap("cloud-config", []byte("#cloud-config"))
+	g.Expect(err).NotTo(HaveOccurred())
+	settings := map[string]string{"guestinfo.metadata": "x"}
+	g.Expect(guestinfo.Has(settings, data)).To(BeFalse())
+	for key, value := range data {
+		settings[key] = value
+	}
+	g.Expect(guestinfo.Has(settings, data)).To(BeTrue())
+	settings[guestinfo.UserDataKey] = "other"
+	g.Expect(guestinfo.Has(settings, data)).To(BeFalse())
+	g.Expect(guestinfo.Has(settings, nil)).To(BeFalse(), "no data is no evidence")
+}

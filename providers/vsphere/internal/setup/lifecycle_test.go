@@ -120,7 +120,7 @@ func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	machine := w.worker("node")
 	w.provisioned(machine)
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {

@@ -29,7 +29,7 @@ func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
 	for _, name := range []string{"plane", "worker"} {
 		vm := w.vsphereVM(name)
 		message := w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
-		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed when they are back")))
+		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed when the host is back")))
 	}
 	message := w.condition(worker, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
 	w.Expect(message).To(ContainSubstring("vCenter has lost host"), "whether a worker runs on is not known")
@@ -70,7 +70,7 @@ func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
 	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
-	w.Expect(message).To(ContainSubstring("powered on when they are back"))
+	w.Expect(message).To(ContainSubstring("powered on when that is mended"))
 	calls := w.vc.Calls()["PowerOnVM_Task"]
 	w.Consistently(func() int { return w.vc.Calls()["PowerOnVM_Task"] }, moment).Should(Equal(calls))
 

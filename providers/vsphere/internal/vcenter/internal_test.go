@@ -217,7 +217,7 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 	g.Eventually(func() bool { return s.lookAtTasks(t.Context()) }).WithTimeout(patience).Should(BeTrue())
 	g.Expect(events).To(Receive(Equal(Event{
 		Server: server.Host(), Kind: TaskDone, Task: task,
-		InstanceUUID: template.InstanceUUID, BiosUUID: template.BiosUUID, Name: template.Name,
+		VM: template.Ref, InstanceUUID: template.InstanceUUID, BiosUUID: template.BiosUUID, Name: template.Name,
 	})))
 	known, _ = s.Task(task)
 	g.Expect(known.State).To(Equal(TaskError))
@@ -263,8 +263,7 @@ func TestIndexForgetsWhatLeaves(t *testing.T) {
 	g.Expect(update(types.ObjectUpdateKindModify, folder, name("a%2fb")).structural).To(BeFalse(), "nothing has changed")
 	g.Expect(ix.names).To(And(HaveKey("folder/a%2fb"), HaveKey("folder/a/b")))
 	g.Expect(update(types.ObjectUpdateKindEnter, vm, name("one"), config).vms).To(HaveLen(1))
-	_, ok := ix.byUUID(instanceKey("aa-bb"))
-	g.Expect(ok).To(BeTrue(), "UUIDs are compared without case")
+	g.Expect(ix.candidates(instanceKey("aa-bb"), "", ref{})).To(HaveLen(1), "UUIDs are compared without case")
 	version := types.PropertyChange{Name: "config.changeVersion", Val: "2"}
 	g.Expect(update(types.ObjectUpdateKindModify, vm, version).vms).To(BeEmpty(), "not news by itself")
 	g.Expect(update(types.ObjectUpdateKindModify, vm, name("two")).vms).To(HaveLen(1))
@@ -298,10 +297,10 @@ func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
 				apply(kind, named, types.PropertyChange{Name: "summary.config", Val: config},
 					types.PropertyChange{Name: "runtime.connectionState", Val: types.VirtualMachineConnectionStateInaccessible})
 
-				found, ok := ix.byUUID(instanceKey("aa"))
-				g.Expect(ok).To(BeTrue())
-				g.Expect(found.BiosUUID).To(Equal("bb"))
-				g.Expect(found.Connected).To(BeFalse())
+				found := ix.candidates(instanceKey("aa"), "", ref{})
+				g.Expect(found).To(HaveLen(1))
+				g.Expect(found[0].BiosUUID).To(Equal("bb"))
+				g.Expect(found[0].Connected()).To(BeFalse())
 				apply(types.ObjectUpdateKindLeave)
 				g.Expect(ix.uuids).To(BeEmpty())
 			})
@@ -337,17 +336,15 @@ func TestReadingEverythingAgainDropsWhatIsGone(t *testing.T) {
 	g.Expect(ix.entities).To(BeEmpty())
 }
 
-func TestHalfFinishedMachineIsALostClone(t *testing.T) {
+func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
 	g := NewWithT(t)
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)
 	vm := ref{Type: "VirtualMachine", Value: "vm-4711"}
 	s.index.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
 		{Kind: types.ObjectUpdateKindEnter, Obj: vm, ChangeSet: []types.PropertyChange{{Name: "name", Val: "lost"}}},
 	}}}})
-	lost := LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "lost", Before: time.Now()}
-	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
-	lost.Name = "other"
-	g.Expect(s.Cloning(t.Context(), lost)).To(BeFalse())
+	g.Expect(s.Unfinished("lost")).To(HaveLen(1))
+	g.Expect(s.Unfinished("other")).To(BeEmpty())
 }
 
 // crowd is the index of a vCenter with so many virtual machines, all of them in one group, and two templates.

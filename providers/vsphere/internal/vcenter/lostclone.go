@@ -5,7 +5,6 @@ package vcenter
 
 import (
 	"context"
-	"path"
 	"time"
 
 	"github.com/vmware/govmomi/property"
@@ -27,31 +26,23 @@ const (
 
 // LostClone is what is known of a clone whose task nobody has a record of.
 type LostClone struct {
-	Datacenter, Template string    // as CloneVM was asked
-	Name                 string    // of the new virtual machine
-	Before               time.Time // by which it was started, if it was
+	TemplateRef string    // of the template; "" stands for any
+	Before      time.Time // by which it was started, if it was
 }
 
-// Cloning reports whether a virtual machine may be on its way whose clone was started and not recorded: a clone of the
-// template is under way, or there is a virtual machine of the name that has no UUID yet. The clones that were found are
-// followed, so that a TaskDone event tells of their end.
+// Cloning reports whether a clone is under way that may be the lost one. Those that were found are followed, so that a
+// TaskDone event tells of their end. The template is known by its reference: it may have been replaced under its name since.
 func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
-	if s.index.unfinished(lost.Name) {
-		return true, nil
-	}
 	clones, err := s.runningClones(ctx)
 	if err != nil {
 		return false, err
 	}
-	template, unknown := s.Template(lost.Datacenter, lost.Template)
 	found := false
 	for _, info := range clones {
 		if info.QueueTime.After(lost.Before.Add(clockSkew)) {
 			continue // somebody else's, else a template that is cloned without pause would hold the caller for ever
 		}
-		// A template may have been replaced under its name since, or be gone.
-		same := info.Entity != nil && info.Entity.String() == template.Ref || info.EntityName == path.Base(lost.Template)
-		if unknown != nil || same {
+		if lost.TemplateRef == "" || info.Entity != nil && info.Entity.String() == lost.TemplateRef {
 			s.followTask(info.Task, Task{Ref: info.Task.Value, State: TaskState(info.State)})
 			found = true
 		}
@@ -90,16 +81,4 @@ func (s *Session) runningClones(ctx context.Context) ([]types.TaskInfo, error) {
 		return err
 	})
 	return clones, err
-}
-
-// unfinished reports whether a virtual machine of the name has no UUID yet.
-func (ix *index) unfinished(name string) bool {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	for _, r := range ix.names[nameKey(kindVM, name)] {
-		if ix.vms[r].instanceUUID == "" {
-			return true
-		}
-	}
-	return false
 }

@@ -31,6 +31,7 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 			r = &rig{recorder: &recorder{}, t: t, server: r.server}
 			r.pool = newPool(t, r.recorder, time.Hour)
 			after := r.session()
+			clone := vcenter.LostClone{TemplateRef: cloneSpec(t, after, 0).Template.Ref, Before: time.Now()}
 			others := 0
 			if name == "history longer than a default page" {
 				others = 12
@@ -46,7 +47,6 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 			}
 			g.Expect(change(r.server)).To(Succeed())
-			clone := vcenter.LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "vm-0", Before: time.Now()}
 
 			found, err := after.Cloning(t.Context(), clone)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -78,7 +78,7 @@ func TestClonesOfOthersAreNotTakenForALostOne(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, gallery())
 	s := r.session()
-	clone := vcenter.LostClone{Datacenter: "dc-1", Template: simulator.TemplateName, Name: "vm-0", Before: time.Now()}
+	clone := vcenter.LostClone{TemplateRef: cloneSpec(t, s, 0).Template.Ref, Before: time.Now()}
 	cloning := func() bool {
 		t.Helper()
 		found, err := s.Cloning(t.Context(), clone)
@@ -107,6 +107,6 @@ func TestClonesOfOthersAreNotTakenForALostOne(t *testing.T) {
 	g.Expect(cloning()).To(BeFalse(), "that was started long after")
 	clone.Before = time.Now()
 	g.Expect(cloning()).To(BeTrue())
-	clone.Template = "gone"
-	g.Expect(cloning()).To(BeTrue(), "which template it was cannot be told any more")
+	clone.TemplateRef = ""
+	g.Expect(cloning()).To(BeTrue(), "which template it was is not known")
 }

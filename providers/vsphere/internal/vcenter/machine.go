@@ -20,6 +20,18 @@ const (
 	Suspended  PowerState = "suspended"
 )
 
+// ConnectionState says whether vCenter can manage a virtual machine, in vCenter's words.
+type ConnectionState string
+
+// Connection states. Only Disconnected ends with its host's return.
+const (
+	Connected    ConnectionState = "connected"
+	Disconnected ConnectionState = "disconnected" // its host is lost
+	Orphaned     ConnectionState = "orphaned"     // its host does not know it any more
+	Inaccessible ConnectionState = "inaccessible" // its files cannot be read
+	Invalid      ConnectionState = "invalid"      // its files make no sense
+)
+
 // VM is a virtual machine as the stream last reported it.
 type VM struct {
 	Ref, Name              string
@@ -27,12 +39,15 @@ type VM struct {
 	Path                   string // inventory path, such as /dc/vm/folder/name
 	FolderRef              string
 	HostRef, Host          string // reference and name
+	HostConnected          bool
 	ResourcePoolRef        string
 	Datacenter, Cluster    string // inventory paths, such as /dc and /dc/host/cluster
 	ClusterRef             string // reference of Cluster
 	Power                  PowerState
 	Template               bool
-	Connected              bool // vCenter can manage it: neither its host nor its files are lost
+	Connection             ConnectionState
+	Annotation             string // its notes
+	File                   string // its configuration file, such as [datastore] folder/name.vmx
 	ToolsRunning           bool
 	Guest                  []GuestNIC
 }
@@ -54,11 +69,41 @@ type Location struct {
 	HostGroups     []string // of the cluster, that its host is a member of
 }
 
-// VMByInstanceUUID finds a virtual machine by the UUID that vCenter keeps unique.
-func (s *Session) VMByInstanceUUID(uuid string) (VM, bool) { return s.index.byUUID(instanceKey(uuid)) }
+// Connected reports whether vCenter can manage the virtual machine: neither its host nor its files are lost.
+func (v VM) Connected() bool { return v.Connection == Connected }
 
-// VMByBiosUUID finds a virtual machine by the UUID that its guest sees.
-func (s *Session) VMByBiosUUID(uuid string) (VM, bool) { return s.index.byUUID(biosKey(uuid)) }
+// Whole reports whether vCenter knows who the virtual machine is. One that is being made, or whose files cannot be read,
+// may have no UUID.
+func (v VM) Whole() bool { return v.InstanceUUID != "" || v.BiosUUID != "" }
+
+// VMByInstanceUUID finds a virtual machine by the UUID that vCenter keeps unique.
+func (s *Session) VMByInstanceUUID(uuid string) (VM, bool) {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	for _, r := range s.index.uuids[instanceKey(uuid)] {
+		return s.index.vm(r)
+	}
+	return VM{}, false
+}
+
+// Candidates returns the virtual machines that have the instance UUID, the BIOS UUID or the reference, each once. Of one
+// BIOS UUID, which vCenter does not keep unique, there may be several: a copy that was registered or restored.
+func (s *Session) Candidates(instanceUUID, biosUUID, vmRef string) []VM {
+	return s.index.candidates(instanceKey(instanceUUID), biosKey(biosUUID), parseRef("VirtualMachine", vmRef))
+}
+
+// Unfinished returns the virtual machines of a name that vCenter does not know the UUIDs of, or not yet.
+func (s *Session) Unfinished(name string) []VM {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	var found []VM
+	for _, r := range s.index.names[nameKey(kindVM, name)] {
+		if vm, ok := s.index.vm(r); ok && !vm.Whole() {
+			found = append(found, vm)
+		}
+	}
+	return found
+}
 
 // VMByRef finds a virtual machine by reference.
 func (s *Session) VMByRef(vmRef string) (VM, bool) {
@@ -108,7 +153,8 @@ type machine struct {
 	snapshot                ref // the current one
 	power                   types.VirtualMachinePowerState
 	template                bool
-	connected               bool
+	connection              types.VirtualMachineConnectionState
+	annotation, file        string
 	tools                   bool
 	guest                   []GuestNIC
 }
@@ -140,7 +186,7 @@ func (m *machine) set(property string, value types.AnyType) {
 	case "runtime.powerState":
 		m.power = as[types.VirtualMachinePowerState](value)
 	case "runtime.connectionState":
-		m.connected = as[types.VirtualMachineConnectionState](value) == types.VirtualMachineConnectionStateConnected
+		m.connection = as[types.VirtualMachineConnectionState](value)
 	case "guest.toolsRunningStatus":
 		m.tools = as[string](value) == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
 	case "guest.net":
@@ -152,14 +198,15 @@ func (m *machine) set(property string, value types.AnyType) {
 	}
 }
 
-// setConfig keeps the UUIDs that are known while vCenter cannot read the virtual machine's files and reports none: they do
+// setConfig keeps the UUIDs and the file that are known while vCenter cannot read the virtual machine's files and reports none: they do
 // not change without a new value.
 func (m *machine) setConfig(value types.AnyType) {
 	config, there := value.(types.VirtualMachineConfigSummary)
 	if !there {
 		return
 	}
-	m.template = config.Template
+	m.template, m.annotation = config.Template, config.Annotation
+	m.file = cmp.Or(config.VmPathName, m.file)
 	m.instanceUUID = cmp.Or(config.InstanceUuid, m.instanceUUID)
 	m.biosUUID = cmp.Or(config.Uuid, m.biosUUID)
 }
@@ -185,14 +232,19 @@ func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
 	return nics
 }
 
-func (ix *index) byUUID(key string) (VM, bool) {
+func (ix *index) candidates(instance, bios string, recorded ref) []VM {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	found := ix.uuids[key]
-	if len(found) == 0 {
-		return VM{}, false
+	refs := append([]ref{recorded}, ix.uuids[instance]...)
+	refs = append(refs, ix.uuids[bios]...)
+	slices.SortFunc(refs, compareRefs)
+	var found []VM
+	for _, r := range slices.Compact(refs) {
+		if vm, ok := ix.vm(r); ok {
+			found = append(found, vm)
+		}
 	}
-	return ix.vm(found[0])
+	return found
 }
 
 // vm returns a virtual machine in the package's words. The lock is held.
@@ -204,11 +256,11 @@ func (ix *index) vm(r ref) (VM, bool) {
 	vm := VM{
 		Ref: m.ref.String(), Name: m.name, InstanceUUID: m.instanceUUID, BiosUUID: m.biosUUID,
 		Path: ix.path(m.parent) + "/" + m.name, FolderRef: refString(m.parent), HostRef: refString(m.host),
-		ResourcePoolRef: refString(m.pool), Power: PowerState(m.power), Template: m.template, Connected: m.connected,
-		ToolsRunning: m.tools, Guest: m.guest,
+		ResourcePoolRef: refString(m.pool), Power: PowerState(m.power), Template: m.template,
+		Connection: ConnectionState(m.connection), Annotation: m.annotation, File: m.file, ToolsRunning: m.tools, Guest: m.guest,
 	}
 	if host, ok := ix.entities[m.host]; ok {
-		vm.Host = host.name
+		vm.Host, vm.HostConnected = host.name, host.connected
 	}
 	if dc := ix.above(m.parent, kindDatacenter); dc != nil {
 		vm.Datacenter = ix.path(dc.ref)

@@ -91,6 +91,7 @@ type Event struct {
 	Kind         EventKind
 	InstanceUUID string // of the virtual machine that changed, or that the task worked on or made
 	BiosUUID     string // of the same
+	VM           string // reference of the same
 	Task         string
 	Name         string // of that virtual machine
 }

@@ -324,7 +324,7 @@ func (s *Session) report(c changes) {
 		s.emit(s.taskEvent(task))
 	}
 	for _, vm := range c.vms {
-		s.emit(Event{Kind: VMChanged, InstanceUUID: vm.instanceUUID, BiosUUID: vm.biosUUID, Name: vm.name})
+		s.emit(Event{Kind: VMChanged, VM: vm.ref.String(), InstanceUUID: vm.instanceUUID, BiosUUID: vm.biosUUID, Name: vm.name})
 	}
 	if c.structural {
 		s.tags.forget()

@@ -20,7 +20,7 @@ func (r *rig) reports(want vcenter.Event) {
 	r.t.Helper()
 	want.Server = r.server.Host()
 	eventually(r.t, func() error {
-		if len(r.matching(func(e vcenter.Event) bool { e.BiosUUID = ""; return e == want })) == 0 {
+		if len(r.matching(func(e vcenter.Event) bool { e.BiosUUID, e.VM = "", ""; return e == want })) == 0 {
 			return fmt.Errorf("no event %+v", want)
 		}
 		return nil
@@ -35,7 +35,7 @@ func TestChangesOfVirtualMachinesAreReported(t *testing.T) {
 	changed := vcenter.Event{Kind: vcenter.VMChanged, InstanceUUID: uuid(1), Name: "vm-1"}
 	vm, _ := s.VMByInstanceUUID(uuid(1))
 	g.Expect(vm.ToolsRunning).To(BeTrue())
-	g.Expect(vm.Connected).To(BeTrue())
+	g.Expect(vm.Connected()).To(BeTrue())
 
 	for _, change := range []struct {
 		name string
@@ -94,6 +94,13 @@ func TestPlainVirtualMachinesAreNoChangeOfTheInventory(t *testing.T) {
 	g.Consistently(func() int { return r.seen(vcenter.InventoryChanged) }).WithTimeout(600 * time.Millisecond).Should(BeZero())
 }
 
+func first(vms []vcenter.VM) (vcenter.VM, bool) {
+	if len(vms) == 0 {
+		return vcenter.VM{}, false
+	}
+	return vms[0], true
+}
+
 func TestBiosUUIDAndFolderAndReferenceFindTheSame(t *testing.T) {
 	g := NewWithT(t)
 	s := newRig(t, simulator.ThreeZones()).session()
@@ -102,7 +109,7 @@ func TestBiosUUIDAndFolderAndReferenceFindTheSame(t *testing.T) {
 	g.Expect(vm.Datacenter).To(Equal("/dc-1"))
 	g.Expect(vm.Cluster).To(Equal("/dc-1/host/zone-a"))
 	for name, find := range map[string]func() (vcenter.VM, bool){
-		"BIOS UUID": func() (vcenter.VM, bool) { return s.VMByBiosUUID(vm.BiosUUID) },
+		"BIOS UUID": func() (vcenter.VM, bool) { return first(s.Candidates("", vm.BiosUUID, "")) },
 		"folder":    func() (vcenter.VM, bool) { return s.VMInFolder(vm.FolderRef, "vm-1") },
 		"reference": func() (vcenter.VM, bool) { return s.VMByRef(vm.Ref) },
 	} {

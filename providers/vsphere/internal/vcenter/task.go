@@ -162,7 +162,7 @@ func (s *Session) taskEvent(task Task) Event {
 		about = task.result
 	}
 	if m, ok := s.index.vms[about]; ok {
-		e.InstanceUUID, e.BiosUUID, e.Name = m.instanceUUID, m.biosUUID, m.name
+		e.VM, e.InstanceUUID, e.BiosUUID, e.Name = m.ref.String(), m.instanceUUID, m.biosUUID, m.name
 	}
 	return e
 }

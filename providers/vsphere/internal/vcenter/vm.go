@@ -35,14 +35,48 @@ func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
 }
 
 // Exists asks vCenter whether it has the virtual machine. The inventory shows only what the account may see and what is in
-// a folder: a machine can leave it by being moved into a vApp, or by a change of permissions.
+// a folder: a machine can leave it by being moved into a vApp, or by a change of permissions. It is gone only when vCenter
+// says so: an answer without the machine is the answer to an account that may not see it.
 func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 	r := parseRef("VirtualMachine", vmRef)
-	err := s.retrieve(ctx, "looking for "+r.Value, r, []string{"name"}, func([]types.DynamicProperty) {})
+	err := s.call(ctx, "looking for "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
+		_, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
+			This: s.client.ServiceContent.PropertyCollector,
+			SpecSet: []types.PropertyFilterSpec{{
+				PropSet:   []types.PropertySpec{{Type: r.Type, PathSet: []string{"name"}}},
+				ObjectSet: []types.ObjectSpec{{Obj: r}},
+			}},
+		})
+		return err
+	})
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// ExtraConfig reads the advanced settings of a virtual machine, the data that its guest boots with included: one call.
+func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]string, error) {
+	values := map[string]string{}
+	r := parseRef("VirtualMachine", vmRef)
+	err := s.retrieve(ctx, "reading the settings of "+r.Value, r, []string{"config.extraConfig"}, func(p []types.DynamicProperty) {
+		for _, property := range p {
+			for _, option := range as[types.ArrayOfOptionValue](property.Val).OptionValue {
+				setting := option.GetOptionValue()
+				values[setting.Key] = as[string](setting.Value)
+			}
+		}
+	})
+	return values, err
+}
+
+// Unregister takes a virtual machine that cannot be deleted out of vCenter's inventory. Its files, if there are any, stay.
+func (s *Session) Unregister(ctx context.Context, vmRef string) error {
+	r := parseRef("VirtualMachine", vmRef)
+	return s.call(ctx, "unregistering "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
+		_, err := methods.UnregisterVM(ctx, rt, &types.UnregisterVM{This: r})
+		return err
+	})
 }
 
 func nicsOf(devices []types.BaseVirtualDevice) []NIC {

@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	controllerutil.AddFinalizer(vsphere, infrav1.MachineFinalizer)
 	if s.vm == nil {
-		if placed, err := r.ensureVM(ctx, s); err != nil || !placed {
+		if placed, err := r.makeVM(ctx, s); err != nil || !placed {
 			return ctrl.Result{}, err
 		}
 	}

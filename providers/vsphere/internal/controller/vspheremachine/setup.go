@@ -65,7 +65,8 @@ func notStatusOnly() predicate.Predicate {
 // worthMirroring drops the steps of a VSphereVM's provisioning that a VSphereMachine does not show.
 func worthMirroring() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
+		// One that the machine has not made itself: it was restored or moved, or was there before the manager.
+		CreateFunc: func(e event.CreateEvent) bool { return e.Object.(*infrav1.VSphereVM).Spec.BiosUUID != "" },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM)
 			return shown(before) != shown(after) ||

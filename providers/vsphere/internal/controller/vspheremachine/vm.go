@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,6 +67,32 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 	return nil
 }
 
+// provisioned reports whether the machine has had a virtual machine that ran. Its bootstrap data is used up: a second one
+// would join with a token that has expired, or start a control plane of its own beside the first.
+func provisioned(machine *infrav1.VSphereMachine) bool {
+	return machine.Spec.ProviderID != "" || ptr.Deref(machine.Status.Initialization.Provisioned, false)
+}
+
+// makeVM makes the VSphereVM of a machine that never had one.
+func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err error) {
+	if provisioned(s.vsphere) {
+		removed(s)
+		return false, nil
+	}
+	return r.ensureVM(ctx, s)
+}
+
+// removed reports that the VSphereVM was deleted by somebody else than Cluster API. The condition passes when it comes back,
+// as by a restored backup.
+func removed(s *scope) {
+	name, err := vmName(s)
+	if err != nil {
+		name = s.machine.Name
+	}
+	setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineRemovedReason, fmt.Sprintf(
+		"VSphereVM %s was deleted outside Cluster API, and with it the virtual machine, which is not made again: delete Machine %s", name, s.machine.Name))
+}
+
 func where(spec infrav1.VSphereVMSpec) string {
 	if spec.Placement.FailureDomain == "" {
 		return "without a failure domain"
@@ -114,12 +141,19 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 }
 
 // outlives reports whether the VSphereVM is left to do its work alone. No control plane gets a replacement while one of its
-// machines is being deleted, and a lost host would make that last for ever. When an infrastructure machine is deleted its
-// member of etcd has been removed, so that a virtual machine which runs on behind a lost host serves nobody. Of a worker
-// that cannot be said, and it is replaced without.
+// machines is being deleted, and a lost host would make that last for ever, as would files that cannot be read. When an
+// infrastructure machine is deleted its member of etcd has been removed, so that a virtual machine which runs on behind a
+// lost host serves nobody. Of a worker that cannot be said, and it is replaced without.
 func outlives(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {
-	_, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]
-	return controlPlane && conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) == infrav1.VSphereVMVirtualMachineWaitingForHostReason
+	if _, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
+		return false
+	}
+	switch conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) {
+	case infrav1.VSphereVMVirtualMachineWaitingForHostReason, infrav1.VSphereVMVirtualMachineUnmanageableReason:
+		return true
+	default:
+		return false
+	}
 }
 
 func ownedBy(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {

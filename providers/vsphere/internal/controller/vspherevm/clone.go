@@ -22,15 +22,10 @@ import (
 // ensureVM clones the template unless the virtual machine exists.
 func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (progress, error) {
 	if s.found {
-		s.vm.Status.VMRef = s.observed.Ref
-		return proceed, nil
+		return r.awaitWhole(s), nil
 	}
-	if s.vm.Spec.BiosUUID != "" {
-		s.vm.Status.Ready = ptr.To(false)
-		r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, fmt.Sprintf(
-			"vCenter %s has no virtual machine with BIOS UUID %s: it was removed behind our back and is not made again; delete the Machine",
-			s.vm.Spec.Server, s.vm.Spec.BiosUUID))
-		return wait, nil
+	if p, err := r.absent(ctx, s); err != nil || !p.proceed {
+		return p, err
 	}
 	if device, missing := withoutAddress(s.vm.Spec.Network.Devices); missing {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason, fmt.Sprintf(
@@ -49,10 +44,33 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (progress, error) {
 		r.fail(s, invalidReason(err), err.Error())
 		return wait, nil
 	}
-	if _, taken := s.session.VMInFolder(spec.Placement.FolderRef, spec.Name); taken {
-		return r.nameTaken(s)
+	if namesake, taken := s.session.VMInFolder(spec.Placement.FolderRef, spec.Name); taken {
+		return r.nameHeld(s, namesake)
 	}
 	return r.clone(ctx, s, spec)
+}
+
+// awaitWhole waits until vCenter knows all of a machine that is new.
+func (r *Reconciler) awaitWhole(s *scope) progress {
+	if s.vm.Spec.BiosUUID != "" || s.observed.Whole() {
+		return proceed
+	}
+	return r.unfinished(s, s.observed)
+}
+
+// nameHeld is reached when the folder has the name. A machine without UUIDs may be our own, by a clone that nobody recorded.
+func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (progress, error) {
+	if namesake.Whole() {
+		return r.nameTaken(s)
+	}
+	return r.unfinished(s, namesake), nil
+}
+
+// unfinished waits for the UUIDs of a virtual machine that is, or may be, the VSphereVM's.
+func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) progress {
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, fmt.Sprintf(
+		"vCenter shows virtual machine %s without its UUIDs: if that lasts, its files cannot be read", paths([]vcenter.VM{vm})))
+	return progress{after: r.RetryAfter}
 }
 
 // clone writes down that there is going to be a virtual machine before there can be one. A manager that dies between
@@ -64,14 +82,18 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	}
 	again := r.failing(s, clone)
 	r.underWay(s, clone, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, "")
-	if s.vm.Status.CloneMode != mode {
-		s.vm.Status.CloneMode = mode
-		s.vm.Status.Snapshot = spec.Snapshot
+	first := s.vm.Status.CloneMode == ""
+	if s.vm.Status.CloneMode != mode || s.vm.Status.TemplateRef != spec.Template.Ref {
+		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = mode, spec.Snapshot, spec.Template.Ref
 		if err := r.save(ctx, s); err != nil {
 			return wait, err
 		}
 	}
 	task, err := s.session.CloneVM(ctx, spec)
+	if first && userMistake(err) {
+		// vCenter has answered that it makes none, and no earlier attempt can have made one: a deletion has nothing to look for.
+		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = "", "", ""
+	}
 	if err != nil {
 		return r.refused(s, "cloning", err)
 	}
@@ -115,21 +137,30 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) (map[string]string
 	if name == "" {
 		return nil, true, nil
 	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: s.vm.Namespace, Name: name}
-	if err := r.Secrets.Get(ctx, key, secret); err != nil {
-		if !apierrors.IsNotFound(err) {
-			return nil, false, fmt.Errorf("reading bootstrap data %s: %w", key, err)
-		}
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, fmt.Sprintf("Secret %s with the bootstrap data does not exist", key))
+	secret, err := r.bootstrapSecret(ctx, s.vm)
+	if apierrors.IsNotFound(err) {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, fmt.Sprintf(
+			"Secret %s/%s with the bootstrap data does not exist", s.vm.Namespace, name))
 		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
 	}
 	data, err := guestinfo.Bootstrap(string(secret.Data["format"]), secret.Data["value"])
 	if err != nil {
-		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, fmt.Sprintf("Secret %s: %v", key, err))
+		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, fmt.Sprintf("Secret %s/%s: %v", s.vm.Namespace, name, err))
 		return nil, false, nil
 	}
 	return data, true, nil
+}
+
+func (r *Reconciler) bootstrapSecret(ctx context.Context, vm *infrav1.VSphereVM) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: vm.Namespace, Name: vm.Spec.BootstrapRef.Name}
+	if err := r.Secrets.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("reading bootstrap data %s: %w", key, err)
+	}
+	return secret, nil
 }
 
 // cloneSpec looks every name up in the inventory. Its error holds all that is wrong, not the first problem only.
@@ -156,7 +187,7 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 	}
 	return vcenter.CloneSpec{
 		Name: s.vm.Name, InstanceUUID: string(s.vm.UID), Template: template, Snapshot: spec.Snapshot,
-		Annotation: fmt.Sprintf("VSphereVM %s/%s", s.vm.Namespace, s.vm.Name),
+		Annotation: marker(s.vm),
 		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: spec.NumCoresPerSocket,
 		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB,
 		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,

@@ -32,17 +32,10 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
 		return wait, err
 	}
 	s.session = session
-	s.observed, s.found = find(session, s.vm)
-	return proceed, nil
-}
-
-// find looks by BIOS UUID first: a VSphereVM that was moved to another management cluster has another UID than the one
-// its virtual machine was created with.
-func find(session *vcenter.Session, vm *infrav1.VSphereVM) (vcenter.VM, bool) {
-	if vm.Spec.BiosUUID != "" {
-		return session.VMByBiosUUID(vm.Spec.BiosUUID)
+	if err := r.recognise(ctx, s); err != nil {
+		return wait, err
 	}
-	return session.VMByInstanceUUID(string(vm.UID))
+	return proceed, nil
 }
 
 // settleTask waits for the task in flight, and forgets it when it has ended.
@@ -53,7 +46,7 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error)
 	if s.vm.Status.TaskRef == "" {
 		return proceed, nil
 	}
-	s.doing = r.tasks.operation(inFlight(s.vm))
+	s.doing = s.vm.Status.TaskOperation
 	task, err := r.task(ctx, s)
 	if errors.Is(err, vcenter.ErrNotFound) {
 		// vCenter forgets old tasks. What the task did, if anything, is in the inventory.
@@ -65,8 +58,8 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error)
 	}
 	switch task.State {
 	case vcenter.TaskSuccess:
-		if !r.visible(s, task) {
-			return s.waitForInventory(), nil
+		if again := s.adopt(task); !r.visible(s, task) && !again {
+			return r.waitForInventory(s), nil
 		}
 		s.finished, s.finishedReason = task, conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 		if s.doing == configure { // else the condition says so, unless it still tells of an attempt that failed
@@ -83,20 +76,41 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error)
 	}
 }
 
-// visible reports whether the inventory shows what a task that ended well has done. Until it does the task stays recorded,
-// else it would be started again. Only a clone has a result, so it is known after a restart too; of the other tasks the
-// inventory of a new session shows the effect.
-func (r *Reconciler) visible(s *scope, task vcenter.Task) bool {
-	if task.Result != "" {
-		return s.found
+// adopt records what a clone has made. Its own result is known before the inventory shows the machine, or its UUIDs, and
+// also if it never does. It returns whether the result was on record already and cannot be seen still.
+func (s *scope) adopt(task vcenter.Task) (again bool) {
+	if s.found || task.Result == "" {
+		return false
 	}
-	switch r.tasks.operation(inFlight(s.vm)) {
-	case powerOn:
-		return !s.found || s.observed.Power == vcenter.PoweredOn
-	case powerOff:
-		return !s.found || s.observed.Power != vcenter.PoweredOn
-	case destroy:
-		return !s.found
+	before := s.vm.Status.VMRef
+	s.vm.Status.VMRef = task.Result
+	made, there := s.session.VMByRef(task.Result)
+	switch {
+	case !there:
+		return before == task.Result
+	case weigh(s.vm, candidate{VM: made}) > none:
+		s.observed, s.found = made, true
+	default:
+		s.vm.Status.VMRef = before // vCenter restored from a backup uses the names of tasks anew
+	}
+	return false
+}
+
+// visible reports whether the inventory shows what a task that ended well has done. Until it does the task stays recorded,
+// else it would be started again. Of what was started before a restart the inventory of the new session shows the effect.
+func (r *Reconciler) visible(s *scope, task vcenter.Task) bool {
+	switch {
+	case task.Result != "":
+		return s.found
+	case s.vm.Status.TaskOperation == destroy:
+		_, there := s.session.VMByRef(s.vm.Status.VMRef)
+		return !there
+	case !s.found || !r.tasks.has(inFlight(s.vm)):
+		return true
+	case s.vm.Status.TaskOperation == powerOn:
+		return s.observed.Power == vcenter.PoweredOn
+	case s.vm.Status.TaskOperation == powerOff:
+		return s.observed.Power != vcenter.PoweredOn
 	default:
 		return true
 	}

@@ -60,9 +60,13 @@ type scope struct {
 	cluster *infrav1.VSphereCluster
 	patch   *patch.Patch
 
-	session  *vcenter.Session
+	session *vcenter.Session
+	// observed is the virtual machine, if it was found. verdict says what was found instead.
 	observed vcenter.VM
 	found    bool
+	verdict  verdict
+	// destroyed says that a task that deleted the recorded virtual machine has ended well since the last reconcile.
+	destroyed bool
 	// finished is the task that ended well since the last reconcile; its zero value when there is none.
 	finished vcenter.Task
 	// finishedReason is what the condition said while that task ran.
@@ -75,10 +79,11 @@ type scope struct {
 	waitsForInventory bool
 }
 
-// waitForInventory ends by the event with which the inventory reports the effect of a task that is done.
-func (s *scope) waitForInventory() progress {
+// waitForInventory ends by the event with which the inventory reports the effect of a task that is done. What a clone made
+// may never come into sight.
+func (r *Reconciler) waitForInventory(s *scope) progress {
 	s.waitsForInventory = true
-	return wait
+	return progress{after: r.RetryAfter}
 }
 
 // step is one phase of a life cycle. It stops the phases behind it unless it says proceed.

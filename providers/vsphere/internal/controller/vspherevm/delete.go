@@ -24,7 +24,7 @@ const defaultSoftPowerOffTimeout = 5 * time.Minute
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain or a zone, which may be gone.
 func (r *Reconciler) deletion() []step {
-	return []step{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.awaitHost, r.powerOff, r.destroy, r.release}
+	return []step{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.destroy, r.release}
 }
 
 // releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
@@ -58,7 +58,7 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (progress, er
 	if s.vm.Status.TaskRef == "" {
 		return proceed, nil
 	}
-	s.doing = r.tasks.operation(inFlight(s.vm))
+	s.doing = s.vm.Status.TaskOperation
 	task, err := r.task(ctx, s)
 	switch {
 	case errors.Is(err, vcenter.ErrNotFound):
@@ -68,40 +68,56 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (progress, er
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to end", s.vm.Status.TaskRef))
 		return wait, nil
 	case task.State == vcenter.TaskSuccess:
-		if s.adopt(task); !r.visible(s, task) {
-			return s.waitForInventory(), nil
+		if again := s.adopt(task); !r.visible(s, task) && !again {
+			return r.waitForInventory(s), nil
 		}
+		s.destroyed = s.vm.Status.TaskOperation == destroy && task.Entity == s.vm.Status.VMRef
 	case s.found:
-		r.settled(s)
-		return r.again(s, infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)), nil
+		return r.undone(s, task), nil
 	}
-	s.finished = task
 	r.settled(s)
 	return proceed, nil
 }
 
-// adopt takes the virtual machine that a clone has made from the clone's own result, should it not carry our UUID.
-func (s *scope) adopt(task vcenter.Task) {
-	if !s.found && task.Result != "" {
-		s.observed, s.found = s.session.VMByRef(task.Result)
+// undone reports a task that failed and left the machine there, and has it tried again after a pause.
+func (r *Reconciler) undone(s *scope, task vcenter.Task) progress {
+	r.settled(s)
+	reason, message := infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)
+	if unmanaged, why := unmanageable(s.observed); !s.observed.Connected() && unmanaged == infrav1.VSphereVMVirtualMachineUnmanageableReason {
+		reason, message = unmanaged, fmt.Sprintf("%s; %s: %s", why, message, byHand(s.observed))
 	}
+	return r.again(s, reason, message)
+}
+
+// settleIdentity stops a deletion that does not know what to delete.
+func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (progress, error) {
+	if len(s.verdict.rivals) > 0 && !s.found && !s.destroyed {
+		return r.ambiguous(s), nil
+	}
+	return proceed, nil
 }
 
 // awaitHost waits while vCenter has lost the machine's host: nothing can be done to the machine, which may even run. It ends
 // with the event that the host is back.
 func (r *Reconciler) awaitHost(_ context.Context, s *scope) (progress, error) {
-	if !s.found || s.observed.Connected {
+	if !s.found || s.observed.Connected() {
 		return proceed, nil
 	}
-	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf(
-		"vCenter has lost host %s or the files of virtual machine %s, which is destroyed when they are back", s.observed.Host, s.observed.Path))
+	reason, why := unmanageable(s.observed)
+	if reason != infrav1.VSphereVMVirtualMachineWaitingForHostReason {
+		return proceed, nil
+	}
+	setProvisioned(s.vm, reason, why+": it is destroyed when the host is back")
 	return wait, nil
 }
 
 // powerOff stops the machine in the way of powerOffMode.
 func (r *Reconciler) powerOff(ctx context.Context, s *scope) (progress, error) {
-	if !s.found || s.observed.Power != vcenter.PoweredOn {
+	if !s.found || s.observed.Power != vcenter.PoweredOn || s.observed.Connection == vcenter.Orphaned {
 		return proceed, nil
+	}
+	if !s.observed.Connected() {
+		return r.powerOffUnmanageable(ctx, s)
 	}
 	if s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft || s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeTrySoft {
 		if p, done, err := r.shutDownGuest(ctx, s); err != nil || !done {
@@ -168,6 +184,9 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
 		return proceed, nil
 	}
 	s.doing = destroy
+	if !s.observed.Connected() {
+		return r.unregister(ctx, s)
+	}
 	task, err := s.session.Destroy(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refused(s, "destroying", err)
@@ -177,38 +196,47 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (progress, error) {
 	return wait, nil
 }
 
-// release drops the finalizer when nothing is left. A clone whose task was lost in a crash may still be on its way:
-// then it is one of the running clones of the template, and its end wakes this object.
+// release drops the finalizer when nothing is left: the recorded machine was destroyed, or vCenter says that it does not have
+// it. Where none is recorded, a clone whose task was lost in a crash may still be on its way: its end wakes this object.
 func (r *Reconciler) release(ctx context.Context, s *scope) (progress, error) {
-	if unidentified(s.vm) && s.finished.Ref == "" {
-		cloning, err := s.session.Cloning(ctx, vcenter.LostClone{
-			Datacenter: s.vm.Spec.Datacenter, Template: s.vm.Spec.Template, Name: s.vm.Name, Before: s.vm.DeletionTimestamp.Time,
-		})
+	switch {
+	case s.destroyed:
+	case s.vm.Status.VMRef != "":
+		exists, err := s.session.Exists(ctx, s.vm.Status.VMRef)
 		if err != nil {
-			return r.refused(s, "looking for running clones before releasing", err)
+			return r.refused(s, "looking for", err)
 		}
-		if cloning {
-			setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
-			return progress{after: r.RetryAfter}, nil
+		if exists {
+			return r.outOfReach(s), nil
+		}
+	case unidentified(s.vm):
+		if p, err := r.awaitLostClone(ctx, s); err != nil || !p.proceed {
+			return p, err
 		}
 	}
-	unseen, err := hidden(ctx, s)
-	if err != nil {
-		return r.refused(s, "looking for", err)
-	}
-	if unseen {
-		r.fail(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
-			"vCenter has virtual machine %s but shows it in no folder: give the account read permission on it, or take it out of its vApp", s.vm.Status.VMRef))
-		return progress{after: r.RetryAfter}, nil
+	if len(s.verdict.strangers) > 0 {
+		r.warn(s, "LeftAlone", "Delete", "%s is left alone: nothing shows that it is this VSphereVM's virtual machine", paths(s.verdict.strangers))
 	}
 	controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
 	return wait, nil
 }
 
-// hidden reports whether a virtual machine that we have not destroyed is only out of sight.
-func hidden(ctx context.Context, s *scope) (bool, error) {
-	if s.vm.Status.VMRef == "" || s.finished.Ref != "" {
-		return false, nil
+// awaitLostClone waits for a virtual machine that may be on its way: a clone of the template that runs, or a machine of the
+// name that has no UUIDs yet.
+func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (progress, error) {
+	if unfinished := s.session.Unfinished(s.vm.Name); len(unfinished) > 0 {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
+			"Waiting for the UUIDs of %s, which may be this virtual machine: if they do not come, remove it from vCenter's inventory, or rename it if it is another",
+			paths(unfinished)))
+		return progress{after: r.RetryAfter}, nil
 	}
-	return s.session.Exists(ctx, s.vm.Status.VMRef)
+	cloning, err := s.session.Cloning(ctx, vcenter.LostClone{TemplateRef: s.vm.Status.TemplateRef, Before: s.vm.DeletionTimestamp.Time})
+	if err != nil {
+		return r.refused(s, "looking for running clones before releasing", err)
+	}
+	if cloning {
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
+		return progress{after: r.RetryAfter}, nil
+	}
+	return proceed, nil
 }

@@ -152,7 +152,7 @@ func (r *Reconciler) underWay(s *scope, doing operation, reason, message string)
 }
 
 func (s *scope) situation() situation {
-	now := situation{generation: s.vm.Generation, found: s.found, connected: s.observed.Connected, power: s.observed.Power}
+	now := situation{generation: s.vm.Generation, found: s.found, connected: s.observed.Connected(), power: s.observed.Power}
 	if s.session == nil {
 		return now
 	}

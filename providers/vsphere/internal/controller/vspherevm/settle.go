@@ -130,9 +130,9 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (progress, error
 	if s.observed.Power == vcenter.PoweredOn {
 		return proceed, nil
 	}
-	if !s.observed.Connected {
-		r.fail(s, infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf(
-			"Virtual machine is off, and vCenter has lost its host %s or its files: it is powered on when they are back", s.observed.Host))
+	if !s.observed.Connected() {
+		reason, why := unmanageable(s.observed)
+		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is mended; or delete the Machine", why))
 		return wait, nil
 	}
 	if why := s.session.StrandedOutside(s.observed, s.vm.Spec.Placement.HostGroupName); why != "" {

@@ -12,25 +12,20 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// operation is what a task is to do.
-type operation string
+// operation is what is done to a virtual machine, in most cases by a task.
+type operation = infrav1.TaskOperation
 
 const (
-	clone     operation = "clone"
-	configure operation = "configure"
-	powerOn   operation = "powerOn"
-	powerOff  operation = "powerOff"
-	destroy   operation = "destroy"
+	clone     = infrav1.CloneOperation
+	configure = infrav1.ConfigureOperation
+	powerOn   = infrav1.PowerOnOperation
+	powerOff  = infrav1.PowerOffOperation
+	destroy   = infrav1.DestroyOperation
 
-	// These start no task of the virtual machine's own.
+	// These start no task of the virtual machine's own, and are never recorded.
 	join operation = "join"
 	tag  operation = "tag"
 )
-
-type started struct {
-	by client.ObjectKey
-	to operation
-}
 
 // taskKey names a task. Every vCenter counts its tasks from one, so a task's own name is not enough.
 type taskKey struct{ server, task string }
@@ -39,16 +34,16 @@ type taskKey struct{ server, task string }
 // restart, but the cache shows it later than vCenter may report a quick task done.
 type tasks struct {
 	mu     sync.Mutex
-	flying map[taskKey]started
+	flying map[taskKey]client.ObjectKey
 }
 
-func (t *tasks) add(key taskKey, by client.ObjectKey, to operation) {
+func (t *tasks) add(key taskKey, by client.ObjectKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.flying == nil {
-		t.flying = map[taskKey]started{}
+		t.flying = map[taskKey]client.ObjectKey{}
 	}
-	t.flying[key] = started{by: by, to: to}
+	t.flying[key] = by
 }
 
 func (t *tasks) remove(key taskKey) {
@@ -60,15 +55,14 @@ func (t *tasks) remove(key taskKey) {
 func (t *tasks) owner(key taskKey) (client.ObjectKey, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one, ok := t.flying[key]
-	return one.by, ok
+	by, ok := t.flying[key]
+	return by, ok
 }
 
-// operation is "" for a task of before a restart.
-func (t *tasks) operation(key taskKey) operation {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.flying[key].to
+// has reports whether this process has started the task.
+func (t *tasks) has(key taskKey) bool {
+	_, ok := t.owner(key)
+	return ok
 }
 
 // inFlight names the task that the object records.
@@ -78,14 +72,14 @@ func inFlight(vm *infrav1.VSphereVM) taskKey {
 
 // started records a task that is to be looked at again.
 func (r *Reconciler) started(s *scope, task string, to operation) {
-	s.vm.Status.TaskRef = task
-	r.tasks.add(inFlight(s.vm), client.ObjectKeyFromObject(s.vm), to)
+	s.vm.Status.TaskRef, s.vm.Status.TaskOperation = task, to
+	r.tasks.add(inFlight(s.vm), client.ObjectKeyFromObject(s.vm))
 }
 
 // settled forgets the task in flight.
 func (r *Reconciler) settled(s *scope) {
 	r.tasks.remove(inFlight(s.vm))
-	s.vm.Status.TaskRef = ""
+	s.vm.Status.TaskRef, s.vm.Status.TaskOperation = "", ""
 }
 
 // unlessDone makes the reconcile run again at once when the task it has started is done already: the event may have come

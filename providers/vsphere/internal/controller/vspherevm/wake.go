@@ -23,6 +23,7 @@ const wakeIndex = "wakenBy"
 
 // Keys of wakeIndex.
 func byUUID(uuid string) string               { return "uuid/" + strings.ToLower(uuid) }
+func byVM(server, ref string) string          { return "vm/" + server + "/" + ref }
 func byTask(key taskKey) string               { return "task/" + key.server + "/" + key.task }
 func byLostClones(server string) string       { return "lostClones/" + server }
 func byInventory(server string) string        { return "inventory/" + server }
@@ -34,6 +35,9 @@ func wakenBy(o client.Object) []string {
 	keys := []string{byUUID(string(vm.UID)), bySession(vm.Spec.Server, vm.Labels[clusterv1.ClusterNameLabel])}
 	if vm.Spec.BiosUUID != "" {
 		keys = append(keys, byUUID(vm.Spec.BiosUUID))
+	}
+	if vm.Status.VMRef != "" { // which a machine keeps that has lost its UUIDs with its files
+		keys = append(keys, byVM(vm.Spec.Server, vm.Status.VMRef))
 	}
 	if vm.Status.TaskRef != "" {
 		keys = append(keys, byTask(inFlight(vm)))
@@ -135,6 +139,9 @@ func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile
 		if uuid != "" {
 			requests = append(requests, r.wakenBy(ctx, byUUID(uuid))...)
 		}
+	}
+	if len(requests) == 0 && e.VM != "" {
+		requests = r.wakenBy(ctx, byVM(e.Server, e.VM))
 	}
 	return requests
 }

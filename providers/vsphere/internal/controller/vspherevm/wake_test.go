@@ -162,13 +162,14 @@ func TestEventWakesOnlyWhomItConcerns(t *testing.T) {
 		"one":  {{Namespace: "fleet", Name: "cluster-1-infra"}},
 		"gone": {{Namespace: "fleet", Name: "no-such-cluster"}},
 	}}
-	r.tasks.add(taskKey{server: server, task: "task-8"}, client.ObjectKey{Namespace: "fleet", Name: "vm-20"}, clone)
+	r.tasks.add(taskKey{server: server, task: "task-8"}, client.ObjectKey{Namespace: "fleet", Name: "vm-20"})
 	for name, test := range map[string]struct {
 		event vcenter.Event
 		want  []string
 	}{
 		"virtual machine by instance UUID": {vcenter.Event{Server: server, Kind: vcenter.VMChanged, InstanceUUID: "uid-10"}, []string{"vm-10"}},
 		"virtual machine by BIOS UUID":     {vcenter.Event{Server: server, Kind: vcenter.VMChanged, BiosUUID: "bios-12"}, []string{"vm-12"}},
+		"virtual machine by reference":     {vcenter.Event{Server: server, Kind: vcenter.VMChanged, VM: "VirtualMachine:vm-14"}, []string{"vm-14"}},
 		"task that an object records":      {vcenter.Event{Server: server, Kind: vcenter.TaskDone, Task: "task-7"}, []string{"vm-0"}},
 		"task just started":                {vcenter.Event{Server: server, Kind: vcenter.TaskDone, Task: "task-8"}, []string{"vm-20"}},
 		"task nobody knows":                {foreignTask, []string{"vm-4"}},

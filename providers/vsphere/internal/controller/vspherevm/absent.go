@@ -1,0 +1,141 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// recognise finds the virtual machine. One that is not recorded yet is recorded before anything is done to it: from then on
+// it cannot be taken for another, nor another for it.
+func (r *Reconciler) recognise(ctx context.Context, s *scope) error {
+	there := s.session.Candidates(string(s.vm.UID), s.vm.Spec.BiosUUID, s.vm.Status.VMRef)
+	candidates := make([]candidate, len(there))
+	for i := range there {
+		candidates[i].VM = there[i]
+	}
+	s.verdict = identify(s.vm, candidates)
+	if unproven := s.verdict.unproven(s.vm); len(unproven) > 0 {
+		booted, err := r.booted(ctx, s, unproven)
+		if err != nil {
+			return err
+		}
+		for i := range candidates {
+			candidates[i].booted = booted[candidates[i].Ref]
+		}
+		s.verdict = identify(s.vm, candidates)
+	}
+	if s.verdict.ours == nil {
+		return nil
+	}
+	if s.vm.Status.TaskOperation == destroy && s.verdict.ours.Ref != s.vm.Status.VMRef {
+		return nil // the machine that is being deleted was the VSphereVM's; no other is deleted after it
+	}
+	s.observed, s.found = *s.verdict.ours, true
+	unrecorded := s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == ""
+	s.vm.Status.VMRef = s.observed.Ref
+	if unrecorded {
+		return r.save(ctx, s)
+	}
+	return nil
+}
+
+// booted tells which virtual machines carry the bootstrap data of the VSphereVM's Secret, which nobody can have put there
+// but who made the machine for it.
+func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (map[string]bool, error) {
+	secret, err := r.bootstrapSecret(ctx, s.vm)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := guestinfo.Bootstrap(string(secret.Data["format"]), secret.Data["value"])
+	if err != nil {
+		return nil, nil //nolint:nilerr // no machine was made with it
+	}
+	booted := map[string]bool{}
+	for i := range vms {
+		settings, err := s.session.ExtraConfig(ctx, vms[i].Ref)
+		if err != nil && !errors.Is(err, vcenter.ErrNotFound) {
+			return nil, fmt.Errorf("recognising virtual machine %s: %w", s.vm.Name, err)
+		}
+		booted[vms[i].Ref] = guestinfo.Has(settings, data)
+	}
+	return booted, nil
+}
+
+// absent proceeds when there is no virtual machine and one may be made: none was, or what was made has gone before it was
+// ready. Otherwise it says why there is none to work on.
+func (r *Reconciler) absent(ctx context.Context, s *scope) (progress, error) {
+	if len(s.verdict.rivals) > 0 {
+		return r.ambiguous(s), nil
+	}
+	if s.vm.Status.VMRef != "" {
+		exists, err := s.session.Exists(ctx, s.vm.Status.VMRef)
+		if err != nil {
+			return r.refused(s, "looking for", err)
+		}
+		if exists {
+			return r.outOfReach(s), nil
+		}
+	}
+	switch {
+	case s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == "" && len(s.verdict.strangers) > 0:
+		return r.notIdentified(s), nil
+	case s.vm.Spec.BiosUUID != "":
+		return r.notFound(s), nil
+	case s.vm.Status.VMRef != "":
+		s.vm.Status.VMRef = ""
+		return proceed, r.save(ctx, s) // a deletion must not take the one that is made next for the one that has gone
+	}
+	return proceed, nil
+}
+
+func (r *Reconciler) notFound(s *scope) progress {
+	s.vm.Status.Ready = ptr.To(false)
+	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was removed behind our back and is not made again; delete the Machine",
+		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
+	if len(s.verdict.strangers) > 0 {
+		message = fmt.Sprintf("Virtual machine %s with BIOS UUID %s was removed from vCenter behind our back and is not made again; delete the Machine. %s may be a copy and is left alone; if it is the machine itself, registered anew, remove status.vmRef of the VSphereVM",
+			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, paths(s.verdict.strangers))
+	}
+	r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, message)
+	return wait
+}
+
+// ambiguous ends with the event that one of the virtual machines has gone, or is known by something else.
+func (r *Reconciler) ambiguous(s *scope) progress {
+	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
+		"Each of %s may be this VSphereVM's virtual machine, and none is touched: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
+		paths(s.verdict.rivals)))
+	return wait
+}
+
+// notIdentified ends with the event that the notes have changed.
+func (r *Reconciler) notIdentified(s *scope) progress {
+	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
+		"Nothing shows that %s is this VSphereVM's virtual machine, and it is left alone: if it is, write the line %q into its notes in vCenter",
+		paths(s.verdict.strangers), marker(s.vm)))
+	return wait
+}
+
+// outOfReach is reached when vCenter has the recorded reference, but shows nothing under it, or somebody else's machine.
+func (r *Reconciler) outOfReach(s *scope) progress {
+	if _, shown := s.session.VMByRef(s.vm.Status.VMRef); shown {
+		return r.notIdentified(s)
+	}
+	r.fail(s, infrav1.VSphereVMVirtualMachineNotVisibleReason, fmt.Sprintf(
+		"vCenter has virtual machine %s but shows it in no folder: give the account read permission on it, or take it out of its vApp", s.vm.Status.VMRef))
+	return progress{after: r.RetryAfter}
+}

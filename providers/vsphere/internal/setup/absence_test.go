@@ -1,0 +1,241 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// saysOfDeletion waits until the VSphereVM, which is being deleted, says something.
+func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(vm.DeletionTimestamp).NotTo(BeNil())
+		g.Expect(describe(vm)).To(ContainSubstring(text))
+	}).Should(Succeed())
+}
+
+// The end of a power-off says nothing about whether the machine is there.
+func TestMachineThatLeavesSightWhileItIsPoweredOffIsNotTakenForDeleted(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.HoldTasks("PowerOffVM_Task")
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	vm := w.inFlight("node", "PowerOffVM_Task")
+	w.Expect(w.vc.HideVM("node")).To(Succeed())
+	w.vc.ReleaseTasks("PowerOffVM_Task")
+	w.saysOfDeletion(vm, "shows it in no folder")
+	w.Expect(w.vms()).To(HaveKey("node"))
+	w.Expect(w.vc.ShowVM("node")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func TestMachineThatLeavesSightWhileItsDestructionFailsIsNotTakenForDeleted(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.FailTasks("Destroy_Task", 1, "a file is locked")
+	w.vc.HoldTasks("Destroy_Task")
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	vm := w.inFlight("node", "Destroy_Task")
+	w.Expect(vm.Status.TaskOperation).To(Equal(infrav1.DestroyOperation))
+	w.Expect(w.vc.HideVM("node")).To(Succeed())
+	w.vc.ReleaseTasks("Destroy_Task")
+	w.saysOfDeletion(vm, "shows it in no folder")
+	w.Expect(w.vms()).To(HaveKey("node"))
+	w.Expect(w.vc.ShowVM("node")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func TestMachineDestroyedBySomebodyElseWhileItIsPoweredOffIsLetGo(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.HoldTasks("PowerOffVM_Task")
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.inFlight("node", "PowerOffVM_Task")
+	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
+	w.vc.ReleaseTasks("PowerOffVM_Task")
+	w.gone(machine)
+}
+
+// A VSphereVM that somebody deletes takes its virtual machine along; the bootstrap data is used up.
+func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	vm := w.vsphereVM("node")
+	provider := machine.Spec.ProviderID
+	w.Expect(w.client.Delete(t.Context(), vm)).To(Succeed())
+	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
+	w.Expect(message).To(ContainSubstring("delete Machine node"))
+	w.gone(vm)
+	update(w, machine, func(m *infrav1.VSphereMachine) { m.Labels["test"] = "reconcile" })
+	w.Consistently(w.vms, moment).Should(BeEmpty())
+	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
+	w.get(machine)
+	w.Expect(machine.Spec.ProviderID).To(Equal(provider))
+	w.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue())
+	w.remove(machine)
+}
+
+// As when a backup of the management cluster is restored in parts.
+func TestMachineGoesOnWhenItsVSphereVMIsRestored(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	vm := w.takenAway("node")
+	w.start()
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
+	w.create(vm)
+	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.Expect(w.vms()).To(HaveLen(1))
+	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
+}
+
+// What a clone has made may be invisible to the account: its role may not reach into the folder.
+func TestCloneThatTheAccountDoesNotSeeIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.HideClones(true)
+	machine := w.worker("node")
+	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
+	made := w.vms()["node"]
+	w.Expect(message).To(And(ContainSubstring(made.Ref), ContainSubstring("read permission")))
+	w.vc.ForgetTasks()
+	w.poked(w.vsphereVM("node"))
+	w.Consistently(func() int { return w.vc.Calls()["CloneVM_Task"] }, "2s").Should(Equal(1))
+	w.Expect(w.vc.ShowVM("node")).To(Succeed())
+	w.provisioned(machine)
+	w.Expect(w.vms()).To(HaveLen(1))
+}
+
+func TestDeletionWaitsForACloneThatTheAccountDoesNotSee(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.HideClones(true)
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.worker("node")
+	vm := w.inFlight("node", "CloneVM_Task")
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.saysOfDeletion(vm, "Waiting for task")
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.saysOfDeletion(vm, "shows it in no folder")
+	w.vc.ForgetTasks()
+	w.poked(vm)
+	w.Consistently(w.vms, moment).Should(HaveKey("node"))
+	w.Expect(w.vc.ShowVM("node")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// A clone that somebody removes before it ever ran has used up nothing.
+func TestCloneThatIsRemovedAtOnceIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.HoldTasks("PowerOnVM_Task")
+	machine := w.worker("node")
+	w.inFlight("node", "PowerOnVM_Task")
+	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
+	w.vc.ReleaseTasks("PowerOnVM_Task")
+	w.provisioned(machine)
+	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(2))
+}
+
+func TestMachineInAVAppIsReportedOutOfSightAndStaysReady(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.Expect(w.vc.HideVM("node")).To(Succeed())
+	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
+	w.Expect(message).To(ContainSubstring("take it out of its vApp"))
+	w.Expect(w.vsphereVM("node").Status.Ready).To(HaveValue(BeTrue()), "it runs as it did")
+	w.Expect(w.vc.ShowVM("node")).To(Succeed())
+	w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+}
+
+// vCenter shows a new machine before it knows its UUIDs.
+func TestDeletionOfALostCloneWaitsForItsUUIDs(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.WithholdUUIDs(true)
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.worker("node")
+	vm := w.inFlight("node", "CloneVM_Task")
+	w.stop()
+	w.forgetTask(vm)
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.start()
+	w.saysOfDeletion(vm, "Waiting for running clones of the template")
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.saysOfDeletion(vm, "Waiting for the UUIDs of /dc-1/vm/workload/node")
+	w.Consistently(w.vms, moment).Should(HaveKey("node"))
+	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.WithholdUUIDs(true)
+	machine := w.worker("node")
+	vm := w.vsphereVM("node")
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(describe(vm)).To(ContainSubstring("without its UUIDs"))
+	}).Should(Succeed())
+	w.Expect(w.touched()).To(HaveLen(1), "it was cloned, and that is all")
+	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())
+	w.provisioned(machine)
+	w.Expect(w.vms()).To(HaveLen(1))
+}
+
+// Pipelines replace a template under its name while it is being cloned.
+func TestDeletionWaitsForALostCloneOfATemplateThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.worker("node")
+	vm := w.inFlight("node", "CloneVM_Task")
+	w.stop()
+	w.forgetTask(vm)
+	template := w.vc.Templates()[0]
+	w.Expect(w.vc.Rename(template.Folder+"/"+template.Name, "yesterday")).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.start()
+	w.saysOfDeletion(vm, "Waiting for running clones of the template")
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.gone(machine)
+	w.Eventually(w.vms).Should(BeEmpty())
+}
+
+// A clone that vCenter refused leaves nothing to wait for, whoever else clones the template.
+func TestDeletionAfterARefusedCloneDoesNotWaitForOthers(t *testing.T) {
+	t.Parallel()
+	w := workshop(t, simulator.Template{Name: diskTemplate, DiskGiB: 30})
+	of := func(m *infrav1.VSphereMachine) { m.Spec.Template, m.Spec.CloneMode = diskTemplate, infrav1.FullClone }
+	w.vc.HoldTasks("CloneVM_Task")
+	w.worker("other", of)
+	w.inFlight("other", "CloneVM_Task")
+	refused := w.worker("refused", of, func(m *infrav1.VSphereMachine) { m.Spec.DiskGiB = 10 })
+	w.condition(w.vsphereVM("refused"), provisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
+	w.remove(refused)
+}

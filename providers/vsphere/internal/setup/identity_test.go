@@ -1,0 +1,237 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+const provisionedCondition = infrav1.VSphereVMVirtualMachineProvisionedCondition
+
+// copies registers copies of a virtual machine until one of them has a reference that sorts before the original's and one
+// that sorts after it, and returns their names.
+func (w *world) copies(of string) []string {
+	w.t.Helper()
+	var names []string
+	var before, after bool
+	for i := 0; !before || !after; i++ {
+		name := fmt.Sprintf("%s-copy-%d", of, i)
+		w.Expect(w.vc.RegisterCopy(of, name)).To(Succeed())
+		names = append(names, name)
+		made := w.vms()
+		before = before || made[name].Ref < made[of].Ref
+		after = after || made[name].Ref > made[of].Ref
+		w.Expect(i).To(BeNumerically("<", 200))
+	}
+	return names
+}
+
+// touched says what was done to virtual machines since the last ResetCalls.
+func (w *world) touched() map[string]int {
+	calls := map[string]int{}
+	for _, method := range []string{"PowerOnVM_Task", "PowerOffVM_Task", "ReconfigVM_Task", "Destroy_Task", "CloneVM_Task", "UnregisterVM", "ShutdownGuest"} {
+		if n := w.vc.Calls()[method]; n > 0 {
+			calls[method] = n
+		}
+	}
+	return calls
+}
+
+// poked makes the VSphereVM be reconciled, and waits until that has written the object's condition.
+func (w *world) poked(vm *infrav1.VSphereVM) {
+	w.t.Helper()
+	update(w, vm, func(vm *infrav1.VSphereVM) {
+		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, "test/reconcile", vm.ResourceVersion)
+	})
+}
+
+// takenAway removes the VSphereVM without its virtual machine, and returns what clusterctl move would make of it: same name
+// and specification, another UID and no status. The manager is stopped.
+func (w *world) takenAway(name string) *infrav1.VSphereVM {
+	w.t.Helper()
+	w.stop()
+	vm := w.vsphereVM(name)
+	again := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{
+		Name: vm.Name, Namespace: vm.Namespace, Labels: vm.Labels, Annotations: vm.Annotations, OwnerReferences: vm.OwnerReferences, Finalizers: vm.Finalizers,
+	}, Spec: vm.Spec}
+	w.Expect(w.client.Patch(w.t.Context(), vm, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
+	w.gone(vm)
+	return again
+}
+
+// moved is takenAway and brought back.
+func (w *world) moved(name string) *infrav1.VSphereVM {
+	w.t.Helper()
+	vm := w.takenAway(name)
+	w.create(vm)
+	return vm
+}
+
+// A copy that was registered from a snapshot of the storage, or restored from a backup beside the original, has its BIOS
+// UUID and its notes.
+func TestCopyOfAMachineIsNeitherPoweredOnNorDestroyed(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	original := w.vms()["node"]
+	copies := w.copies("node")
+	w.poked(w.vsphereVM("node"))
+	w.Expect(w.vc.PowerOffVM("node")).To(Succeed(), "an occasion to power something on")
+	w.Eventually(func() string { return w.vms()["node"].Power }).Should(Equal("poweredOn"))
+	w.condition(machine, provisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.Expect(w.vsphereVM("node").Status.VMRef).To(HaveSuffix(original.Ref))
+	w.remove(machine)
+	left := w.vms()
+	w.Expect(left).NotTo(HaveKey("node"))
+	w.Expect(left).To(HaveLen(len(copies)))
+	for _, name := range copies {
+		w.Expect(left[name].Power).To(Equal("poweredOff"), name)
+	}
+}
+
+func TestMachineThatIsGoneIsNotReplacedByItsCopy(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	copies := w.copies("node")
+	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
+	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
+	w.Expect(message).To(And(ContainSubstring("removed"), ContainSubstring(copies[0]), ContainSubstring("left alone")))
+	w.remove(machine)
+	w.Expect(w.vms()).To(HaveLen(len(copies)))
+}
+
+// A manager that was restarted does not know what it has started itself.
+func TestDeletionThatWasInterruptedDoesNotTurnToACopy(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.moved("node")
+	w.start()
+	w.condition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	copies := w.copies("node")
+	w.vc.HoldTasks("Destroy_Task")
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.inFlight("node", "Destroy_Task")
+	w.stop()
+	w.vc.ReleaseTasks("Destroy_Task")
+	w.Eventually(w.vms).ShouldNot(HaveKey("node"))
+	w.vc.ForgetTasks()
+	w.start()
+	w.gone(machine)
+	w.Expect(w.vms()).To(HaveLen(len(copies)))
+}
+
+func TestMovedMachineIsFoundByItsNotes(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	made := w.vms()["node"]
+	w.Expect(w.vc.SetNotes("node", "backed up on Monday\nVSphereVM "+w.name+"/node")).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("node")})).To(Succeed(), "its bootstrap data")
+	vm := w.moved("node")
+	w.vc.ResetCalls()
+	w.start()
+	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.Expect(vm.Status.VMRef).To(HaveSuffix(made.Ref))
+	w.Expect(w.touched()).To(BeEmpty())
+	w.remove(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// Machines of Cluster API Provider vSphere have no notes of ours, and after a move no UID either.
+func TestMachineMovedFromUpstreamIsFoundByItsBootstrapData(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.Expect(w.vc.SetNotes("node", "")).To(Succeed())
+	vm := w.moved("node")
+	w.start()
+	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.Expect(w.vc.RegisterCopy("node", "copy")).To(Succeed(), "from now on it is recorded")
+	w.poked(vm)
+	w.remove(machine)
+	w.Expect(w.vms()).To(And(HaveLen(1), HaveKey("copy")))
+}
+
+func TestMovedMachineWithACopyIsAmbiguousUntilTheCopyIsGone(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.Expect(w.vc.RegisterCopy("node", "copy")).To(Succeed())
+	vm := w.moved("node")
+	w.vc.ResetCalls()
+	w.start()
+	message := w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineAmbiguousReason)
+	w.Expect(message).To(And(ContainSubstring("/node "), ContainSubstring("/copy "), ContainSubstring("remove the copies")))
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		w.get(vm)
+		g.Expect(vm.DeletionTimestamp).NotTo(BeNil())
+	}).Should(Succeed())
+	w.Eventually(func(g Gomega) {
+		w.get(machine)
+		g.Expect(describe(machine)).To(ContainSubstring("remove the copies"))
+	}).Should(Succeed())
+	w.Consistently(w.touched, moment).Should(BeEmpty())
+	w.Expect(w.vc.DestroyVM("copy")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// Who may create VSphereVMs must not get hold of machines by naming their BIOS UUIDs.
+func TestVSphereVMWithAForeignBIOSUUIDReachesNothing(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.provisioned(w.worker("victim"))
+	w.Expect(w.vc.RegisterCopy("victim", "database")).To(Succeed())
+	w.Expect(w.vc.SetNotes("database", "payroll")).To(Succeed())
+	w.create(w.secret("guess", "", ""))
+	w.vc.ResetCalls()
+	for _, name := range []string{"thief", "database"} { // with a name of its own, and with the machine's
+		thief := &infrav1.VSphereVM{ObjectMeta: w.meta(name), Spec: *w.vsphereVM("victim").Spec.DeepCopy()}
+		thief.Labels = w.vsphereVM("victim").Labels
+		thief.Spec.BootstrapRef.Name = "guess"
+		w.create(thief)
+		message := w.condition(thief, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
+		w.Expect(message).To(And(ContainSubstring("left alone"), ContainSubstring("VSphereVM "+w.name+"/"+name)))
+		w.Expect(w.client.Delete(t.Context(), thief)).To(Succeed())
+		w.gone(thief)
+	}
+	w.Expect(w.touched()).To(BeEmpty())
+	w.Expect(w.vms()).To(And(HaveKey("victim"), HaveKey("database")))
+}
+
+// Whoever may write notes in vCenter says whose a machine is.
+func TestMachineThatNothingIdentifiesIsFoundWhenItsNotesSayWhoseItIs(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.Expect(w.vc.SetNotes("node", "tidied up")).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("node")})).To(Succeed())
+	vm := w.moved("node")
+	w.start()
+	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
+	w.Expect(w.vc.SetNotes("node", "tidied up\nVSphereVM "+w.name+"/node")).To(Succeed())
+	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.remove(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}

@@ -1,0 +1,98 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// vCenter cannot destroy them, and none of these states ends by itself.
+func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.T) {
+	t.Parallel()
+	for state, poweredOff := range map[types.VirtualMachineConnectionState]int{
+		types.VirtualMachineConnectionStateOrphaned:     0,
+		types.VirtualMachineConnectionStateInaccessible: 1,
+		types.VirtualMachineConnectionStateInvalid:      1,
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			w := workshop(t)
+			machine := w.worker("node")
+			w.provisioned(machine)
+			w.Expect(w.vc.SetConnectionState("node", state)).To(Succeed())
+			if state == types.VirtualMachineConnectionStateOrphaned { // which counts as off
+				w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
+			}
+			w.vc.ResetCalls()
+			w.remove(machine)
+			w.Expect(w.vms()).To(BeEmpty())
+			w.Expect(w.vc.Calls()["UnregisterVM"]).To(Equal(1))
+			w.Expect(w.vc.Calls()["Destroy_Task"]).To(BeZero())
+			w.Expect(w.vc.Calls()["PowerOffVM_Task"]).To(Equal(poweredOff), "it may run on without its files")
+		})
+	}
+}
+
+// Behind a lost host it cannot even be unregistered.
+func TestInaccessibleMachineOfALostHostWaitsForTheHost(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
+	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	message := w.condition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
+	w.Expect(message).To(ContainSubstring("vCenter has lost host"))
+	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+func TestMachineThatCannotBeUnregisteredSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.FailTasks("PowerOffVM_Task", -1, "it does not answer")
+	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.saysOfDeletion(w.vsphereVM("node"), "then remove it from vCenter's inventory")
+	w.Expect(w.vms()).To(HaveKey("node"))
+	w.vc.FailTasks("PowerOffVM_Task", 0, "")
+	w.gone(machine)
+}
+
+// No control plane gets a replacement while one of its machines is being deleted.
+func TestControlPlaneMachineThatCannotBeUnregisteredMakesRoom(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("plane", controlPlane)
+	w.provisioned(machine)
+	w.vc.FailTasks("PowerOffVM_Task", -1, "it does not answer")
+	w.Expect(w.vc.SetConnectionState("plane", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
+	w.remove(machine)
+	w.condition(w.vsphereVM("plane"), provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
+	w.vc.FailTasks("PowerOffVM_Task", 0, "")
+	w.gone(&infrav1.VSphereVM{ObjectMeta: w.meta("plane")})
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
+// An orphaned machine that runs for nobody is not powered on, and says why.
+func TestOrphanedMachineThatIsOffSaysSo(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	w.vc.ResetCalls()
+	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateOrphaned)).To(Succeed())
+	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
+	w.Expect(message).To(And(ContainSubstring("orphaned"), ContainSubstring("delete the Machine")))
+	w.Expect(w.touched()).To(BeEmpty())
+}

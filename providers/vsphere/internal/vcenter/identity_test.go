@@ -1,0 +1,90 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+func refs(vms []vcenter.VM) []string {
+	var all []string
+	for _, vm := range vms {
+		all = append(all, vm.Ref)
+	}
+	return all
+}
+
+func TestCandidatesAreAllThatShareAUUIDOrTheReference(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	spec := cloneSpec(t, s, 1)
+	spec.Annotation, spec.ExtraConfig = "ours", map[string]string{"guestinfo.userdata": "hello"}
+	original, other := clone(t, s, spec), clone(t, s, cloneSpec(t, s, 2))
+	g.Expect(r.server.RegisterCopy("vm-1", "copy")).To(Succeed())
+	copied, _ := r.server.VM("copy")
+	reference := "VirtualMachine:" + copied.Ref
+	present(t, s, copied.InstanceUUID)
+
+	g.Expect(refs(s.Candidates("", original.BiosUUID, ""))).To(ConsistOf(original.Ref, reference))
+	g.Expect(refs(s.Candidates(uuid(1), original.BiosUUID, original.Ref))).To(ConsistOf(original.Ref, reference), "each once")
+	g.Expect(refs(s.Candidates(uuid(1), "", other.Ref))).To(ConsistOf(original.Ref, other.Ref))
+	g.Expect(s.Candidates("", "", "")).To(BeEmpty())
+
+	for _, vm := range s.Candidates("", original.BiosUUID, "") {
+		g.Expect(vm.Annotation).To(Equal("ours"))
+		g.Expect(vm.File).NotTo(BeEmpty())
+		g.Expect(vm.HostConnected).To(BeTrue())
+		settings, err := s.ExtraConfig(t.Context(), vm.Ref)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(settings).To(HaveKeyWithValue("guestinfo.userdata", "hello"))
+	}
+}
+
+func TestMachineWithoutUUIDsIsUnfinished(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	vm := clone(t, s, cloneSpec(t, s, 1))
+	g.Expect(s.Unfinished("vm-1")).To(BeEmpty())
+	g.Expect(r.server.SetConnectionState("vm-1", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
+	eventually(t, func() error {
+		now, _ := s.VMByRef(vm.Ref)
+		if now.Connection != vcenter.Inaccessible || now.Connected() || now.Whole() {
+			return fmt.Errorf("it is %+v", now)
+		}
+		return nil
+	})
+	g.Expect(refs(s.Unfinished("vm-1"))).To(ConsistOf(vm.Ref))
+	g.Expect(refs(s.Candidates("", "", vm.Ref))).To(ConsistOf(vm.Ref), "its reference stays")
+
+	g.Expect(s.Unregister(t.Context(), vm.Ref)).To(Succeed())
+	there, err := s.Exists(t.Context(), vm.Ref)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(there).To(BeFalse())
+}
+
+func TestMachineOutOfSightExists(t *testing.T) {
+	g := NewWithT(t)
+	r := newRig(t, simulator.ThreeZones())
+	s := r.session()
+	vm := clone(t, s, cloneSpec(t, s, 1))
+	g.Expect(r.server.HideVM("vm-1")).To(Succeed())
+	eventually(t, func() error {
+		if _, seen := s.VMByRef(vm.Ref); seen {
+			return fmt.Errorf("it is in sight")
+		}
+		return nil
+	})
+	there, err := s.Exists(t.Context(), vm.Ref)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(there).To(BeTrue())
+}
