@@ -84,8 +84,11 @@ func Run(ctx context.Context, options Options) error {
 		if err := r.all(ctx); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", mode.Name, err))
 		}
+		if ctx.Err() != nil && len(failed) == 1 && len(r.faults) == 0 {
+			return errors.Join(context.Cause(ctx), os.RemoveAll(dir)) // Interrupted before there was anything to tell.
+		}
 		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), os.RemoveAll(dir))
+			break
 		}
 	}
 	if len(failed) > 0 {
