@@ -86,6 +86,26 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
+// A manager that dies between the call that destroys a virtual machine and its record knows of the clone only, which has ended
+// well and of which nothing is left.
+func TestRestartBeforeADestroyIsRecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one")
+	zone := w.threeZones()[0]
+	w.vc.HoldTasks("CloneVM_Task")
+	machine := w.machine("one", "cp-a", zone.Name)
+	w.inFlight("cp-a", "CloneVM_Task")
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.stop()
+	w.vc.ReleaseTasks("CloneVM_Task")
+	w.Eventually(w.vms).Should(HaveLen(1))
+	w.Expect(w.vc.DestroyVM("cp-a")).To(Succeed())
+	w.start()
+	w.gone(machine)
+	w.Expect(w.vms()).To(BeEmpty())
+}
+
 func (w *world) forgetTask(vm *infrav1.VSphereVM) {
 	w.t.Helper()
 	w.get(vm)
