@@ -53,7 +53,7 @@ func TestNobodyElseIsGivenAReservedPort(t *testing.T) {
 	}
 	server, err := net.Listen("tcp", address(0))
 	g.Expect(err).NotTo(HaveOccurred())
-	defer server.Close()
+	defer func() { g.Expect(server.Close()).To(Succeed()) }()
 	for range 1000 {
 		listener, err := net.Listen("tcp", address(0))
 		g.Expect(err).NotTo(HaveOccurred())

@@ -138,7 +138,7 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: farewell,
 	}
-	env.ControlPlane.GetAPIServer().SecureServing.ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
+	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
 	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
 	if o.Config != "" {
