@@ -108,7 +108,12 @@ func TestWhatAMachineCosts(t *testing.T) {
 
 	// When all is done, nothing is asked or written any more, whatever happens to the objects. The counts of the cluster are
 	// published late on purpose: what was counted in no time at all says nothing.
-	w.Eventually(m.reset).WithPolling(3 * time.Second).MustPassRepeatedly(2).Should(BeEmpty())
+	// So are further events of one kind: the recorder makes a series of them, which it writes in its own time.
+	quiet := func(calls map[string]int) map[string]int {
+		delete(calls, "PATCH events")
+		return calls
+	}
+	w.Eventually(func() map[string]int { return quiet(m.reset()) }).WithPolling(3 * time.Second).MustPassRepeatedly(2).Should(BeEmpty())
 	for _, machine := range machines[:5] {
 		update(w, machine, func(machine *infrav1.Metal3Machine) {
 			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
@@ -117,6 +122,6 @@ func TestWhatAMachineCosts(t *testing.T) {
 	w.Consistently(func() map[string]int {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return maps.Clone(m.calls)
+		return quiet(maps.Clone(m.calls))
 	}, "3s", "100ms").Should(BeEmpty())
 }
