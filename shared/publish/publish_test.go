@@ -116,8 +116,12 @@ func TestMachineThatNamesNoDomainWaitsInAClusterWithDomains(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			got := publish.Unnamed(tc.machine, tc.status)
-			g.Expect(got.Reason != "").To(Equal(tc.waits))
-			g.Expect(got.Message != "").To(Equal(tc.waits))
+			if !tc.waits {
+				g.Expect(got).To(BeZero())
+				return
+			}
+			g.Expect(got.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotNamed))
+			g.Expect(got.Message).To(ContainSubstring("spec.failureDomain"))
 		})
 	}
 }

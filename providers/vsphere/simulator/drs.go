@@ -28,7 +28,7 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		config = *cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
 		config.Group, config.Rule = slices.Clone(config.Group), slices.Clone(config.Rule)
 	})
-	if !isTrue(config.DrsConfig.Enabled) || config.DrsConfig.DefaultVmBehavior != types.DrsBehaviorFullyAutomated {
+	if !automated(&config) {
 		return nil
 	}
 	hosts := s.hostViews(cluster)
@@ -51,6 +51,11 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		}
 	}
 	return &types.NoCompatibleHost{}
+}
+
+// automated answers whether DRS chooses hosts by itself.
+func automated(config *types.ClusterConfigInfoEx) bool {
+	return isTrue(config.DrsConfig.Enabled) && config.DrsConfig.DefaultVmBehavior == types.DrsBehaviorFullyAutomated
 }
 
 func hostNamed(hosts []hostView, ref types.ManagedObjectReference) hostView {

@@ -145,10 +145,15 @@ func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
 	if m.name != before.name && ix.missed.take(before.name, m.name) || m.instanceUUID != before.instanceUUID && ix.missed.take(m.instanceUUID) {
 		c.structural = true
 	}
-	if m.template != before.template ||
-		before.template && (before.snapshot != m.snapshot || before.name != m.name || before.parent != m.parent) {
+	if templateChanged(&before, m) {
 		c.structural = true
 	}
+}
+
+// templateChanged reports whether a template came or went, has another snapshot, or is found by another name.
+func templateChanged(before, after *machine) bool {
+	return after.template != before.template ||
+		before.template && (before.snapshot != after.snapshot || before.name != after.name || before.parent != after.parent)
 }
 
 func (ix *index) dropVM(gone ref, c *changes) {
