@@ -222,7 +222,7 @@ func (w *world) zone(letter string, topology infrav1.Topology, change func(*infr
 		Topology: topology,
 	}}
 	zone := &infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
-		Server: w.vc.Host(), FailureDomain: domain.Name,
+		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(), FailureDomain: domain.Name,
 	}}
 	if change != nil {
 		change(zone, domain)
