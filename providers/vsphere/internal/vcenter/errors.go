@@ -99,7 +99,7 @@ func withoutAddresses(err error) error {
 
 // netAddresses finds "read tcp 10.0.0.5:43210->10.0.0.9:443" and "dial tcp [fd00::9]:443", and what the resolver says in the
 // same form.
-var netAddresses = regexp.MustCompile(`\b((?:dial|read|write) (?:tcp|udp)[46]?) [^\s>]*:\d+(?:->[^\s>]*:\d+)?`) //nolint:gochecknoglobals // a constant
+var netAddresses = regexp.MustCompile(`\b((?:dial|read|write) (?:tcp|udp)[46]?) [^\s>]*:\d+(?:->[^\s>]*:\d+)?`)
 
 type unaddressed struct {
 	text string

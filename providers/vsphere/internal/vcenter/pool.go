@@ -37,7 +37,7 @@ type Endpoint struct {
 func (ep Endpoint) Account() string {
 	mac := hmac.New(sha256.New, accountSalt())
 	for _, part := range []string{ep.Server, ep.Username, ep.Password} {
-		fmt.Fprintf(mac, "%d:%s", len(part), part)
+		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(mac.Sum(nil))
 }

@@ -218,7 +218,7 @@ func TestEventsOfASessionNameItsAccount(t *testing.T) {
 	r.session()
 	wrong := endpoint(r.server)
 	wrong.Password = "wrong"
-	r.errorOf(wrong, vcenter.ErrUnauthorized)
+	g.Expect(r.errorOf(wrong, vcenter.ErrUnauthorized)).To(HaveOccurred())
 	r.reports(vcenter.Event{Kind: vcenter.SessionUp, Account: endpoint(r.server).Account()})
 	r.reports(vcenter.Event{Kind: vcenter.SessionDown, Account: wrong.Account()})
 	g.Expect(wrong.Account()).NotTo(Equal(endpoint(r.server).Account()))

@@ -85,8 +85,8 @@ func cached(tb testing.TB, vms []infrav1.VSphereVM, clusters ...infrav1.VSphereC
 				list = &infrav1.VSphereClusterList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: clusters}
 			}
 			return toolscache.NewSharedIndexInformer(lister{&toolscache.ListWatch{
-				ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return list, nil },
-				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+				ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil },
+				WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 			}}, o, resync, indexers)
 		},
 	})
@@ -130,7 +130,7 @@ func named(requests []reconcile.Request) []string {
 	return names
 }
 
-var foreignTask = vcenter.Event{ //nolint:gochecknoglobals // a constant
+var foreignTask = vcenter.Event{
 	Server: server, Kind: vcenter.TaskDone, Task: "task-1", InstanceUUID: "somebody", BiosUUID: "somebody-else", Name: "backup-proxy",
 }
 
