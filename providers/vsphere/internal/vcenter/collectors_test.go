@@ -47,11 +47,10 @@ func StartVCenter(t *testing.T, layout simulator.Layout, opts ...simulator.Optio
 	return simulator.Start(t, layout, append(opts, present.opt)...)
 }
 
-// NeedsPromptStream skips a test that counts reads: vcsim's own collector takes seconds for what ten virtual machines do,
-// and the session asks for tasks that it does not hear of.
-func NeedsPromptStream(t *testing.T) {
+// SkipWithStock skips a test that needs what vcsim's own collector lacks.
+func SkipWithStock(t *testing.T, lacks string) {
 	t.Helper()
 	if present.name == stock {
-		t.Skip("vcsim's own collector is too slow for reads to be counted")
+		t.Skip("vcsim's own collector " + lacks)
 	}
 }
