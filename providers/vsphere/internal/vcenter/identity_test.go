@@ -49,22 +49,22 @@ func TestCandidatesAreAllThatShareAUUIDOrTheReference(t *testing.T) {
 	}
 }
 
-func TestMachineWithoutUUIDsIsUnfinished(t *testing.T) {
+func TestMachineWhoseFilesCannotBeReadIsStillKnown(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
 	vm := clone(t, s, cloneSpec(t, s, 1))
-	g.Expect(s.Unfinished("vm-1")).To(BeEmpty())
 	g.Expect(r.server.SetConnectionState("vm-1", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	eventually(t, func() error {
 		now, _ := s.VMByRef(vm.Ref)
-		if now.Connection != vcenter.Inaccessible || now.Connected() || now.Whole() {
+		if now.Connection != vcenter.Inaccessible || now.Connected() {
 			return fmt.Errorf("it is %+v", now)
 		}
 		return nil
 	})
-	g.Expect(refs(s.Unfinished("vm-1"))).To(ConsistOf(vm.Ref))
-	g.Expect(refs(s.Candidates("", "", vm.Ref))).To(ConsistOf(vm.Ref), "its reference stays")
+	g.Expect(s.Unfinished("vm-1")).To(BeEmpty())
+	g.Expect(refs(s.Candidates(vm.InstanceUUID, "", ""))).To(ConsistOf(vm.Ref), "vCenter reports no UUID any more")
+	g.Expect(refs(s.Candidates("", "", vm.Ref))).To(ConsistOf(vm.Ref))
 
 	g.Expect(s.Unregister(t.Context(), vm.Ref)).To(Succeed())
 	there, err := s.Exists(t.Context(), vm.Ref)

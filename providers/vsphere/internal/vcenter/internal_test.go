@@ -464,3 +464,24 @@ func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
 		g.Expect(one.call(t.Context(), "calling", quick)).To(Succeed())
 	})
 }
+
+func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
+	g := NewWithT(t)
+	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil) // nobody reads its stream
+	template, err := s.Template("dc-1", simulator.TemplateName)
+	g.Expect(err).NotTo(HaveOccurred())
+	placement, err := s.Resolve(Placement{
+		Datacenter: "dc-1", ComputeCluster: "zone-a", Folder: "workload", Datastore: "datastore-a", Networks: []string{simulator.NetworkName},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	lost := LostClone{TemplateRef: template.Ref, InstanceUUID: "11111111-2222-4333-8444-000000000000", Before: time.Now()}
+	g.Expect(s.Cloning(t.Context(), lost)).To(BeFalse())
+	task, err := s.CloneVM(t.Context(), CloneSpec{Name: "lost", InstanceUUID: lost.InstanceUUID, Template: template, Placement: placement})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() (TaskState, error) {
+		now, err := s.LookupTask(t.Context(), task)
+		return now.State, err
+	}).WithTimeout(patience).Should(Equal(TaskSuccess))
+	g.Expect(s.index.candidates(instanceKey(lost.InstanceUUID), "", ref{})).To(BeEmpty(), "the stream has not been read")
+	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
@@ -26,12 +27,13 @@ const (
 
 // LostClone is what is known of a clone whose task nobody has a record of.
 type LostClone struct {
-	TemplateRef string    // of the template; "" stands for any
-	Before      time.Time // by which it was started, if it was
+	TemplateRef  string    // of the template; "" stands for any
+	InstanceUUID string    // of the new virtual machine
+	Before       time.Time // by which it was started, if it was
 }
 
-// Cloning reports whether a clone is under way that may be the lost one. Those that were found are followed, so that a
-// TaskDone event tells of their end. The template is known by its reference: it may have been replaced under its name since.
+// Cloning reports whether a clone is under way that may be the lost one, or vCenter has what it made and the stream does not
+// show it yet. The clones that were found are followed, so that a TaskDone event tells of their end. The template is known by its reference: it may have been replaced under its name since.
 func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 	clones, err := s.runningClones(ctx)
 	if err != nil {
@@ -47,7 +49,23 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 			found = true
 		}
 	}
-	return found, nil
+	if found {
+		return true, nil
+	}
+	return s.made(ctx, lost.InstanceUUID) // asked after the clones: one that ended meanwhile has made it
+}
+
+// made asks vCenter itself for a virtual machine: the end of its clone may be known before the stream shows it.
+func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
+	var found bool
+	err := s.call(ctx, "looking for instance UUID "+instanceUUID, func(ctx context.Context, rt soap.RoundTripper) error {
+		res, err := methods.FindByUuid(ctx, rt, &types.FindByUuid{
+			This: *s.client.ServiceContent.SearchIndex, Uuid: instanceUUID, VmSearch: true, InstanceUuid: types.NewBool(true),
+		})
+		found = err == nil && res.Returnval != nil
+		return err
+	})
+	return found, err
 }
 
 // runningClones reads the clones under way from vCenter's history of tasks, which is complete where the list of recent tasks

@@ -31,7 +31,7 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 			r = &rig{recorder: &recorder{}, t: t, server: r.server}
 			r.pool = newPool(t, r.recorder, time.Hour)
 			after := r.session()
-			clone := vcenter.LostClone{TemplateRef: cloneSpec(t, after, 0).Template.Ref, Before: time.Now()}
+			clone := vcenter.LostClone{TemplateRef: cloneSpec(t, after, 0).Template.Ref, InstanceUUID: "not made by anybody", Before: time.Now()}
 			others := 0
 			if name == "history longer than a default page" {
 				others = 12
@@ -78,7 +78,7 @@ func TestClonesOfOthersAreNotTakenForALostOne(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, gallery())
 	s := r.session()
-	clone := vcenter.LostClone{TemplateRef: cloneSpec(t, s, 0).Template.Ref, Before: time.Now()}
+	clone := vcenter.LostClone{TemplateRef: cloneSpec(t, s, 0).Template.Ref, InstanceUUID: "not made by anybody", Before: time.Now()}
 	cloning := func() bool {
 		t.Helper()
 		found, err := s.Cloning(t.Context(), clone)

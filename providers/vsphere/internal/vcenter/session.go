@@ -95,7 +95,8 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	if err != nil {
 		return err
 	}
-	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil || content.ViewManager == nil {
+	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil || content.ViewManager == nil ||
+		content.SearchIndex == nil {
 		return fmt.Errorf("%w: it is no vCenter but %q", ErrUnreachable, content.About.FullName)
 	}
 	s.client.ServiceContent = content

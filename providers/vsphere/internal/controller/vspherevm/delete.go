@@ -230,12 +230,15 @@ func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (progress, er
 			paths(unfinished)))
 		return progress{after: r.RetryAfter}, nil
 	}
-	cloning, err := s.session.Cloning(ctx, vcenter.LostClone{TemplateRef: s.vm.Status.TemplateRef, Before: s.vm.DeletionTimestamp.Time})
+	cloning, err := s.session.Cloning(ctx, vcenter.LostClone{
+		TemplateRef: s.vm.Status.TemplateRef, InstanceUUID: string(s.vm.UID), Before: s.vm.DeletionTimestamp.Time,
+	})
 	if err != nil {
 		return r.refused(s, "looking for running clones before releasing", err)
 	}
 	if cloning {
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "Waiting for running clones of the template: one of them may be this virtual machine")
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason,
+			"Waiting for running clones of the template, or for a virtual machine that vCenter does not show yet: one of them may be this virtual machine")
 		return progress{after: r.RetryAfter}, nil
 	}
 	return proceed, nil
