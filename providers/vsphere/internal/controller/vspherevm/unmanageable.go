@@ -5,6 +5,7 @@ package vspherevm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -48,7 +49,11 @@ func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (progre
 
 // unregister removes a machine that cannot be destroyed, because its host does not know it or its files cannot be read.
 func (r *Reconciler) unregister(ctx context.Context, s *scope) (progress, error) {
-	if err := s.session.Unregister(ctx, s.observed.Ref); err != nil {
+	err := s.session.Unregister(ctx, s.observed.Ref)
+	if errors.Is(err, vcenter.ErrNotFound) {
+		return progress{after: r.RetryAfter}, nil // that was done, and the inventory does not show it yet
+	}
+	if err != nil {
 		return r.refusedUnmanageable(s, "unregistering", err)
 	}
 	_, why := unmanageable(s.observed)
