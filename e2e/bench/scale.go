@@ -69,11 +69,13 @@ func ParseScale(text string) (*Scale, error) {
 			return nil, fmt.Errorf("reading %q: %w", part, err)
 		}
 	}
-	if s.Machines < 1 || s.Foreign < 1 || s.Watch <= 0 || s.Outage <= 0 {
+	if !s.positive() {
 		return nil, fmt.Errorf("reading %q: every number is to be above zero", text)
 	}
 	return s, nil
 }
+
+func (s *Scale) positive() bool { return min(s.Machines, s.Foreign) > 0 && min(s.Watch, s.Outage) > 0 }
 
 // limit is how long the scenario may take: a machine every quarter of a second on a
 // busy computer, and what is watched.
@@ -116,7 +118,7 @@ func (l *lab) scale(ctx context.Context, size Scale, r *ScaleResults) error {
 	if err != nil {
 		return err
 	}
-	others, err := vcenter.PowerOnFolder("/" + datacenter + "/vm/" + foreignFolder)
+	others, err := vcenter.PowerOnFolder("/" + datacenter + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,9 @@ func (w *world) othersWork(ctx context.Context, others []string, d time.Duration
 		case <-over.C:
 			return group.Wait()
 		case <-tick.C:
-			group.Go(func() error { return w.vcenter.NoteOnVM(others[i%len(others)], strconv.Itoa(i)) })
+			group.Go(func() error {
+				return w.vcenter.NoteOnVM(others[i%len(others)], strconv.Itoa(i)) //nolint:contextcheck // The simulator works without.
+			})
 		}
 	}
 }
