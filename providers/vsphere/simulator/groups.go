@@ -18,9 +18,18 @@ import (
 // groups makes DRS groups and rules, and switches DRS on.
 func (b *site) groups() error {
 	for _, spec := range b.spec.Clusters {
+		if err := b.server.editCluster(b.clusters[spec.Name], func(config *types.ClusterConfigInfoEx) error {
+			config.DrsConfig = types.ClusterDrsConfigInfo{Enabled: types.NewBool(true), DefaultVmBehavior: types.DrsBehaviorFullyAutomated}
+			return nil
+		}); err != nil {
+			return err
+		}
 		config, err := b.groupSpec(spec)
 		if err != nil {
 			return fmt.Errorf("cluster %q: %w", spec.Name, err)
+		}
+		if len(config.GroupSpec) == 0 && len(config.RulesSpec) == 0 {
+			continue
 		}
 		started, err := methods.ReconfigureComputeResource_Task(context.Background(), b.server.admin.client,
 			&types.ReconfigureComputeResource_Task{This: b.clusters[spec.Name].Self, Spec: config, Modify: true})
@@ -35,10 +44,7 @@ func (b *site) groups() error {
 }
 
 func (b *site) groupSpec(spec Cluster) (*types.ClusterConfigSpecEx, error) {
-	config := &types.ClusterConfigSpecEx{DrsConfig: &types.ClusterDrsConfigInfo{
-		Enabled: types.NewBool(true), DefaultVmBehavior: types.DrsBehaviorFullyAutomated,
-	}}
-	add := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
+	config, add := &types.ClusterConfigSpecEx{}, types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
 	cluster := b.clusters[spec.Name]
 	for _, name := range slices.Sorted(maps.Keys(spec.HostGroups)) {
 		refs, err := b.members(cluster.Host, spec.HostGroups[name])
