@@ -51,9 +51,9 @@ TESTS := test/e2e $(filter-out test/e2e,$(MODULES:%=test/%))
 .PHONY: $(MODULES:%=test/%)
 test/shared: ; cd shared && $(RACE) -shuffle=on $(TEST_FLAGS) ./...
 $(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && export KUBEBUILDER_ASSETS=$(ASSETS); \
-	$(RACE) -shuffle=on -timeout 15m $(TEST_FLAGS) . ./api/... ./internal/...; status=$$?; \
-	go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./simulator/... && exit $$status
-test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(ASSETS) go test -shuffle=on -timeout 15m $(TEST_FLAGS) ./...
+	$(RACE) -shuffle=on -timeout 25m $(TEST_FLAGS) . ./api/... ./internal/...; status=$$?; \
+	go test -shuffle=on -timeout 25m $(TEST_FLAGS) ./simulator/... && exit $$status
+test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(ASSETS) go test -shuffle=on -timeout 25m $(TEST_FLAGS) ./...
 
 .PHONY: assets
 assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (once)
