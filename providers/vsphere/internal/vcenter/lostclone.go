@@ -33,7 +33,8 @@ type LostClone struct {
 }
 
 // Cloning reports whether a clone is under way that may be the lost one, or vCenter has what it made and the stream does not
-// show it yet. The clones that were found are followed, so that a TaskDone event tells of their end. The template is known by its reference: it may have been replaced under its name since.
+// show it yet. The clones that were found are followed, so that a TaskDone event tells of their end. The template is known by
+// its reference: it may have been replaced under its name since.
 func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 	clones, err := s.runningClones(ctx)
 	if err != nil {
