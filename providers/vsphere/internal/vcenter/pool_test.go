@@ -157,7 +157,7 @@ func TestSessionComesUpWithoutWaiting(t *testing.T) {
 	r.server.SetDelay(0)
 	s := r.session()
 	g.Expect(s.Version()).NotTo(BeEmpty())
-	g.Expect(r.seen(vcenter.SessionUp)).To(Equal(1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(patience).Should(Equal(1))
 	again, err := r.pool.Session(endpoint(r.server))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(BeIdenticalTo(s), "one session per account")

@@ -29,7 +29,7 @@ func TestWrongPasswordIsRefusedAndNotShown(t *testing.T) {
 	err := r.errorOf(ep, vcenter.ErrUnauthorized)
 	g.Expect(err.Error()).To(ContainSubstring(r.server.Host()))
 	g.Expect(err.Error()).NotTo(ContainSubstring(ep.Password))
-	g.Expect(r.seen(vcenter.SessionDown)).To(Equal(1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionDown) }).WithTimeout(patience).Should(Equal(1))
 	g.Consistently(func() int { return r.called("Login") }).WithTimeout(2*time.Second).Should(Equal(1),
 		"an account must not be locked by trying a wrong password again and again")
 
@@ -75,7 +75,7 @@ func TestUnreachableUntilItAnswers(t *testing.T) {
 
 	r.server.SetDown(false)
 	r.session()
-	g.Expect(r.seen(vcenter.SessionUp)).To(Equal(1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(patience).Should(Equal(1))
 }
 
 func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
 
 	r.server.SetDown(true)
 	g.Expect(r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)).To(MatchError(ContainSubstring(r.server.Host())))
-	g.Expect(r.seen(vcenter.SessionDown)).To(BeNumerically(">=", 1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionDown) }).WithTimeout(patience).Should(BeNumerically(">=", 1))
 	g.Expect(r.server.DestroyVM("vm-1")).To(Succeed())
 	_, err := before.PowerOn(t.Context(), "VirtualMachine:vm-1")
 	g.Expect(err).To(MatchError(vcenter.ErrUnreachable), "a lost session stays lost")
