@@ -200,8 +200,8 @@ func (w *world) othersWork(ctx context.Context, others []string, d time.Duration
 		case <-over.C:
 			return group.Wait()
 		case <-tick.C:
-			group.Go(func() error {
-				return w.vcenter.NoteOnVM(others[i%len(others)], strconv.Itoa(i)) //nolint:contextcheck // The simulator works without.
+			group.Go(func() error { //nolint:contextcheck // The simulator works without.
+				return w.vcenter.NoteOnVM(others[i%len(others)], strconv.Itoa(i))
 			})
 		}
 	}

@@ -63,11 +63,8 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "faultline-storm-")
+	dir, err := folder()
 	if err != nil {
-		return fmt.Errorf("making a folder for the storm: %w", err)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
 	}
 	if options.Seed == 0 {
@@ -95,6 +92,15 @@ func Run(ctx context.Context, options Options) error {
 		return fmt.Errorf("%w\nagain with SEED=%d (logs: %s)", errors.Join(failed...), options.Seed, dir)
 	}
 	return os.RemoveAll(dir)
+}
+
+// folder makes one for the logs.
+func folder() (string, error) {
+	dir, err := os.MkdirTemp("", "faultline-storm-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder for the storm: %w", err)
+	}
+	return filepath.EvalSymlinks(dir)
 }
 
 // check looks up the provider and the modes, and completes what has a default.
