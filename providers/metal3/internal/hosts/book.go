@@ -7,9 +7,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // Book knows every host, which are free, and which machine waits for one. It is safe for concurrent use, and does nothing
@@ -65,15 +67,17 @@ func (b *Book) HeldBy(machine types.NamespacedName) []string {
 	return slices.Clone(b.space(machine.Namespace).held[machine.Name])
 }
 
-// Put records a host as it is now. What is older than what is known is left out.
+// Put records a host as it is now. What is older than what is known is left out, unless that is known for longer than a
+// watch lags: then etcd has been restored, and the older host is the one there is.
 func (b *Book) Put(host Host) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.space(host.Namespace)
 	known, ok := s.hosts[host.Name]
-	if ok && older(host.Version, known.Version) {
+	if ok && patch.Stale(host.Version, known.Version, known.learnt) {
 		return
 	}
+	host.learnt = time.Now()
 	b.replace(s, known, host)
 }
 
@@ -86,7 +90,7 @@ func (b *Book) Doubt(host Host) {
 	if !ok || known.Version != host.Version {
 		return
 	}
-	host.Obstacle = NotReady
+	host.Obstacle, host.learnt = NotReady, known.learnt
 	b.replace(s, known, host)
 }
 
@@ -239,9 +243,4 @@ func (b *Book) offer(s *space, name string) {
 			return
 		}
 	}
-}
-
-func older(version, known string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, known)
-	return err == nil && order < 0
 }

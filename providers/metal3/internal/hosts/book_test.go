@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 func machine(name string) types.NamespacedName {
@@ -85,6 +87,17 @@ func TestBookIgnoresTheCacheOfYesterday(t *testing.T) {
 	d.Put(in("a", "1", version(10)))
 	d.Expect(d.gets(wants("second", "a"))).To(BeEmpty())
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
+}
+
+func TestBookBelievesTheCacheAfterEtcdWasRestored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, in("a", "1", takenBy("first"), version(11)))
+		time.Sleep(patch.Lag + time.Second)
+		d.Put(in("a", "1", version(10)))
+		d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
+		d.Expect(d.gets(wants("second", "a"))).To(Equal("1"))
+	})
 }
 
 func TestBookWakesOneMachineForOneHost(t *testing.T) {

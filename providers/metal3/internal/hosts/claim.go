@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // ErrTaken is returned for a host that has changed since it was chosen, mostly because another has it now.
@@ -75,7 +76,7 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHost, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	err := h.Client.Get(ctx, chosen.Key(), host)
-	if err == nil && older(host.ResourceVersion, chosen.Version) {
+	if err == nil && patch.Stale(host.ResourceVersion, chosen.Version, chosen.learnt) {
 		err = h.Live.Get(ctx, chosen.Key(), host)
 	}
 	if err != nil {

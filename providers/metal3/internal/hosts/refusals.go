@@ -86,7 +86,7 @@ func (h *Hosts) refused(host Host, machine types.NamespacedName, cause error) er
 // refuses reports whether the host is as it was when the machine could not have it.
 func (w Wants) refuses(host *Host) bool {
 	known, ok := w.Refused[host.Name]
-	return ok && !older(known.Version, host.Version)
+	return ok && known.Version == host.Version
 }
 
 // firstRefusal is the message of one of the hosts, always the same.

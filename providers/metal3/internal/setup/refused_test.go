@@ -51,3 +51,20 @@ func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsMended(t *testing.T) {
 	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, "mended", "") })
 	w.Expect(w.provisioned(machine).Name).To(Equal(rack1))
 }
+
+func TestMachineSaysThatItsHostRefusesWhatItIsToRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	key := client.ObjectKeyFromObject(w.host(rack1))
+	w.sim.Stick(bmov1alpha1.StateProvisioning, key)
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	accept := w.refuses(rack1)
+	update(w, machine, func(machine *infrav1.Metal3Machine) { machine.Spec.AutomatedCleaningMode = "disabled" })
+	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostRefusedReason)).To(
+		And(ContainSubstring("BareMetalHost "+rack1), ContainSubstring(notValid)))
+	accept()
+	w.sim.Heal(key)
+	w.Expect(w.provisioned(machine).Spec.AutomatedCleaningMode).To(Equal(bmov1alpha1.CleaningModeDisabled))
+}

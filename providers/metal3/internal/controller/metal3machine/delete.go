@@ -95,11 +95,11 @@ func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (progress, error
 	return proceed, nil
 }
 
-// failed reports whether the machine goes because it had no luck with its host: the host was in error, or no Node came of it,
-// or the Node was found to be unhealthy.
+// failed reports whether the machine goes because it had no luck with its host: the host was in error or refused what it is to
+// run, or no Node came of it, or the Node was found to be unhealthy.
 func (s *scope) failed() bool {
 	switch conditions.GetReason(s.metal3, infrav1.Metal3MachineHostProvisionedCondition) {
-	case infrav1.Metal3MachineHostErrorReason, infrav1.Metal3MachineWaitingForNodeReason:
+	case infrav1.Metal3MachineHostErrorReason, infrav1.Metal3MachineHostRefusedReason, infrav1.Metal3MachineWaitingForNodeReason:
 		return true
 	}
 	return s.machine != nil &&

@@ -12,11 +12,17 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 )
 
 // configure gives the host what it is to run.
 func (r *Reconciler) configure(ctx context.Context, s *scope) (progress, error) {
-	return proceed, r.Hosts.Configure(ctx, s.host, s.config())
+	err := r.Hosts.Configure(ctx, s.host, s.config())
+	if refusal.Is(err) {
+		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, refusal.Message("BareMetalHost", s.host.Name, err))
+		return progress{after: refusal.Check}, nil
+	}
+	return proceed, err
 }
 
 // config is what the machine's host is to run.
