@@ -182,6 +182,7 @@ func TestDeletionOfALostCloneWaitsForItsUUIDs(t *testing.T) {
 	w.stop()
 	w.forgetTask(vm)
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.waitsForDeletion(vm)
 	w.start()
 	w.saysOfDeletion(vm, "Waiting for running clones of the template")
 	w.vc.ReleaseTasks("CloneVM_Task")
@@ -220,6 +221,7 @@ func TestDeletionWaitsForALostCloneOfATemplateThatWasReplaced(t *testing.T) {
 	template := w.vc.Templates()[0]
 	w.Expect(w.vc.Rename(template.Folder+"/"+template.Name, "yesterday")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.waitsForDeletion(vm)
 	w.start()
 	w.saysOfDeletion(vm, "Waiting for running clones of the template")
 	w.vc.ReleaseTasks("CloneVM_Task")

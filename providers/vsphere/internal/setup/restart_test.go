@@ -16,7 +16,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// inFlight waits until the VSphereVM has recorded a task, and returns its virtual machine object.
+// operations are what the tasks of a virtual machine are recorded as.
+var operations = map[string]infrav1.TaskOperation{
+	"CloneVM_Task": infrav1.CloneOperation, "PowerOnVM_Task": infrav1.PowerOnOperation, "ReconfigVM_Task": infrav1.ConfigureOperation,
+	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation,
+}
+
+// inFlight waits until the VSphereVM has recorded a task of vCenter's method, the only one so far, and returns it.
 func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
@@ -24,6 +30,7 @@ func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm)).To(Succeed())
 		g.Expect(w.vc.Calls()[calls]).To(Equal(1))
 		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", describe(vm))
+		g.Expect(vm.Status.TaskOperation).To(Equal(operations[calls]), "the task recorded may be the one before")
 	}).Should(Succeed())
 	return vm
 }
