@@ -72,7 +72,7 @@ func (l *ledger) close() map[string][]string {
 // machine, and never from one to another; no machine ever has two.
 func TestTwoManagersNeverShareAHost(t *testing.T) {
 	t.Parallel()
-	const hosts = 200
+	const hosts = 80
 	w := emptyWorld(t)
 	w.hosts(simulator.Racks(5, hosts/5))
 	book := w.keepLedger()
@@ -97,7 +97,7 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 		w.Expect(err).NotTo(HaveOccurred())
 		return slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer != "" })
 	}
-	// Two managers at odds over every host take a minute on two cores that other tests use too.
+	// Two managers at odds over every host take long on two cores that other tests use too.
 	w.SetDefaultEventuallyTimeout(5 * time.Minute)
 	w.Eventually(left).Should(BeEmpty(), w.waiting("every host is taken"))
 	// Some go, so that hosts change hands under the two managers.
