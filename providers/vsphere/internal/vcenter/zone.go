@@ -4,10 +4,10 @@
 package vcenter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -46,6 +46,40 @@ const (
 	NoUsableHost           ZoneReason = "NoUsableHost"       // all are disconnected or in maintenance mode
 )
 
+// ZoneCheck is one thing that is looked at.
+type ZoneCheck struct {
+	Reason ZoneReason
+	// Condition is the type of the condition that shows the result. Checks may share one.
+	Condition string
+	// Constraint is true for what the zone's own placement constraint names; all else is of the failure domain.
+	Constraint bool
+	// Unreported is true where no event tells that the result has changed.
+	Unreported bool
+
+	// run returns what is wrong of what the index knows.
+	run func(*inspection) []string
+	// tag returns the tag whose attachment is checked instead, which vCenter has to be asked for.
+	tag func(ZoneSpec) ZoneTag
+}
+
+// ZoneChecks returns every check of a zone, in the order in which problems are reported: from the whole to its parts. A row
+// here is all that a check needs beside the function that does it.
+func ZoneChecks() []ZoneCheck {
+	return []ZoneCheck{
+		{Reason: DatacenterNotFound, Condition: "DatacenterReady", run: looksUp("")},
+		{Reason: ComputeClusterNotFound, Condition: "ComputeClusterReady", run: looksUp(kindCompute)},
+		{Reason: ResourcePoolNotFound, Condition: "ResourcePoolReady", Constraint: true, run: looksUp(kindPool)},
+		{Reason: FolderNotFound, Condition: "FolderReady", Constraint: true, run: looksUp(kindFolder)},
+		{Reason: DatastoreNotFound, Condition: "DatastoreReady", run: looksUp(kindDatastore)},
+		{Reason: NetworkNotFound, Condition: "NetworksReady", run: looksUp(kindNetwork)},
+		{Reason: TemplateNotFound, Condition: "TemplateReady", Unreported: true, run: looksUp(kindVM)},
+		{Reason: RegionMisconfigured, Condition: "RegionReady", Unreported: true, tag: func(spec ZoneSpec) ZoneTag { return spec.Region }},
+		{Reason: ZoneMisconfigured, Condition: "ZoneReady", Unreported: true, tag: func(spec ZoneSpec) ZoneTag { return spec.Zone }},
+		{Reason: HostsMisconfigured, Condition: "HostsReady", run: (*inspection).groups},
+		{Reason: NoUsableHost, Condition: "HostsReady", run: (*inspection).usableHost},
+	}
+}
+
 // ZoneProblem is one thing that is wrong with a zone, and what to do about it.
 type ZoneProblem struct {
 	Reason  ZoneReason
@@ -63,209 +97,211 @@ type ZoneReport struct {
 // CheckZone returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
 // old as a minute; all else is as the stream reported it.
 func (s *Session) CheckZone(ctx context.Context, spec ZoneSpec) (ZoneReport, error) {
-	c := s.inspectZone(spec)
-	if len(c.tagged) == 0 {
-		return c.report(), nil
+	c := s.inspect(spec)
+	if len(c.carriers) > 0 {
+		attached, err := s.tags.of(ctx, slices.Concat(slices.Collect(maps.Values(c.carriers))...))
+		if err != nil {
+			return ZoneReport{}, err
+		}
+		s.checkTags(c, attached)
 	}
-	var objects []ref
-	for _, check := range c.tagged {
-		objects = append(objects, check.objects...)
+	report := ZoneReport{Explicit: c.explicit}
+	for _, check := range ZoneChecks() {
+		for _, message := range c.found[check.Reason] {
+			report.Problems = append(report.Problems, ZoneProblem{check.Reason, message})
+		}
 	}
-	attached, err := s.tags.of(ctx, objects)
-	if err != nil {
-		return ZoneReport{}, err
-	}
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
-	for _, check := range c.tagged {
-		c.checkTag(s.index, check, attached)
-	}
-	return c.report(), nil
+	return report, nil
 }
 
-type zoneCheck struct {
-	problems []ZoneProblem
-	tagged   []tagCheck
+// inspection is a zone that is being checked.
+type inspection struct {
+	*resolver
+	spec ZoneSpec
+	// found is what is wrong.
+	found map[ZoneReason][]string
+	// carriers are the objects that must carry the tag of a check.
+	carriers map[ZoneReason][]ref
 	explicit string
+	// grouped reports whether the host group exists, if one is named.
+	grouped bool
 }
 
-// tagCheck is a tag that objects must carry.
-type tagCheck struct {
-	reason  ZoneReason
-	tag     ZoneTag
-	objects []ref
-}
-
-func (c *zoneCheck) add(reason ZoneReason, format string, args ...any) {
-	c.problems = append(c.problems, ZoneProblem{reason, fmt.Sprintf(format, args...)})
-}
-
-// report returns the problems from the whole to its parts.
-func (c *zoneCheck) report() ZoneReport {
-	order := []ZoneReason{
-		DatacenterNotFound, ComputeClusterNotFound, ResourcePoolNotFound, FolderNotFound, DatastoreNotFound,
-		NetworkNotFound, TemplateNotFound, RegionMisconfigured, ZoneMisconfigured, HostsMisconfigured, NoUsableHost,
-	}
-	slices.SortStableFunc(c.problems, func(a, b ZoneProblem) int {
-		return cmp.Compare(slices.Index(order, a.Reason), slices.Index(order, b.Reason))
-	})
-	return ZoneReport{Problems: c.problems, Explicit: c.explicit}
-}
-
-// inspectZone checks what the index knows.
-func (s *Session) inspectZone(spec ZoneSpec) *zoneCheck {
+// inspect does the checks that need nothing but the index, and notes what must carry tags.
+func (s *Session) inspect(spec ZoneSpec) *inspection {
 	s.index.mu.RLock()
 	defer s.index.mu.RUnlock()
-	c := &zoneCheck{}
-	r, err := s.index.resolver(spec.Placement)
-	if err != nil {
-		c.add(DatacenterNotFound, "%v", err)
+	c := &inspection{spec: spec, found: map[ZoneReason][]string{}, carriers: map[ZoneReason][]ref{}}
+	var err error
+	if c.resolver, err = s.index.resolver(spec.Placement); err != nil {
+		c.found[DatacenterNotFound] = []string{err.Error()}
 		return c
 	}
-	if spec.ResourcePool != "" {
-		r.pool(spec.Placement)
+	c.resolveAll()
+	for _, check := range ZoneChecks() {
+		if check.run != nil {
+			c.found[check.Reason] = check.run(c)
+			continue
+		}
+		if objects, wrong := c.carriersOf(check.tag(spec)); wrong != "" {
+			c.found[check.Reason] = []string{wrong}
+		} else if len(objects) > 0 {
+			c.carriers[check.Reason] = objects
+		}
 	}
-	c.checkGroups(r, spec)
-	if spec.Folder != "" {
-		r.folder(spec.Folder)
-	}
-	if spec.Datastore != "" {
-		r.datastore(spec.Datastore)
-	}
-	r.networks(spec.Networks)
-	if spec.Template != "" {
-		r.note(r.template(spec.Template))
-	}
-	for _, err := range r.errs {
-		c.add(reasonOf(err), "%v", err)
-	}
-	c.checkHosts(r, spec)
-	c.needTag(r, RegionMisconfigured, spec.Region, spec.HostGroup)
-	c.needTag(r, ZoneMisconfigured, spec.Zone, spec.HostGroup)
 	return c
 }
 
-// checkHosts wants one host that can be used. A zone that names neither a compute cluster nor a pool is as large as its
-// datacenter.
-func (c *zoneCheck) checkHosts(r *resolver, spec ZoneSpec) {
-	if r.compute == nil {
-		if spec.ComputeCluster != "" || spec.ResourcePool != "" {
-			return // has been noted
-		}
-		for _, compute := range r.all(kindCompute) {
-			if r.inScope(kindCompute, compute) {
-				r.hosts = append(r.hosts, r.ix.entities[compute].hosts...)
+// resolveAll looks everything up that the zone names. The pool may say which compute cluster it is, and the host group which
+// hosts count: both go first.
+func (c *inspection) resolveAll() {
+	spec := c.spec
+	if spec.ResourcePool != "" {
+		c.pool(spec.Placement)
+	}
+	if (spec.VMGroup != "" || spec.HostGroup != "") && c.compute != nil && c.compute.readable {
+		c.grouped = c.narrow(spec.HostGroup)
+	}
+	if spec.Folder != "" {
+		c.folder(spec.Folder)
+	}
+	if spec.Datastore != "" {
+		c.datastore(spec.Datastore)
+	}
+	c.networks(spec.Networks)
+	if spec.Template != "" {
+		c.note(c.template(spec.Template))
+	}
+}
+
+// looksUp returns a check that reports what of the kind was not found; "" stands for all that no other kind is named for.
+func looksUp(of kind) func(*inspection) []string {
+	return func(c *inspection) []string {
+		var wrong []string
+		for _, err := range c.errs {
+			if fieldOf(err) == of {
+				wrong = append(wrong, err.Error())
 			}
 		}
-		r.hostsOf = "datacenter " + r.dc.name
+		return wrong
 	}
-	for _, host := range r.hosts {
-		if e, ok := r.ix.entities[host]; ok && e.usable() {
-			return
-		}
-	}
-	if len(r.hosts) == 0 {
-		c.add(NoUsableHost, "%s has no host", r.hostsOf)
-		return
-	}
-	c.add(NoUsableHost, "all %d hosts of %s are disconnected or in maintenance mode", len(r.hosts), r.hostsOf)
 }
 
-func reasonOf(err error) ZoneReason {
+func fieldOf(err error) kind {
 	var lookup *LookupError
 	if !errors.As(err, &lookup) {
-		return DatacenterNotFound
+		return ""
 	}
-	switch kind(lookup.Field) {
-	case kindCompute:
-		return ComputeClusterNotFound
-	case kindPool:
-		return ResourcePoolNotFound
-	case kindFolder:
-		return FolderNotFound
-	case kindDatastore:
-		return DatastoreNotFound
-	case kindNetwork:
-		return NetworkNotFound
-	case kindVM:
-		return TemplateNotFound
+	switch field := kind(lookup.Field); field {
+	case kindCompute, kindPool, kindFolder, kindDatastore, kindNetwork, kindVM:
+		return field
 	}
-	return DatacenterNotFound
+	return ""
 }
 
-// checkGroups checks the groups and their rule, and narrows the hosts that count down to those of the group.
-func (c *zoneCheck) checkGroups(r *resolver, spec ZoneSpec) {
-	if spec.VMGroup == "" && spec.HostGroup == "" {
-		return
-	}
-	if r.compute == nil {
-		if spec.ComputeCluster == "" {
-			c.add(HostsMisconfigured, "groups of hosts need a computeCluster, and none is named")
+// usableHost wants one host that can be used. A zone that names neither a compute cluster nor a pool is as large as its
+// datacenter.
+func (c *inspection) usableHost() []string {
+	if c.compute == nil {
+		if c.spec.ComputeCluster != "" || c.spec.ResourcePool != "" {
+			return nil // has been noted
 		}
-		return
+		for _, compute := range c.all(kindCompute) {
+			if c.inScope(kindCompute, compute) {
+				c.hosts = append(c.hosts, c.ix.entities[compute].hosts...)
+			}
+		}
+		c.hostsOf = "datacenter " + c.dc.name
 	}
-	groups, cluster := r.compute.groups, r.compute.name
-	if !r.compute.readable {
-		c.add(HostsMisconfigured, "this account may not read groups and rules of compute cluster %s; give it a role there, Read-only at least", cluster)
-		return
+	for _, host := range c.hosts {
+		if e, ok := c.ix.entities[host]; ok && e.usable() {
+			return nil
+		}
 	}
-	if !r.narrow(spec.HostGroup) {
-		c.add(HostsMisconfigured, "compute cluster %s has no host group %q; make it", cluster, spec.HostGroup)
+	if len(c.hosts) == 0 {
+		return []string{c.hostsOf + " has no host"}
 	}
-	if _, ok := groups.vms[spec.VMGroup]; !ok {
-		c.add(HostsMisconfigured, "compute cluster %s has no VM group %q; make it", cluster, spec.VMGroup)
-	}
-	c.checkRule(r.compute, spec)
+	return []string{fmt.Sprintf("all %d hosts of %s are disconnected or in maintenance mode", len(c.hosts), c.hostsOf)}
 }
 
-// checkRule wants a rule that binds, or one that does not and whose machines may be put on hosts explicitly.
-func (c *zoneCheck) checkRule(cluster *entity, spec ZoneSpec) {
+// groups wants the groups and their rule.
+func (c *inspection) groups() []string {
+	spec := c.spec
+	if spec.VMGroup == "" && spec.HostGroup == "" {
+		return nil
+	}
+	if c.compute == nil {
+		if spec.ComputeCluster == "" {
+			return []string{"groups of hosts need a computeCluster, and none is named"}
+		}
+		return nil
+	}
+	cluster := c.compute.name
+	if !c.compute.readable {
+		return []string{fmt.Sprintf("this account may not read groups and rules of compute cluster %s; give it a role there, Read-only at least", cluster)}
+	}
+	var wrong []string
+	if !c.grouped {
+		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no host group %q; make it", cluster, spec.HostGroup))
+	}
+	if _, ok := c.compute.groups.vms[spec.VMGroup]; !ok {
+		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no VM group %q; make it", cluster, spec.VMGroup))
+	}
+	return append(wrong, c.rule()...)
+}
+
+// rule wants a rule that binds, or one that does not and whose machines may be put on hosts explicitly.
+func (c *inspection) rule() []string {
+	spec, cluster := c.spec, c.compute
 	rule, exists := cluster.groups.ruleOf(spec.VMGroup, spec.HostGroup)
 	switch {
 	case !exists:
-		c.add(HostsMisconfigured, "compute cluster %s has no VM/host rule that runs VM group %q on host group %q; make it",
-			cluster.name, spec.VMGroup, spec.HostGroup)
+		return []string{fmt.Sprintf("compute cluster %s has no VM/host rule that runs VM group %q on host group %q; make it",
+			cluster.name, spec.VMGroup, spec.HostGroup)}
 	case !rule.enabled:
-		c.add(HostsMisconfigured, "the VM/host rule of compute cluster %s that runs VM group %q on host group %q is disabled; enable it",
-			cluster.name, spec.VMGroup, spec.HostGroup)
+		return []string{fmt.Sprintf("the VM/host rule of compute cluster %s that runs VM group %q on host group %q is disabled; enable it",
+			cluster.name, spec.VMGroup, spec.HostGroup)}
 	case !rule.mandatory && !spec.ShouldRule:
-		c.add(HostsMisconfigured, "rule %q of compute cluster %s is not mandatory, so that machines may run outside of host group %q; "+
+		return []string{fmt.Sprintf("rule %q of compute cluster %s is not mandatory, so that machines may run outside of host group %q; "+
 			"make it one that they must run on hosts in the group, or set topology.hosts.rule of the VSphereFailureDomain to Should",
-			rule.name, cluster.name, spec.HostGroup)
+			rule.name, cluster.name, spec.HostGroup)}
+	}
+	c.explicit = cluster.unbound(spec.Placement)
+	return nil
+}
+
+// carriersOf returns the objects that must carry a tag. One that was not found has been reported already.
+func (c *inspection) carriersOf(tag ZoneTag) (objects []ref, wrong string) {
+	switch {
+	case tag.Name == "":
+	case tag.Type == "Datacenter":
+		return []ref{c.dc.ref}, ""
+	case tag.Type != "ComputeCluster" && tag.Type != "HostGroup":
+		return nil, fmt.Sprintf("type %q is not one of Datacenter, ComputeCluster, HostGroup", tag.Type)
+	case c.compute == nil:
+	case tag.Type == "ComputeCluster":
+		return []ref{c.compute.ref}, ""
 	default:
-		c.explicit = cluster.unbound(spec.Placement)
+		return c.compute.groups.hosts[c.spec.HostGroup], ""
+	}
+	return nil, ""
+}
+
+func (s *Session) checkTags(c *inspection, attached map[ref][]tagName) {
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
+	for _, check := range ZoneChecks() {
+		if objects := c.carriers[check.Reason]; len(objects) > 0 {
+			c.found[check.Reason] = untagged(s.index, check.tag(c.spec), objects, attached)
+		}
 	}
 }
 
-// needTag notes which objects must carry a tag. An object that was not found has been reported already.
-func (c *zoneCheck) needTag(r *resolver, reason ZoneReason, tag ZoneTag, hostGroup string) {
-	if tag.Name == "" {
-		return
-	}
-	check := tagCheck{reason: reason, tag: tag}
-	switch tag.Type {
-	case "Datacenter":
-		check.objects = []ref{r.dc.ref}
-	case "ComputeCluster":
-		if r.compute != nil {
-			check.objects = []ref{r.compute.ref}
-		}
-	case "HostGroup":
-		if r.compute != nil {
-			check.objects = r.compute.groups.hosts[hostGroup]
-		}
-	default:
-		c.add(reason, "type %q is not one of Datacenter, ComputeCluster, HostGroup", tag.Type)
-	}
-	if len(check.objects) > 0 {
-		c.tagged = append(c.tagged, check)
-	}
-}
-
-func (c *zoneCheck) checkTag(ix *index, check tagCheck, attached map[ref][]tagName) {
-	want := tagName{check.tag.Category, check.tag.Name}
+// untagged says which of the objects do not carry the tag, and what they carry in its place.
+func untagged(ix *index, tag ZoneTag, objects []ref, attached map[ref][]tagName) []string {
+	want := tagName{tag.Category, tag.Name}
 	var without, instead []string
-	for _, object := range check.objects {
+	for _, object := range objects {
 		if slices.Contains(attached[object], want) {
 			continue
 		}
@@ -277,12 +313,12 @@ func (c *zoneCheck) checkTag(ix *index, check tagCheck, attached map[ref][]tagNa
 		}
 	}
 	if len(without) == 0 {
-		return
+		return nil
 	}
 	message := fmt.Sprintf("tag %q of category %q is not attached to %s; attach it", want.name, want.category, strings.Join(without, ", "))
 	if len(instead) > 0 {
 		slices.Sort(instead)
 		message += fmt.Sprintf(" (it carries %s)", strings.Join(slices.Compact(instead), ", "))
 	}
-	c.add(check.reason, "%s", message)
+	return []string{message}
 }

@@ -7,7 +7,6 @@ package vspheredeploymentzone
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +138,7 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 	}
 	object.Status.CheckedBy = account
 	r.judge(zone, report)
-	if slices.ContainsFunc(report.Problems, unreported) {
+	if len(only(report.Problems, vcenter.ZoneChecks(), func(c vcenter.ZoneCheck) bool { return c.Unreported })) > 0 {
 		return ctrl.Result{RequeueAfter: recheck}, nil
 	}
 	return ctrl.Result{}, nil
@@ -150,10 +149,6 @@ func ignoreWaits(err error) error {
 		return nil
 	}
 	return err
-}
-
-func unreported(problem vcenter.ZoneProblem) bool {
-	return slices.Contains([]vcenter.ZoneReason{vcenter.RegionMisconfigured, vcenter.ZoneMisconfigured, vcenter.TemplateNotFound}, problem.Reason)
 }
 
 // reconcileDelete lets the zone go when no machine names it any more. Machines that are being deleted count: they are

@@ -19,33 +19,6 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// check is one thing that is looked at, with the reasons for which it can fail.
-type check struct {
-	condition string
-	reasons   []vcenter.ZoneReason
-}
-
-// checks has a condition for everything that is looked at.
-func checks() []check {
-	return []check{
-		{infrav1.VSphereDeploymentZoneDatacenterReadyCondition, []vcenter.ZoneReason{vcenter.DatacenterNotFound}},
-		{infrav1.VSphereDeploymentZoneComputeClusterReadyCondition, []vcenter.ZoneReason{vcenter.ComputeClusterNotFound}},
-		{infrav1.VSphereDeploymentZoneResourcePoolReadyCondition, []vcenter.ZoneReason{vcenter.ResourcePoolNotFound}},
-		{infrav1.VSphereDeploymentZoneFolderReadyCondition, []vcenter.ZoneReason{vcenter.FolderNotFound}},
-		{infrav1.VSphereDeploymentZoneDatastoreReadyCondition, []vcenter.ZoneReason{vcenter.DatastoreNotFound}},
-		{infrav1.VSphereDeploymentZoneNetworksReadyCondition, []vcenter.ZoneReason{vcenter.NetworkNotFound}},
-		{infrav1.VSphereDeploymentZoneTemplateReadyCondition, []vcenter.ZoneReason{vcenter.TemplateNotFound}},
-		{infrav1.VSphereDeploymentZoneRegionReadyCondition, []vcenter.ZoneReason{vcenter.RegionMisconfigured}},
-		{infrav1.VSphereDeploymentZoneZoneReadyCondition, []vcenter.ZoneReason{vcenter.ZoneMisconfigured}},
-		{infrav1.VSphereDeploymentZoneHostsReadyCondition, []vcenter.ZoneReason{vcenter.HostsMisconfigured, vcenter.NoUsableHost}},
-	}
-}
-
-// placementReasons are about the zone's own placementConstraint; all others are about its failure domain.
-func placementReasons() []vcenter.ZoneReason {
-	return []vcenter.ZoneReason{vcenter.ResourcePoolNotFound, vcenter.FolderNotFound}
-}
-
 // judge turns problems into conditions: one for each check, upstream's two over them, and status.ready. What these are about
 // is written with them, so that nobody takes an older verdict for one of a zone that was changed since.
 func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
@@ -56,8 +29,11 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 			zone.Status.CheckedAt = metav1.NewTime(r.Clock.Now())
 		}
 	}()
-	for _, c := range checks() {
-		set(zone, c.condition, infrav1.VSphereDeploymentZoneCheckReadyReason, only(problems, c.reasons))
+	checks := vcenter.ZoneChecks()
+	for _, check := range checks {
+		set(zone, check.Condition, infrav1.VSphereDeploymentZoneCheckReadyReason, only(problems, checks, func(c vcenter.ZoneCheck) bool {
+			return c.Condition == check.Condition
+		}))
 	}
 	if report.Explicit != "" && conditions.IsTrue(zone, infrav1.VSphereDeploymentZoneHostsReadyCondition) {
 		conditions.Set(zone, metav1.Condition{
@@ -66,11 +42,9 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 			Message: report.Explicit + ": each machine is put on a host of the host group explicitly, and looked at after it has started",
 		})
 	}
-	constraint := only(problems, placementReasons())
+	constraint := only(problems, checks, func(c vcenter.ZoneCheck) bool { return c.Constraint })
 	set(zone, infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZonePlacementConstraintReadyReason, constraint)
-	domain := slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool {
-		return slices.Contains(placementReasons(), p.Reason)
-	})
+	domain := slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool { return slices.Contains(constraint, p) })
 	set(zone, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedReason, domain)
 
 	ready := len(problems) == 0
@@ -100,8 +74,11 @@ func set(zone *infrav1.VSphereDeploymentZone, condition, reason string, problems
 	status.False(zone, condition, string(problems[0].Reason), messages(problems))
 }
 
-func only(problems []vcenter.ZoneProblem, reasons []vcenter.ZoneReason) []vcenter.ZoneProblem {
-	return slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool { return !slices.Contains(reasons, p.Reason) })
+// only returns the problems that were found by checks of a kind.
+func only(problems []vcenter.ZoneProblem, checks []vcenter.ZoneCheck, of func(vcenter.ZoneCheck) bool) []vcenter.ZoneProblem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p vcenter.ZoneProblem) bool {
+		return !slices.ContainsFunc(checks, func(check vcenter.ZoneCheck) bool { return check.Reason == p.Reason && of(check) })
+	})
 }
 
 func messages(problems []vcenter.ZoneProblem) string {
