@@ -9,21 +9,6 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Condition Ready of a Metal3Cluster sums up the others.
-const (
-	// Metal3ClusterReadyCondition is true when all the other conditions are.
-	Metal3ClusterReadyCondition = clusterv1.ReadyCondition
-
-	// Metal3ClusterReadyReason: all conditions are as they should be.
-	Metal3ClusterReadyReason = clusterv1.ReadyReason
-
-	// Metal3ClusterNotReadyReason: a condition is not as it should be.
-	Metal3ClusterNotReadyReason = clusterv1.NotReadyReason
-
-	// Metal3ClusterReadyUnknownReason: a condition is not known.
-	Metal3ClusterReadyUnknownReason = clusterv1.ReadyUnknownReason
-)
-
 // Condition BaremetalInfrastructureReady of a Metal3Cluster.
 const (
 	// Metal3ClusterBaremetalInfrastructureReadyCondition tells whether machines
@@ -49,16 +34,9 @@ const (
 	// put in all of the cluster's failure domains.
 	Metal3ClusterFailureDomainsReadyCondition = faultlinev1.FailureDomainsReadyCondition
 
-	// Metal3ClusterFailureDomainsAllActiveReason: they can.
-	Metal3ClusterFailureDomainsAllActiveReason = faultlinev1.ReasonAllActive
-
 	// Metal3ClusterFailureDomainsNotActiveReason: a domain receives none for its
 	// health.
 	Metal3ClusterFailureDomainsNotActiveReason = faultlinev1.ReasonDomainsNotActive
-
-	// Metal3ClusterFailureDomainsTooManyUnhealthyReason: so many domains turned
-	// bad at once that the view of them is doubted and nothing is changed.
-	Metal3ClusterFailureDomainsTooManyUnhealthyReason = faultlinev1.ReasonTooManyDomainsUnhealthy
 
 	// Metal3ClusterLastControlPlaneDomainReason: the last domain of control
 	// planes is kept although it should go.
@@ -67,9 +45,6 @@ const (
 	// Metal3ClusterFailureDomainsWithoutHostsReason: no BareMetalHost has the
 	// label of any domain yet.
 	Metal3ClusterFailureDomainsWithoutHostsReason = FailureDomainWithoutHostsReason
-
-	// Metal3ClusterNoControlPlaneDomainReason: no domain is for control planes.
-	Metal3ClusterNoControlPlaneDomainReason = faultlinev1.ReasonNoControlPlaneDomain
 )
 
 // Condition LabelPrefixesRefused of a Metal3Cluster. It is there only while

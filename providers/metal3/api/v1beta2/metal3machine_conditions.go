@@ -12,14 +12,8 @@ const (
 	// Metal3MachineReadyCondition is true when all the other conditions are.
 	Metal3MachineReadyCondition = clusterv1.ReadyCondition
 
-	// Metal3MachineReadyReason: all conditions are as they should be.
-	Metal3MachineReadyReason = clusterv1.ReadyReason
-
 	// Metal3MachineNotReadyReason: a condition is not as it should be.
 	Metal3MachineNotReadyReason = clusterv1.NotReadyReason
-
-	// Metal3MachineReadyUnknownReason: a condition is not known.
-	Metal3MachineReadyUnknownReason = clusterv1.ReadyUnknownReason
 )
 
 // Condition AssociateBareMetalHost of a Metal3Machine. While no host suits it

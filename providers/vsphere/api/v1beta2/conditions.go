@@ -23,14 +23,6 @@ const (
 	// the manager trusts vouches for the vCenter's certificate.
 	CertificateNotTrustedReason = "CertificateNotTrusted"
 
-	// IdentityNotFoundReason: the object that identityRef names, or the Secret
-	// behind it, does not exist or holds no credentials.
-	IdentityNotFoundReason = "IdentityNotFound"
-
-	// IdentityNotAllowedReason: the identity may not be used from the
-	// namespace of the cluster.
-	IdentityNotAllowedReason = "IdentityNotAllowed"
-
 	// PrivilegeMissingReason: the account lacks a privilege; the message says
 	// which, if vCenter does.
 	PrivilegeMissingReason = "PrivilegeMissing"

@@ -7,23 +7,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition Ready of a VSphereDeploymentZone sums up VCenterAvailable,
-// PlacementConstraintReady and FailureDomainValidated.
-const (
-	// VSphereDeploymentZoneReadyCondition is true when machines can be put in
-	// the zone.
-	VSphereDeploymentZoneReadyCondition = clusterv1.ReadyCondition
-
-	// VSphereDeploymentZoneReadyReason: they can.
-	VSphereDeploymentZoneReadyReason = clusterv1.ReadyReason
-
-	// VSphereDeploymentZoneNotReadyReason: something is wrong with the zone.
-	VSphereDeploymentZoneNotReadyReason = clusterv1.NotReadyReason
-
-	// VSphereDeploymentZoneReadyUnknownReason: the zone cannot be checked.
-	VSphereDeploymentZoneReadyUnknownReason = clusterv1.ReadyUnknownReason
-)
-
 // Condition VCenterAvailable of a VSphereDeploymentZone. See also the reasons
 // that several kinds have.
 const (
@@ -34,14 +17,6 @@ const (
 
 	// VSphereDeploymentZoneVCenterAvailableReason: it can.
 	VSphereDeploymentZoneVCenterAvailableReason = clusterv1.AvailableReason
-
-	// VSphereDeploymentZoneVCenterUnreachableReason: the vCenter does not
-	// answer.
-	VSphereDeploymentZoneVCenterUnreachableReason = VCenterUnreachableReason
-
-	// VSphereDeploymentZoneVCenterAvailableDeletingReason: the zone is being
-	// deleted.
-	VSphereDeploymentZoneVCenterAvailableDeletingReason = clusterv1.DeletingReason
 )
 
 // Condition PlacementConstraintReady of a VSphereDeploymentZone sums up
@@ -54,18 +29,6 @@ const (
 
 	// VSphereDeploymentZonePlacementConstraintReadyReason: they are.
 	VSphereDeploymentZonePlacementConstraintReadyReason = clusterv1.ReadyReason
-
-	// VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason: the
-	// resource pool is not there, or not in the compute cluster.
-	VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason = ResourcePoolNotFoundReason
-
-	// VSphereDeploymentZonePlacementConstraintFolderNotFoundReason: the folder
-	// is not there.
-	VSphereDeploymentZonePlacementConstraintFolderNotFoundReason = FolderNotFoundReason
-
-	// VSphereDeploymentZonePlacementConstraintDeletingReason: the zone is being
-	// deleted.
-	VSphereDeploymentZonePlacementConstraintDeletingReason = clusterv1.DeletingReason
 )
 
 // Condition FailureDomainValidated of a VSphereDeploymentZone sums up the
@@ -79,58 +42,9 @@ const (
 	// VSphereDeploymentZoneFailureDomainValidatedReason: it is.
 	VSphereDeploymentZoneFailureDomainValidatedReason = "Validated"
 
-	// VSphereDeploymentZoneFailureDomainValidationFailedReason: it could not be
-	// checked.
-	VSphereDeploymentZoneFailureDomainValidationFailedReason = "ValidationFailed"
-
 	// VSphereDeploymentZoneFailureDomainNotFoundReason: there is no
 	// VSphereFailureDomain of that name.
 	VSphereDeploymentZoneFailureDomainNotFoundReason = FailureDomainNotFoundReason
-
-	// VSphereDeploymentZoneFailureDomainDatacenterNotFoundReason: the
-	// datacenter is not there.
-	VSphereDeploymentZoneFailureDomainDatacenterNotFoundReason = DatacenterNotFoundReason
-
-	// VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason: the
-	// compute cluster is not there.
-	VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason = ComputeClusterNotFoundReason
-
-	// VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason: the
-	// resource pool is not in the compute cluster.
-	VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason = ResourcePoolNotFoundReason
-
-	// VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason: the datastore
-	// is not there, or cannot be reached from the hosts.
-	VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason = DatastoreNotFoundReason
-
-	// VSphereDeploymentZoneFailureDomainNetworkNotFoundReason: a network is not
-	// there, or cannot be reached from the hosts.
-	VSphereDeploymentZoneFailureDomainNetworkNotFoundReason = NetworkNotFoundReason
-
-	// VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason: the tag of
-	// the region is not there, or not on the objects it should be on.
-	VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason = "RegionMisconfigured"
-
-	// VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason: the tag of the
-	// zone is not there, or not on the objects it should be on.
-	VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason = "ZoneMisconfigured"
-
-	// VSphereDeploymentZoneFailureDomainTemplateNotFoundReason: the template is
-	// not there.
-	VSphereDeploymentZoneFailureDomainTemplateNotFoundReason = "TemplateNotFound"
-
-	// VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason: host group,
-	// VM group or the rule between them is not there, is disabled, or does not
-	// bind.
-	VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason = "HostsMisconfigured"
-
-	// VSphereDeploymentZoneFailureDomainNoUsableHostReason: every host is
-	// disconnected or in maintenance.
-	VSphereDeploymentZoneFailureDomainNoUsableHostReason = "NoUsableHost"
-
-	// VSphereDeploymentZoneFailureDomainDeletingReason: the zone is being
-	// deleted.
-	VSphereDeploymentZoneFailureDomainDeletingReason = clusterv1.DeletingReason
 )
 
 // Conditions of a VSphereDeploymentZone, one for each thing that is checked.

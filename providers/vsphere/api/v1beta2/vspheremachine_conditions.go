@@ -9,21 +9,6 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Condition Ready of a VSphereMachine sums up the others.
-const (
-	// VSphereMachineReadyCondition is true when all the other conditions are.
-	VSphereMachineReadyCondition = clusterv1.ReadyCondition
-
-	// VSphereMachineReadyReason: all conditions are as they should be.
-	VSphereMachineReadyReason = clusterv1.ReadyReason
-
-	// VSphereMachineNotReadyReason: a condition is not as it should be.
-	VSphereMachineNotReadyReason = clusterv1.NotReadyReason
-
-	// VSphereMachineReadyUnknownReason: a condition is not known.
-	VSphereMachineReadyUnknownReason = clusterv1.ReadyUnknownReason
-)
-
 // Condition PlacementReady of a VSphereMachine. While it is false nothing is
 // created anywhere.
 const (
@@ -34,30 +19,12 @@ const (
 	// VSphereMachinePlacedReason: it is.
 	VSphereMachinePlacedReason = "Placed"
 
-	// VSphereMachineFailureDomainNotFoundReason: the Machine names a zone that
-	// does not exist, or whose VSphereFailureDomain does not.
-	VSphereMachineFailureDomainNotFoundReason = FailureDomainNotFoundReason
-
 	// VSphereMachineFailureDomainNotReadyReason: the zone is not ready.
 	VSphereMachineFailureDomainNotReadyReason = "FailureDomainNotReady"
-
-	// VSphereMachineFailureDomainNotAllowedReason: the zone is on another
-	// server than the cluster's.
-	VSphereMachineFailureDomainNotAllowedReason = "FailureDomainNotAllowed"
 
 	// VSphereMachineFailureDomainNotNamedReason: a control plane's Machine names
 	// no failure domain, although its cluster has some for control planes.
 	VSphereMachineFailureDomainNotNamedReason = faultlinev1.ReasonFailureDomainNotNamed
-
-	// VSphereMachineNoCapacityReason: the zone has no room.
-	VSphereMachineNoCapacityReason = "NoCapacity"
-
-	// VSphereMachineInvalidPlacementReason: zone and machine together make no
-	// valid virtual machine, such as a card without a network.
-	VSphereMachineInvalidPlacementReason = "InvalidPlacement"
-
-	// VSphereMachinePlacementDeletingReason: the machine is being deleted.
-	VSphereMachinePlacementDeletingReason = clusterv1.DeletingReason
 )
 
 // Condition VirtualMachineProvisioned of a VSphereMachine. Besides these
@@ -71,29 +38,9 @@ const (
 	// the cluster's infrastructure is not provisioned yet.
 	VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason = clusterv1.WaitingForClusterInfrastructureReadyReason
 
-	// VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason: the
-	// first control-plane machine is not up yet.
-	VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason = clusterv1.WaitingForControlPlaneInitializedReason
-
 	// VSphereMachineVirtualMachineWaitingForBootstrapDataReason: there is no
 	// bootstrap data yet.
 	VSphereMachineVirtualMachineWaitingForBootstrapDataReason = clusterv1.WaitingForBootstrapDataReason
-
-	// VSphereMachineVirtualMachineWaitingForPlacementReason: it is not settled
-	// where the machine goes; see condition PlacementReady.
-	VSphereMachineVirtualMachineWaitingForPlacementReason = "WaitingForPlacement"
-
-	// VSphereMachineVirtualMachineProvisioningReason: the VSphereVM was made
-	// and says nothing yet.
-	VSphereMachineVirtualMachineProvisioningReason = "Provisioning"
-
-	// VSphereMachineVirtualMachinePoweringOnReason: the machine is being
-	// powered on.
-	VSphereMachineVirtualMachinePoweringOnReason = "PoweringOn"
-
-	// VSphereMachineVirtualMachineWaitingForNetworkAddressReason: the guest
-	// reports no address yet.
-	VSphereMachineVirtualMachineWaitingForNetworkAddressReason = "WaitingForNetworkAddress"
 
 	// VSphereMachineVirtualMachineRemovedReason: the VSphereVM of a machine that
 	// was provisioned has been deleted by somebody else than Cluster API. It is
@@ -106,7 +53,4 @@ const (
 
 	// VSphereMachineVirtualMachineNotProvisionedReason: it does not.
 	VSphereMachineVirtualMachineNotProvisionedReason = clusterv1.NotProvisionedReason
-
-	// VSphereMachineVirtualMachineDeletingReason: it is being deleted.
-	VSphereMachineVirtualMachineDeletingReason = clusterv1.DeletingReason
 )

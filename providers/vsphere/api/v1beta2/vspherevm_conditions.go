@@ -7,21 +7,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition Ready of a VSphereVM sums up the others.
-const (
-	// VSphereVMReadyCondition is true when all the other conditions are.
-	VSphereVMReadyCondition = clusterv1.ReadyCondition
-
-	// VSphereVMReadyReason: all conditions are as they should be.
-	VSphereVMReadyReason = clusterv1.ReadyReason
-
-	// VSphereVMNotReadyReason: a condition is not as it should be.
-	VSphereVMNotReadyReason = clusterv1.NotReadyReason
-
-	// VSphereVMReadyUnknownReason: a condition is not known.
-	VSphereVMReadyUnknownReason = clusterv1.ReadyUnknownReason
-)
-
 // Condition VirtualMachineProvisioned of a VSphereVM.
 const (
 	// VSphereVMVirtualMachineProvisionedCondition tells whether the virtual
@@ -54,10 +39,6 @@ const (
 	// VSphereVMVirtualMachinePoweringOnReason: the machine is being powered
 	// on.
 	VSphereVMVirtualMachinePoweringOnReason = "PoweringOn"
-
-	// VSphereVMVirtualMachineWaitingForIPAllocationReason: the guest reports no
-	// address yet.
-	VSphereVMVirtualMachineWaitingForIPAllocationReason = "WaitingForIPAllocation"
 
 	// VSphereVMVirtualMachineProvisionedReason: the machine runs and has its
 	// addresses.
@@ -166,12 +147,6 @@ const (
 	// VSphereVMVCenterAvailableCondition tells whether the vCenter can be used
 	// with the cluster's credentials.
 	VSphereVMVCenterAvailableCondition = "VCenterAvailable"
-
-	// VSphereVMVCenterAvailableReason: it can.
-	VSphereVMVCenterAvailableReason = clusterv1.AvailableReason
-
-	// VSphereVMVCenterUnreachableReason: the vCenter does not answer.
-	VSphereVMVCenterUnreachableReason = VCenterUnreachableReason
 )
 
 // Condition InFailureDomain of a VSphereVM. It says where the machine runs and
@@ -207,26 +182,6 @@ const (
 	VSphereVMVMGroupNotJoinedReason = "NotJoined"
 )
 
-// Condition IPAddressClaimsFulfilled of a VSphereVM.
-const (
-	// VSphereVMIPAddressClaimsFulfilledCondition tells whether all addresses
-	// from pools have come.
-	VSphereVMIPAddressClaimsFulfilledCondition = "IPAddressClaimsFulfilled"
-
-	// VSphereVMIPAddressClaimsBeingCreatedReason: claims are being made.
-	VSphereVMIPAddressClaimsBeingCreatedReason = "IPAddressClaimsBeingCreated"
-
-	// VSphereVMIPAddressClaimsWaitingForIPAddressReason: a claim has no address
-	// yet.
-	VSphereVMIPAddressClaimsWaitingForIPAddressReason = "WaitingForIPAddress"
-
-	// VSphereVMIPAddressClaimsFulfilledReason: all addresses have come.
-	VSphereVMIPAddressClaimsFulfilledReason = "Fulfilled"
-
-	// VSphereVMIPAddressClaimsNotFulfilledReason: claims could not be handled.
-	VSphereVMIPAddressClaimsNotFulfilledReason = "NotFulfilled"
-)
-
 // Condition GuestSoftPowerOffSucceeded of a VSphereVM.
 const (
 	// VSphereVMGuestSoftPowerOffSucceededCondition tells how shutting down the
@@ -235,22 +190,4 @@ const (
 
 	// VSphereVMGuestSoftPowerOffInProgressReason: the guest was asked.
 	VSphereVMGuestSoftPowerOffInProgressReason = "InProgress"
-
-	// VSphereVMGuestSoftPowerOffFailedReason: the guest could not be asked, or
-	// took too long.
-	VSphereVMGuestSoftPowerOffFailedReason = "Failed"
-
-	// VSphereVMGuestSoftPowerOffSucceededReason: the guest shut down.
-	VSphereVMGuestSoftPowerOffSucceededReason = "Succeeded"
-)
-
-// Condition PCIDevicesDetached of a VSphereVM.
-const (
-	// VSphereVMPCIDevicesDetachedCondition is true when a device that was
-	// passed through is gone.
-	VSphereVMPCIDevicesDetachedCondition = "PCIDevicesDetached"
-
-	// VSphereVMPCIDevicesDetachedNotFoundReason: the device is not on the
-	// machine.
-	VSphereVMPCIDevicesDetachedNotFoundReason = "NotFound"
 )

@@ -43,7 +43,7 @@ func observe(zone *Zone) distribution.Observation {
 	case available != nil && available.Status != "True":
 		o.Health, o.Reason, o.Message = distribution.Unknown, available.Reason, available.Message
 	case zone.Status.Ready == nil:
-		o.Health, o.Reason, o.Message = distribution.Unknown, "NotChecked", "VSphereDeploymentZone has not been checked yet"
+		o.Health, o.Reason, o.Message = distribution.Unknown, infrav1.VSphereDeploymentZoneNotCheckedReason, "VSphereDeploymentZone has not been checked yet"
 	case !*zone.Status.Ready && ready != nil:
 		o.Health, o.Reason, o.Message = distribution.Bad, problemReason(zone), ready.Message
 	case !*zone.Status.Ready:

@@ -1,0 +1,206 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+// Conditions and reasons of upstream that no code of this provider uses under these names: what it sets of them, it sets
+// under Cluster API's own. They are here for those who compile against them.
+const (
+	// VSphereClusterReadyCondition is true when all the other conditions are.
+	VSphereClusterReadyCondition = clusterv1.ReadyCondition
+
+	// VSphereClusterReadyReason: all conditions are as they should be.
+	VSphereClusterReadyReason = clusterv1.ReadyReason
+
+	// VSphereClusterNotReadyReason: a condition is not as it should be.
+	VSphereClusterNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereClusterReadyUnknownReason: a condition is not known.
+	VSphereClusterReadyUnknownReason = clusterv1.ReadyUnknownReason
+
+	// VSphereClusterFailureDomainsReadyReason: they can.
+	VSphereClusterFailureDomainsReadyReason = clusterv1.ReadyReason
+
+	// VSphereClusterFailureDomainsNotReadyReason: a zone is not ready.
+	VSphereClusterFailureDomainsNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereClusterVCenterUnreachableReason: the vCenter does not answer.
+	VSphereClusterVCenterUnreachableReason = VCenterUnreachableReason
+
+	// VSphereClusterVCenterAvailableDeletingReason: the cluster is being
+	// deleted.
+	VSphereClusterVCenterAvailableDeletingReason = clusterv1.DeletingReason
+
+	// VSphereClusterClusterModulesReadyCondition tells whether the cluster
+	// modules are set up.
+	VSphereClusterClusterModulesReadyCondition = "ClusterModulesReady"
+
+	// VSphereClusterClusterModulesReadyReason: they are.
+	VSphereClusterClusterModulesReadyReason = clusterv1.ReadyReason
+
+	// VSphereClusterModulesInvalidVCenterVersionReason: the vCenter is too old.
+	VSphereClusterModulesInvalidVCenterVersionReason = "InvalidVCenterVersion"
+
+	// VSphereClusterClusterModulesNotReadyReason: they are not set up.
+	VSphereClusterClusterModulesNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereClusterClusterModulesDeletingReason: the cluster is being deleted.
+	VSphereClusterClusterModulesDeletingReason = clusterv1.DeletingReason
+
+	// VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason: the Secret
+	// could not be taken.
+	VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason = "SettingSecretOwnerReferenceFailed"
+
+	// VSphereDeploymentZoneReadyCondition is true when machines can be put in
+	// the zone.
+	VSphereDeploymentZoneReadyCondition = clusterv1.ReadyCondition
+
+	// VSphereDeploymentZoneReadyReason: they can.
+	VSphereDeploymentZoneReadyReason = clusterv1.ReadyReason
+
+	// VSphereDeploymentZoneNotReadyReason: something is wrong with the zone.
+	VSphereDeploymentZoneNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereDeploymentZoneReadyUnknownReason: the zone cannot be checked.
+	VSphereDeploymentZoneReadyUnknownReason = clusterv1.ReadyUnknownReason
+
+	// VSphereDeploymentZoneVCenterUnreachableReason: the vCenter does not
+	// answer.
+	VSphereDeploymentZoneVCenterUnreachableReason = VCenterUnreachableReason
+
+	// VSphereDeploymentZoneVCenterAvailableDeletingReason: the zone is being
+	// deleted.
+	VSphereDeploymentZoneVCenterAvailableDeletingReason = clusterv1.DeletingReason
+
+	// VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason: the
+	// resource pool is not there, or not in the compute cluster.
+	VSphereDeploymentZonePlacementConstraintResourcePoolNotFoundReason = ResourcePoolNotFoundReason
+
+	// VSphereDeploymentZonePlacementConstraintFolderNotFoundReason: the folder
+	// is not there.
+	VSphereDeploymentZonePlacementConstraintFolderNotFoundReason = FolderNotFoundReason
+
+	// VSphereDeploymentZonePlacementConstraintDeletingReason: the zone is being
+	// deleted.
+	VSphereDeploymentZonePlacementConstraintDeletingReason = clusterv1.DeletingReason
+
+	// VSphereDeploymentZoneFailureDomainValidationFailedReason: it could not be
+	// checked.
+	VSphereDeploymentZoneFailureDomainValidationFailedReason = "ValidationFailed"
+
+	// VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason: the
+	// compute cluster is not there.
+	VSphereDeploymentZoneFailureDomainComputeClusterNotFoundReason = ComputeClusterNotFoundReason
+
+	// VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason: the
+	// resource pool is not in the compute cluster.
+	VSphereDeploymentZoneFailureDomainResourcePoolNotFoundReason = ResourcePoolNotFoundReason
+
+	// VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason: the datastore
+	// is not there, or cannot be reached from the hosts.
+	VSphereDeploymentZoneFailureDomainDatastoreNotFoundReason = DatastoreNotFoundReason
+
+	// VSphereDeploymentZoneFailureDomainNetworkNotFoundReason: a network is not
+	// there, or cannot be reached from the hosts.
+	VSphereDeploymentZoneFailureDomainNetworkNotFoundReason = NetworkNotFoundReason
+
+	// VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason: the tag of
+	// the region is not there, or not on the objects it should be on.
+	VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason = "RegionMisconfigured"
+
+	// VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason: the tag of the
+	// zone is not there, or not on the objects it should be on.
+	VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason = "ZoneMisconfigured"
+
+	// VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason: host group,
+	// VM group or the rule between them is not there, is disabled, or does not
+	// bind.
+	VSphereDeploymentZoneFailureDomainHostsMisconfiguredReason = "HostsMisconfigured"
+
+	// VSphereDeploymentZoneFailureDomainDeletingReason: the zone is being
+	// deleted.
+	VSphereDeploymentZoneFailureDomainDeletingReason = clusterv1.DeletingReason
+
+	// VSphereMachineReadyCondition is true when all the other conditions are.
+	VSphereMachineReadyCondition = clusterv1.ReadyCondition
+
+	// VSphereMachineReadyReason: all conditions are as they should be.
+	VSphereMachineReadyReason = clusterv1.ReadyReason
+
+	// VSphereMachineNotReadyReason: a condition is not as it should be.
+	VSphereMachineNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereMachineReadyUnknownReason: a condition is not known.
+	VSphereMachineReadyUnknownReason = clusterv1.ReadyUnknownReason
+
+	// VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason: the
+	// first control-plane machine is not up yet.
+	VSphereMachineVirtualMachineWaitingForControlPlaneInitializedReason = clusterv1.WaitingForControlPlaneInitializedReason
+
+	// VSphereMachineVirtualMachineProvisioningReason: the VSphereVM was made
+	// and says nothing yet.
+	VSphereMachineVirtualMachineProvisioningReason = "Provisioning"
+
+	// VSphereMachineVirtualMachinePoweringOnReason: the machine is being
+	// powered on.
+	VSphereMachineVirtualMachinePoweringOnReason = "PoweringOn"
+
+	// VSphereMachineVirtualMachineWaitingForNetworkAddressReason: the guest
+	// reports no address yet.
+	VSphereMachineVirtualMachineWaitingForNetworkAddressReason = "WaitingForNetworkAddress"
+
+	// VSphereMachineVirtualMachineDeletingReason: it is being deleted.
+	VSphereMachineVirtualMachineDeletingReason = clusterv1.DeletingReason
+
+	// VSphereVMReadyCondition is true when all the other conditions are.
+	VSphereVMReadyCondition = clusterv1.ReadyCondition
+
+	// VSphereVMReadyReason: all conditions are as they should be.
+	VSphereVMReadyReason = clusterv1.ReadyReason
+
+	// VSphereVMNotReadyReason: a condition is not as it should be.
+	VSphereVMNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereVMReadyUnknownReason: a condition is not known.
+	VSphereVMReadyUnknownReason = clusterv1.ReadyUnknownReason
+
+	// VSphereVMVirtualMachineWaitingForIPAllocationReason: the guest reports no
+	// address yet.
+	VSphereVMVirtualMachineWaitingForIPAllocationReason = "WaitingForIPAllocation"
+
+	// VSphereVMVCenterAvailableReason: it can.
+	VSphereVMVCenterAvailableReason = clusterv1.AvailableReason
+
+	// VSphereVMVCenterUnreachableReason: the vCenter does not answer.
+	VSphereVMVCenterUnreachableReason = VCenterUnreachableReason
+
+	// VSphereVMIPAddressClaimsFulfilledCondition tells whether all addresses
+	// from pools have come.
+	VSphereVMIPAddressClaimsFulfilledCondition = "IPAddressClaimsFulfilled"
+
+	// VSphereVMIPAddressClaimsBeingCreatedReason: claims are being made.
+	VSphereVMIPAddressClaimsBeingCreatedReason = "IPAddressClaimsBeingCreated"
+
+	// VSphereVMIPAddressClaimsWaitingForIPAddressReason: a claim has no address
+	// yet.
+	VSphereVMIPAddressClaimsWaitingForIPAddressReason = "WaitingForIPAddress"
+
+	// VSphereVMIPAddressClaimsFulfilledReason: all addresses have come.
+	VSphereVMIPAddressClaimsFulfilledReason = "Fulfilled"
+
+	// VSphereVMIPAddressClaimsNotFulfilledReason: claims could not be handled.
+	VSphereVMIPAddressClaimsNotFulfilledReason = "NotFulfilled"
+
+	// VSphereVMGuestSoftPowerOffFailedReason: the guest could not be asked, or
+	// took too long.
+	VSphereVMGuestSoftPowerOffFailedReason = "Failed"
+
+	// VSphereVMGuestSoftPowerOffSucceededReason: the guest shut down.
+	VSphereVMGuestSoftPowerOffSucceededReason = "Succeeded"
+
+	// VSphereVMPCIDevicesDetachedNotFoundReason: the device is not on the
+	// machine.
+	VSphereVMPCIDevicesDetachedNotFoundReason = "NotFound"
+)
