@@ -14,21 +14,26 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
 )
 
 // MayReceive decides whether a machine of the cluster may be put into the domain now. The condition's reason is "" when it
 // may. A domain that the cluster does not list has the state that spec.distribution gives it, if any: its hosts decide.
 func MayReceive(cluster *infrav1.Metal3Cluster, domain string) metav1.Condition {
-	state := stateOf(cluster, domain)
-	if state.State == faultlinev1.DomainActive {
+	state, why, message := receives(cluster, domain)
+	if state == faultlinev1.DomainActive {
 		return metav1.Condition{}
 	}
 	reason := infrav1.FailureDomainNotReadyReason
-	if state.Reason == infrav1.FailureDomainWithoutHostsReason || state.Reason == infrav1.FailureDomainHostsUnhealthyReason {
-		reason = state.Reason
+	if why == infrav1.FailureDomainWithoutHostsReason || why == infrav1.FailureDomainHostsUnhealthyReason {
+		reason = why
 	}
-	return metav1.Condition{Reason: reason, Message: fmt.Sprintf(
-		"failure domain %s is %s and receives no machines: %s", domain, state.State, state.Message)}
+	return metav1.Condition{Reason: reason, Message: message}
+}
+
+// receives lets machines into a domain that has never been seen healthy: they wait there for its hosts.
+func receives(cluster *infrav1.Metal3Cluster, domain string) (state faultlinev1.DomainState, reason, message string) {
+	return distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, domain, distribution.PendingWaits)
 }
 
 // Unlisted tells of a domain that a machine names and its cluster does not list; "" when it does.
@@ -49,23 +54,11 @@ func lists(cluster *infrav1.Metal3Cluster, domain string) bool {
 func Closed(cluster *infrav1.Metal3Cluster) map[string]bool {
 	closed := map[string]bool{}
 	for _, domain := range cluster.Spec.FailureDomains {
-		if stateOf(cluster, domain.Name).State != faultlinev1.DomainActive {
+		if state, _, _ := receives(cluster, domain.Name); state != faultlinev1.DomainActive {
 			closed[domain.Name] = true
 		}
 	}
 	return closed
-}
-
-// stateOf takes a wish of the user's for granted before the status says so. A domain that has never been seen healthy is
-// open: its hosts decide whether a machine can be there.
-func stateOf(cluster *infrav1.Metal3Cluster, domain string) faultlinev1.DomainStatus {
-	for _, known := range cluster.Status.Distribution.FailureDomains {
-		if known.Name == domain && known.State != faultlinev1.DomainActive && known.Health != faultlinev1.DomainPending {
-			return known
-		}
-	}
-	intent := cluster.Spec.Distribution.Intent(domain)
-	return faultlinev1.DomainStatus{State: intent, Message: "spec.distribution asks for it"}
 }
 
 // Waiting tells a machine of the cluster that was given no host why, and what to do.

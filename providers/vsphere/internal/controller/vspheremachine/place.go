@@ -6,7 +6,6 @@ package vspheremachine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -104,7 +104,8 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Co
 	notReady := func(format string, args ...any) metav1.Condition {
 		return metav1.Condition{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
 	}
-	switch state, intent := stateOf(cluster, zone.Name), cluster.Spec.Distribution.Intent(zone.Name); {
+	state, _, withdrawn := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, zone.Name, distribution.PendingRefuses)
+	switch {
 	case zone.Spec.Server != cluster.Spec.Server:
 		return metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
 			"VSphereDeploymentZone %s is on server %s, VSphereCluster %s on %s", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)}
@@ -114,10 +115,8 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone) metav1.Co
 		return notReady("VSphereDeploymentZone %s or its VSphereFailureDomain has been changed and not been checked since", zone.Name)
 	case !ptr.Deref(zone.Status.Ready, false):
 		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
-	case state.State != "" && state.State != faultlinev1.DomainActive:
-		return notReady("failure domain %s is %s and receives no machines: %s", zone.Name, state.State, state.Message)
-	case intent != faultlinev1.DomainActive: // and the status does not say so yet
-		return notReady("failure domain %s is to be %s and receives no machines", zone.Name, intent)
+	case state != faultlinev1.DomainActive:
+		return notReady("%s", withdrawn)
 	default:
 		return metav1.Condition{}
 	}
@@ -137,15 +136,6 @@ func problem(zone *placement.Zone) string {
 		return "it has not been checked yet"
 	}
 	return ready.Message
-}
-
-func stateOf(cluster *infrav1.VSphereCluster, domain string) faultlinev1.DomainStatus {
-	domains := cluster.Status.Distribution.FailureDomains
-	i := slices.IndexFunc(domains, func(d faultlinev1.DomainStatus) bool { return d.Name == domain })
-	if i < 0 {
-		return faultlinev1.DomainStatus{}
-	}
-	return domains[i]
 }
 
 // wait shows what the machine waits for: in its conditions, and in an event when the reason is new.

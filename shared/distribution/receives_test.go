@@ -1,0 +1,85 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+const pendingWaits = distribution.PendingWaits
+
+func TestADomainReceivesMachinesOnlyWhenNeitherUserNorStatusKeepsThemOut(t *testing.T) {
+	t.Parallel()
+	known := func(state faultlinev1.DomainState, health faultlinev1.DomainHealth, reason string) faultlinev1.DistributionStatus {
+		return faultlinev1.DistributionStatus{FailureDomains: []faultlinev1.DomainStatus{
+			{Name: "other", State: faultlinev1.DomainEvicting, Health: faultlinev1.DomainUnhealthy, Reason: "Unhealthy"},
+			{Name: "a", State: state, Health: health, Reason: reason, Message: "so it was seen"},
+		}}
+	}
+	wants := func(state faultlinev1.DomainState) faultlinev1.Distribution {
+		return faultlinev1.Distribution{FailureDomains: []faultlinev1.FailureDomainIntent{{Name: "a", State: state}}}
+	}
+	var (
+		nothing  faultlinev1.Distribution
+		unlisted faultlinev1.DistributionStatus
+	)
+	for name, tc := range map[string]struct {
+		wanted  faultlinev1.Distribution
+		known   faultlinev1.DistributionStatus
+		pending distribution.Pending
+		state   faultlinev1.DomainState
+		reason  string
+		message string
+	}{
+		"active":                   {wanted: nothing, known: known(faultlinev1.DomainActive, faultlinev1.DomainHealthy, ""), state: faultlinev1.DomainActive},
+		"not listed by the status": {wanted: nothing, known: unlisted, state: faultlinev1.DomainActive},
+		"not listed by the status and cordoned": {
+			wanted: wants(faultlinev1.DomainCordoned), known: unlisted,
+			state: faultlinev1.DomainCordoned, reason: faultlinev1.ReasonCordonRequested, message: "spec.distribution asks for it",
+		},
+		"cordoned for its health": {
+			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, "DatastoreNotFound"),
+			state: faultlinev1.DomainCordoned, reason: "DatastoreNotFound", message: "is Cordoned and receives no machines: so it was seen",
+		},
+		"cordoned for its health where machines wait inside": {
+			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, "DatastoreNotFound"), pending: pendingWaits,
+			state: faultlinev1.DomainCordoned, reason: "DatastoreNotFound", message: "so it was seen",
+		},
+		"never seen healthy": {
+			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainPending, "NotYetHealthy"),
+			state: faultlinev1.DomainCordoned, reason: "NotYetHealthy", message: "so it was seen",
+		},
+		"never seen healthy where machines wait inside": {
+			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainPending, "NotYetHealthy"), pending: pendingWaits,
+			state: faultlinev1.DomainActive,
+		},
+		"never seen healthy and evicted where machines wait inside": {
+			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainEvicting, faultlinev1.DomainPending, "EvictionRequested"), pending: pendingWaits,
+			state: faultlinev1.DomainEvicting, reason: faultlinev1.ReasonEvictionRequested, message: "is to be Evicting",
+		},
+		"evicted and the status does not say so yet": {
+			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainActive, faultlinev1.DomainHealthy, ""),
+			state: faultlinev1.DomainEvicting, reason: faultlinev1.ReasonEvictionRequested, message: "failure domain a is to be Evicting",
+		},
+		"wanted again and the status does not say so yet": {
+			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainHealthy, faultlinev1.ReasonCordonRequested),
+			state: faultlinev1.DomainCordoned, reason: faultlinev1.ReasonCordonRequested, message: "so it was seen",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			state, reason, message := distribution.Receives(tc.wanted, tc.known, "a", tc.pending)
+			g.Expect(state).To(Equal(tc.state))
+			g.Expect(reason).To(Equal(tc.reason))
+			g.Expect(message).To(ContainSubstring(tc.message))
+			g.Expect(message == "").To(Equal(state == faultlinev1.DomainActive))
+		})
+	}
+}
