@@ -16,13 +16,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 func machine(name, asked, found string, controlPlane bool) *clusterv1.Machine {
@@ -48,39 +51,41 @@ func publisher(t *testing.T, objects ...client.Object) (*publish.Publisher, *eve
 	}, recorder
 }
 
+func cluster(name string, published ...clusterv1.FailureDomain) *providertest.Cluster {
+	c := &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	c.Status.FailureDomains = published
+	return c
+}
+
 func TestPublishCountsMachinesWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, _ := publisher(t, machine("asked", "a", "", true), machine("elsewhere", "a", "b", false), machine("nowhere", "", "", false))
-	var published []clusterv1.FailureDomain
-	var status faultlinev1.DistributionStatus
-	target := publish.Target{Object: machine("cluster", "", "", false), Cluster: "c", Domains: &published, Distribution: &status}
-	_, err := p.Publish(t.Context(), target, []distribution.Observation{
+	infra := cluster("cluster")
+	domains := p.Of(infra, "c")
+	_, err := domains.Publish(t.Context(), []distribution.Observation{
 		{Name: "a", ControlPlane: true, Health: distribution.Good}, {Name: "b", ControlPlane: true, Health: distribution.Good},
-	})
+	}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(published).To(HaveLen(2))
-	g.Expect(*status.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{ControlPlane: 1}))
-	g.Expect(*status.FailureDomains[1].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}))
+	g.Expect(infra.Status.FailureDomains).To(HaveLen(2))
+	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{ControlPlane: 1}))
+	g.Expect(*infra.Status.Distribution.FailureDomains[1].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}))
 
-	p.Withdraw(target)
-	g.Expect(published).To(BeNil())
-	g.Expect(status).To(Equal(faultlinev1.DistributionStatus{}))
+	domains.Withdraw()
+	g.Expect(infra.Status).To(BeZero())
 }
 
 func TestPublishTellsOfChangesOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, recorder := publisher(t)
-	var published []clusterv1.FailureDomain
-	var status faultlinev1.DistributionStatus
-	target := publish.Target{Object: machine("cluster", "", "", false), Cluster: "c", Domains: &published, Distribution: &status}
-	for range 2 {
-		former := status.FailureDomains
-		_, err := p.Publish(t.Context(), target, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}})
+	infra := cluster("cluster")
+	for told := range 2 {
+		domains := p.Of(infra, "c")
+		_, err := domains.Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, nil)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(recorder.Events).To(HaveLen(len(former)), "nothing is told before it is stored")
-		p.Announce(target, former)
+		g.Expect(recorder.Events).To(HaveLen(told), "nothing is told before it is stored")
+		domains.Announce()
 	}
 	g.Expect(recorder.Events).To(HaveLen(1))
 	g.Expect(<-recorder.Events).To(ContainSubstring("FailureDomainActive"))
@@ -91,39 +96,55 @@ func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, _ := publisher(t)
-	published := []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true)}}
-	var status faultlinev1.DistributionStatus
-	target := publish.Target{Object: machine("cluster", "", "", false), Cluster: "c", Domains: &published, Distribution: &status}
-	_, err := p.Publish(t.Context(), target, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}})
+	infra := cluster("cluster", clusterv1.FailureDomain{Name: "a", ControlPlane: ptr.To(true)})
+	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(*published[0].ControlPlane).To(BeTrue())
+	g.Expect(*infra.Status.FailureDomains[0].ControlPlane).To(BeTrue())
 }
 
-func TestMachineThatNamesNoDomainWaitsInAClusterWithDomains(t *testing.T) {
+func TestADomainThatIsDownDoesNotMakeAClusterNotReadyThatCanHaveMachines(t *testing.T) {
 	t.Parallel()
-	needs := faultlinev1.DistributionStatus{ControlPlaneNeedsDomain: ptr.To(true)}
-	for name, tc := range map[string]struct {
-		machine *clusterv1.Machine
-		status  faultlinev1.DistributionStatus
-		waits   bool
-	}{
-		"a control plane's without a domain":    {machine("m", "", "", true), needs, true},
-		"a control plane's with one":            {machine("m", "a", "", true), needs, false},
-		"a worker without a domain":             {machine("m", "", "", false), needs, false},
-		"a control plane's where there is none": {machine("m", "", "", true), faultlinev1.DistributionStatus{}, false},
-	} {
+	for name, ready := range map[string]bool{"machines can be created": true, "machines cannot be created": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := publish.Unnamed(tc.machine, tc.status)
-			if !tc.waits {
-				g.Expect(got).To(BeZero())
-				return
-			}
-			g.Expect(got.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotNamed))
-			g.Expect(got.Message).To(ContainSubstring("spec.failureDomain"))
+			p, _ := publisher(t)
+			infra := cluster("cluster")
+			domains := p.Of(infra, "c")
+			status.True(infra, "Reachable", "Reachable")
+			domains.Report(metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonDomainsNotActive, Message: "a: down"}, ready)
+			g.Expect(domains.Summarize("Reachable")).To(Succeed())
+			g.Expect(domains.Ready()).To(Equal(ready))
+			g.Expect(conditions.IsTrue(infra, clusterv1.ReadyCondition)).To(Equal(ready))
 		})
 	}
+}
+
+func TestAClusterWithoutDomainsKeepsNothingOfThoseItHad(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, _ := publisher(t)
+	infra := cluster("cluster", clusterv1.FailureDomain{Name: "a", ControlPlane: ptr.To(false)})
+	status.True(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	domains := p.Of(infra, "c")
+	g.Expect(domains.Keep()).To(BeFalse(), "it was for workers only")
+	domains.None()
+	g.Expect(infra.Status.FailureDomains).To(BeEmpty())
+	g.Expect(infra.Status.Conditions).To(BeEmpty())
+	g.Expect(domains.Ready()).To(BeTrue())
+}
+
+func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	other := machine("other", "", "", false)
+	other.Labels[clusterv1.ClusterNameLabel] = "d"
+	p, _ := publisher(t, machine("one", "", "NoCapacity", true), machine("two", "", "NoCapacity", false), machine("three", "", "", true), other)
+	waiting, err := publish.Waiting(t.Context(), p.Of(cluster("cluster"), "c"), &clusterv1.MachineList{}, func(m *clusterv1.Machine) string {
+		return m.Status.FailureDomain // which stands for a reason here
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waiting).To(Equal(map[string]int{"NoCapacity": 2}))
 }
 
 // The infrastructure cluster may have another name than the Cluster, under which the metrics are.
@@ -131,13 +152,11 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, _ := publisher(t)
-	var published []clusterv1.FailureDomain
-	var status faultlinev1.DistributionStatus
-	target := publish.Target{Object: machine("cluster-x7k2p", "", "", false), Cluster: "c", Domains: &published, Distribution: &status}
-	_, err := p.Publish(t.Context(), target, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}})
+	infra := cluster("cluster-x7k2p")
+	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(testutil.CollectAndCount(p.Metrics)).NotTo(BeZero())
-	p.Forget(client.ObjectKeyFromObject(target.Object))
+	p.Forget(client.ObjectKeyFromObject(infra))
 	g.Expect(testutil.CollectAndCount(p.Metrics)).To(BeZero())
 }
 

@@ -146,6 +146,16 @@ func (c *Metal3Cluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
+// Distribution points to what is wanted and what is known of the failure domains.
+func (c *Metal3Cluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
+	return &c.Spec.Distribution, &c.Status.Distribution
+}
+
+// FailureDomains points to the failure domains that Cluster API sees.
+func (c *Metal3Cluster) FailureDomains() *[]clusterv1.FailureDomain {
+	return &c.Status.FailureDomains
+}
+
 // Metal3ClusterList is a list of Metal3Clusters.
 //
 // +kubebuilder:object:root=true

@@ -46,6 +46,22 @@ func TestMachineBecomesANodeInItsDomain(t *testing.T) {
 	w.Expect(node.Spec.ProviderID).To(Equal(machine.Spec.ProviderID))
 }
 
+func TestMachineThatWasAssignedADomainIsKeptToItAsIfItsMachineNamedIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(2, 1))
+	infra := w.cluster("one", "rack-1", "rack-2")
+	update(w, infra, func(infra *infrav1.Metal3Cluster) { cordon(infra, "rack-2") })
+	machine := w.machine("one", "worker", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		metal3.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: "rack-2"}
+	})
+	w.waits(machine, infrav1.FailureDomainNotReadyReason)
+	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil(), "a host elsewhere is not taken")
+	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.Distribution.FailureDomains = nil })
+	w.Expect(w.provisioned(machine).Name).To(Equal("rack-2-host-001"))
+	w.Expect(machine.Spec.FailureDomain).To(Equal("rack-2"))
+	w.Expect(machine.Status.FailureDomain).To(Equal("rack-2"))
+}
+
 func TestMachineWaitsForItsDomainAndIsWokenByAFreedHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(2, 1))

@@ -25,6 +25,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
 )
@@ -85,7 +86,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
 	recorder := mgr.GetEventRecorder("metal3cluster")
 	if err := (&metal3cluster.Reconciler{
-		Client: c, Hosts: ours, Recorder: recorder,
+		Client: c, Hosts: ours, Recorder: recorder, Provider: provider.Metal3{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)

@@ -223,6 +223,16 @@ func (c *VSphereCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
+// Distribution points to what is wanted and what is known of the failure domains.
+func (c *VSphereCluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
+	return &c.Spec.Distribution, &c.Status.Distribution
+}
+
+// FailureDomains points to the failure domains that Cluster API sees.
+func (c *VSphereCluster) FailureDomains() *[]clusterv1.FailureDomain {
+	return &c.Status.FailureDomains
+}
+
 // VSphereClusterList is a list of VSphereClusters.
 //
 // +kubebuilder:object:root=true

@@ -139,6 +139,11 @@ func (m *VSphereMachine) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
 
+// Provisioned reports whether the machine has had a virtual machine that ran.
+func (m *VSphereMachine) Provisioned() bool {
+	return m.Spec.ProviderID != "" || m.Status.Initialization.Provisioned != nil && *m.Status.Initialization.Provisioned
+}
+
 // VSphereMachineList is a list of VSphereMachines.
 //
 // +kubebuilder:object:root=true

@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
@@ -97,7 +98,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	}
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
-		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c},
+		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)

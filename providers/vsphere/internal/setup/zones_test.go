@@ -152,6 +152,20 @@ func TestMachineWaitsForItsFailureDomainToExist(t *testing.T) {
 	w.Expect(w.vms()["cp-a"].Cluster).To(HaveSuffix("zone-a"))
 }
 
+func TestMachineThatWasAssignedADomainWaitsForItAndGoesThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
+	machine := w.machine("one", "worker", "", func(m *infrav1.VSphereMachine) {
+		m.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: w.name + "-b"}
+	})
+	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
+	w.threeZones()
+	w.provisioned(machine)
+	w.Expect(w.vms()["worker"].Cluster).To(HaveSuffix("zone-b"))
+	w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(w.name + "-b")))
+}
+
 func TestZoneInUseRefusesEditsAndDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.ThreeZones())

@@ -25,8 +25,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
@@ -36,6 +36,7 @@ import (
 type Reconciler struct {
 	Client   client.Client
 	Hosts    *hosts.Hosts
+	Provider provider.Provider
 	Domains  *publish.Publisher
 	Recorder events.EventRecorder
 
@@ -46,10 +47,7 @@ type Reconciler struct {
 type scope struct {
 	owner   *clusterv1.Cluster
 	cluster *infrav1.Metal3Cluster
-	// domainsReady says that nothing about the failure domains keeps machines from being created.
-	domainsReady bool
-	// former are the domains as they were stored.
-	former []faultlinev1.DomainStatus
+	domains *publish.Domains
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;create;update;patch;delete
@@ -91,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
 		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
 	}
-	s := &scope{owner: owner, cluster: cluster, former: cluster.Status.Distribution.FailureDomains}
+	s := &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}
 	defer func() {
 		if err := r.save(ctx, &p, s); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
@@ -111,7 +109,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if reachable && s.domainsReady && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
+	if reachable && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
@@ -162,7 +160,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	if err := r.Hosts.ReleaseKept(ctx, s.cluster.Namespace, s.name()); err != nil {
 		return err
 	}
-	r.Domains.Withdraw(s.target(nil))
+	s.domains.Withdraw()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return nil
 }
@@ -200,21 +198,16 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 	return names, nil
 }
 
-// save sums the conditions up and writes them. A failure domain that is down does not make the cluster not ready as long as
-// machines can be created.
+// save sums the conditions up and writes them.
 func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
 	cluster := s.cluster
-	types := []string{infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition}
-	if !s.domainsReady && conditions.Has(cluster, infrav1.Metal3ClusterFailureDomainsReadyCondition) {
-		types = append(types, infrav1.Metal3ClusterFailureDomainsReadyCondition)
-	}
-	if err := status.Summarize(cluster, types...); err != nil {
+	if err := s.domains.Summarize(infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition); err != nil {
 		return err
 	}
 	err := p.Apply(ctx, r.Client, cluster)
 	if err == nil {
 		r.written.Note(cluster)
-		r.Domains.Announce(s.target(nil), s.former)
+		s.domains.Announce()
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)

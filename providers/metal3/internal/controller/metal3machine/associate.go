@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -45,7 +45,7 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (progress, error) {
 		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
 		return wait, nil
 	}
-	s.metal3.Spec.FailureDomain = s.machine.Spec.FailureDomain
+	s.metal3.Spec.FailureDomain, _ = s.asked()
 	controllerutil.AddFinalizer(s.metal3, infrav1.MachineFinalizer)
 	return proceed, nil
 }
@@ -101,6 +101,16 @@ func (s *scope) mayRun() bool {
 		conditions.Has(s.metal3, infrav1.Metal3MachineHostProvisionedCondition)
 }
 
+// asked is the failure domain that the machine belongs to, also when the Metal3Cluster has gone. A condition with a reason says
+// that it must wait until it belongs to one.
+func (s *scope) asked() (domain string, wait metav1.Condition) {
+	cluster := s.infraCluster
+	if cluster == nil {
+		cluster = &infrav1.Metal3Cluster{}
+	}
+	return provider.Asked(cluster, s.machine, s.metal3)
+}
+
 // wants is what the machine asks of a host. A condition with a reason says why it may ask for none now.
 func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 	spec := &s.metal3.Spec
@@ -108,8 +118,9 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 	if err != nil {
 		return hosts.Wants{}, metav1.Condition{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
 	}
+	domain, unplaced := s.asked()
 	wants := hosts.Wants{
-		Machine: s.key(), Cluster: s.cluster.Name, Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: s.machine.Spec.FailureDomain,
+		Machine: s.key(), Cluster: s.cluster.Name, Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: domain,
 		Preferred: spec.FailureDomainPolicy == infrav1.FailureDomainPreferred,
 		Reuse:     s.reuse(), Random: spec.HostSelectionOrder == infrav1.HostSelectionRandom,
 		Closed: placement.Closed(s.infraCluster),
@@ -117,7 +128,7 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 	if wants.Domain != "" && !wants.Preferred {
 		return wants, placement.MayReceive(s.infraCluster, wants.Domain)
 	}
-	return wants, publish.Unnamed(s.machine, s.infraCluster.Status.Distribution)
+	return wants, unplaced
 }
 
 // takeHost claims a host. Its name is written on the machine before, together with the finalizer: whatever happens between

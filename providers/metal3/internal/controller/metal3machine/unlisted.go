@@ -19,7 +19,8 @@ func (r *Reconciler) tellUnlisted(_ context.Context, s *scope) (progress, error)
 		return proceed, nil
 	}
 	const condition, reason = infrav1.Metal3MachineFailureDomainUnlistedCondition, infrav1.FailureDomainUnlistedReason
-	message := placement.Unlisted(s.infraCluster, s.machine.Spec.FailureDomain)
+	domain, _ := s.asked()
+	message := placement.Unlisted(s.infraCluster, domain)
 	if message == "" {
 		conditions.Delete(s.metal3, condition)
 		return proceed, nil

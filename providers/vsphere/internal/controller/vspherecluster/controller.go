@@ -22,8 +22,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
@@ -34,6 +34,7 @@ type Reconciler struct {
 	Client   client.Client
 	VCenters VCenters
 	Secrets  *SecretOwner
+	Provider provider.Provider
 	Domains  *publish.Publisher
 
 	filter  watchfilter.Filter
@@ -52,10 +53,7 @@ type VCenters interface {
 type scope struct {
 	owner   *clusterv1.Cluster
 	cluster *infrav1.VSphereCluster
-	// domainsReady says that nothing about the failure domains keeps machines from being created.
-	domainsReady bool
-	// former are the domains as they were stored.
-	former []faultlinev1.DomainStatus
+	domains *publish.Domains
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=get;list;watch;patch
@@ -94,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
 		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
 	}
-	s := &scope{owner: owner, cluster: cluster, former: cluster.Status.Distribution.FailureDomains}
+	s := &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}
 	defer func() {
 		if err := r.save(ctx, &p, s); err != nil {
 			reterr = kerrors.NewAggregate([]error{reterr, err})
@@ -123,7 +121,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if domainsErr != nil {
 		return ctrl.Result{}, domainsErr
 	}
-	if err == nil && s.domainsReady && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
+	if err == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
@@ -143,7 +141,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	if err := r.Secrets.Release(ctx, s.cluster); err != nil {
 		return err
 	}
-	r.Domains.Withdraw(s.target(nil))
+	s.domains.Withdraw()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return nil
 }
@@ -173,21 +171,16 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 	return names, nil
 }
 
-// save sums the conditions up and writes them. A failure domain that is down does not make the cluster not ready as long as
-// machines can be created: Cluster API would report the whole cluster as not available, which it is not.
+// save sums the conditions up and writes them.
 func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
 	cluster := s.cluster
-	types := []string{infrav1.VSphereClusterVCenterAvailableCondition}
-	if !s.domainsReady && conditions.Has(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition) {
-		types = append(types, infrav1.VSphereClusterFailureDomainsReadyCondition)
-	}
-	if err := status.Summarize(cluster, types...); err != nil {
+	if err := s.domains.Summarize(infrav1.VSphereClusterVCenterAvailableCondition); err != nil {
 		return err
 	}
 	err := p.Apply(ctx, r.Client, cluster)
 	if err == nil {
 		r.written.Note(cluster)
-		r.Domains.Announce(s.target(nil), s.former)
+		s.domains.Announce()
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)

@@ -9,92 +9,86 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
-	"github.com/faultline-io/faultline/shared/status"
 )
 
 // publishDomains writes the state of every selected zone into the status, from where Cluster API takes it. It returns
 // when to look again although nothing has happened: a grace or hold period ends.
 func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duration, error) {
-	if s.cluster.Spec.FailureDomainSelector == nil && !s.target(nil).ForControlPlanes() {
-		r.Domains.Withdraw(s.target(nil))
-		conditions.Delete(s.cluster, infrav1.VSphereClusterFailureDomainsReadyCondition)
-		s.domainsReady = true
+	if s.cluster.Spec.FailureDomainSelector == nil && !s.domains.Keep() {
+		s.domains.None()
 		return 0, nil
 	}
-	zones, err := placement.Zones(ctx, r.Client)
+	seen, err := r.Provider.Domains(ctx, s.cluster)
 	if err != nil {
 		return 0, err
 	}
-	waiting, err := r.waiting(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	selected := placement.Selected(s.cluster, zones)
-	if len(selected) > faultlinev1.MaxFailureDomains {
-		status.False(s.cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains, fmt.Sprintf(
-			"spec.failureDomainSelector matches %d VSphereDeploymentZones of server %s, and a cluster can have %d failure domains: "+
-				"make the selector narrower; until then the failure domains stay as they are",
-			len(selected), s.cluster.Spec.Server, faultlinev1.MaxFailureDomains))
-		s.domainsReady = s.target(nil).ForControlPlanes()
+	if len(seen) > faultlinev1.MaxFailureDomains {
+		s.domains.Report(tooMany(s.cluster, len(seen)), s.domains.Keep())
 		return 0, nil
 	}
-	result, err := r.Domains.Publish(ctx, s.target(waiting), placement.Observations(selected))
+	unchecked, err := r.unchecked(ctx, s.cluster)
 	if err != nil {
 		return 0, err
 	}
-	s.domainsReady = summarize(s.cluster, selected, result)
+	waiting, err := publish.Waiting(ctx, s.domains, &infrav1.VSphereMachineList{}, waitsFor)
+	if err != nil {
+		return 0, err
+	}
+	result, err := s.domains.Publish(ctx, seen, waiting)
+	if err != nil {
+		return 0, err
+	}
+	s.domains.Report(summarize(s.cluster, len(seen), unchecked, result))
 	return result.NextCheck, nil
 }
 
-func (s *scope) target(waiting map[string]int) publish.Target {
-	return publish.Target{
-		Object: s.cluster, Cluster: s.owner.Name, Spec: s.cluster.Spec.Distribution,
-		Domains: &s.cluster.Status.FailureDomains, Distribution: &s.cluster.Status.Distribution, Waiting: waiting,
-	}
+func tooMany(cluster *infrav1.VSphereCluster, selected int) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonTooManyFailureDomains, Message: fmt.Sprintf(
+		"spec.failureDomainSelector matches %d VSphereDeploymentZones of server %s, and a cluster can have %d failure domains: "+
+			"make the selector narrower; until then the failure domains stay as they are",
+		selected, cluster.Spec.Server, faultlinev1.MaxFailureDomains)}
 }
 
-// waiting counts the machines that wait for their failure domain, by reason.
-func (r *Reconciler) waiting(ctx context.Context, s *scope) (map[string]int, error) {
-	machines := &infrav1.VSphereMachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(s.cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: s.owner.Name}); err != nil {
-		return nil, fmt.Errorf("listing VSphereMachines of %s: %w", s.owner.Name, err)
+// unchecked names the zones that a cluster which is not provisioned yet waits for, so that its first machines have the choice.
+func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereCluster) ([]string, error) {
+	if ptr.Deref(cluster.Status.Initialization.Provisioned, false) {
+		return nil, nil
 	}
-	reasons := map[string]int{}
-	for i := range machines.Items {
-		if reason := waitsFor(&machines.Items[i]); reason != "" {
-			reasons[reason]++
+	zones, err := placement.Zones(ctx, r.Client)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, zone := range placement.Selected(cluster, zones) {
+		if zone.Status.Ready == nil {
+			names = append(names, zone.Name)
 		}
 	}
-	return reasons, nil
+	return names, nil
 }
 
-// summarize sets the FailureDomainsReady condition and reports whether machines may be created. That needs one zone that
-// takes control-plane machines: Cluster API creates machines without a failure domain when there is none. In the beginning
-// it needs every zone to have been checked once, so that the first machines have the choice.
-func summarize(cluster *infrav1.VSphereCluster, zones []placement.Zone, result distribution.Result) bool {
-	unchecked := names(zones, func(z placement.Zone) bool { return z.Status.Ready == nil })
+// summarize returns the condition FailureDomainsReady and whether machines may be created. That needs one zone that takes
+// control-plane machines: Cluster API creates machines without a failure domain when there is none.
+func summarize(cluster *infrav1.VSphereCluster, selected int, unchecked []string, result distribution.Result) (condition metav1.Condition, ready bool) {
+	condition = metav1.Condition{Status: metav1.ConditionFalse}
 	switch {
-	case len(zones) == 0:
-		status.False(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsNoneSelectedReason, noneSelected(cluster, result))
-		return false
-	case len(unchecked) > 0 && !ptr.Deref(cluster.Status.Initialization.Provisioned, false):
-		status.False(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsWaitingForFailureDomainStatusReason,
-			"Waiting for VSphereDeploymentZones to be checked: "+strings.Join(unchecked, ", "))
-		return false
+	case selected == 0:
+		condition.Reason, condition.Message = infrav1.VSphereClusterFailureDomainsNoneSelectedReason, noneSelected(cluster, result)
+		return condition, false
+	case len(unchecked) > 0:
+		condition.Reason = infrav1.VSphereClusterFailureDomainsWaitingForFailureDomainStatusReason
+		condition.Message = "Waiting for VSphereDeploymentZones to be checked: " + strings.Join(unchecked, ", ")
+		return condition, false
 	}
-	conditions.Set(cluster, result.Condition())
-	return !result.NoControlPlaneDomain
+	return result.Condition(), !result.NoControlPlaneDomain
 }
 
 // noneSelected says how to select zones, and what happens until then.
@@ -112,14 +106,4 @@ func noneSelected(cluster *infrav1.VSphereCluster, result distribution.Result) s
 		kept[i] = result.Domains[i].Name
 	}
 	return fmt.Sprintf("%s. Until then those that were the last for control planes stay published and receive no machines: %s", message, strings.Join(kept, ", "))
-}
-
-func names(zones []placement.Zone, which func(placement.Zone) bool) []string {
-	var list []string
-	for i := range zones {
-		if which(zones[i]) {
-			list = append(list, zones[i].Name)
-		}
-	}
-	return list
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
-	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -56,9 +56,9 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 // zone finds the deployment zone that the Machine names. A condition with a reason says why it may not be used now; the
 // zone is nil when the Machine names none.
 func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav1.Condition, error) {
-	name := s.machine.Spec.FailureDomain
+	name, wait := provider.Asked(expected(s.infraCluster), s.machine, s.vsphere)
 	if name == "" {
-		return nil, unnamed(s), nil
+		return nil, wait, nil
 	}
 	zone, err := r.readZone(ctx, name)
 	if err != nil {
@@ -71,14 +71,15 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav
 	return zone, mayReceive(s.infraCluster, zone), nil
 }
 
-// unnamed says why a Machine that names no failure domain has to wait. A cluster that has a selector and has published
-// nothing yet may have domains any moment.
-func unnamed(s *scope) metav1.Condition {
-	known := s.infraCluster.Status.Distribution
-	if s.infraCluster.Spec.FailureDomainSelector != nil && len(known.FailureDomains) == 0 {
-		known.ControlPlaneNeedsDomain = ptr.To(true)
+// expected is the cluster, as it may be any moment if it has a selector and has published nothing yet: with failure domains, of
+// which a machine has to name one.
+func expected(cluster *infrav1.VSphereCluster) *infrav1.VSphereCluster {
+	if cluster.Spec.FailureDomainSelector == nil || len(cluster.Status.Distribution.FailureDomains) > 0 {
+		return cluster
 	}
-	return publish.Unnamed(s.machine, known)
+	cluster = cluster.DeepCopy()
+	cluster.Status.Distribution.ControlPlaneNeedsDomain = ptr.To(true)
+	return cluster
 }
 
 // readZone returns the zone with its failure domain, nil when there is no such zone.

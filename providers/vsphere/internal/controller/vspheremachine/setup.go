@@ -23,6 +23,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -129,7 +130,9 @@ func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []r
 			}})
 		}
 	}
-	return requests
+	return append(requests, r.machines(ctx, func(machine *infrav1.VSphereMachine) bool {
+		return machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation] == zone.GetName() && !machine.Provisioned()
+	})...)
 }
 
 // machinesOfCluster names all of a cluster's machines: those that are placed may need a new thumbprint.

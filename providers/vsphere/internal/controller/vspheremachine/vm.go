@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,15 +66,10 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 	return nil
 }
 
-// provisioned reports whether the machine has had a virtual machine that ran. Its bootstrap data is used up: a second one
-// would join with a token that has expired, or start a control plane of its own beside the first.
-func provisioned(machine *infrav1.VSphereMachine) bool {
-	return machine.Spec.ProviderID != "" || ptr.Deref(machine.Status.Initialization.Provisioned, false)
-}
-
-// makeVM makes the VSphereVM of a machine that never had one.
+// makeVM makes the VSphereVM of a machine that never had one that ran. The bootstrap data of others is used up: a second virtual
+// machine would join with a token that has expired, or start a control plane of its own beside the first.
 func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err error) {
-	if provisioned(s.vsphere) {
+	if s.vsphere.Provisioned() {
 		removed(s)
 		return false, nil
 	}

@@ -1,0 +1,59 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider tells what works for every infrastructure what bare metal is.
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+)
+
+// Metal3 reads BareMetalHosts from a cache.
+type Metal3 struct {
+	Client client.Reader
+}
+
+var _ provider.Provider = Metal3{}
+
+// Name is clusterctl's.
+func (Metal3) Name() string { return "metal3" }
+
+// NewCluster makes an empty Metal3Cluster.
+func (Metal3) NewCluster() provider.Cluster { return &infrav1.Metal3Cluster{} }
+
+// NewMachine makes an empty Metal3Machine.
+func (Metal3) NewMachine() client.Object { return &infrav1.Metal3Machine{} }
+
+// Domains observes the hosts of each domain that the cluster lists.
+func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
+	metal3, ok := cluster.(*infrav1.Metal3Cluster)
+	if !ok {
+		return nil, fmt.Errorf("looking at failure domains: %T is no Metal3Cluster", cluster)
+	}
+	all, err := hosts.List(ctx, m.Client, metal3.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return placement.Observations(metal3, all), nil
+}
+
+// Place counts a machine as existing from the moment in which it may have claimed a host: the annotation is there before.
+func (Metal3) Place(machine client.Object) provider.Place {
+	metal3, ok := machine.(*infrav1.Metal3Machine)
+	if !ok {
+		return provider.Place{}
+	}
+	return provider.Place{
+		Domain: metal3.Status.FailureDomain,
+		Exists: metal3.Annotations[infrav1.HostAnnotation] != "" || metal3.Spec.ProviderID != "",
+	}
+}

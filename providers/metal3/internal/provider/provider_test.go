@@ -1,0 +1,57 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/shared/distribution"
+	shared "github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+)
+
+func TestTheDomainsOfAClusterAreThoseThatItLists(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(bmov1alpha1.AddToScheme(scheme)).To(Succeed())
+	host := func(namespace, name string) *bmov1alpha1.BareMetalHost {
+		h := &bmov1alpha1.BareMetalHost{}
+		h.Namespace, h.Name, h.Labels = namespace, name, map[string]string{infrav1.FailureDomainLabel: "a"}
+		h.Spec.Online, h.Status.Provisioning.State = true, bmov1alpha1.StateAvailable
+		return h
+	}
+	metal3 := provider.Metal3{Client: fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(host("ns", "one"), host("elsewhere", "two")).Build()}
+	cluster := metal3.NewCluster().(*infrav1.Metal3Cluster)
+	cluster.Namespace = "ns"
+	g.Expect(metal3.Domains(t.Context(), cluster)).To(BeEmpty())
+	cluster.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true)}, {Name: "b"}}
+	g.Expect(metal3.Domains(t.Context(), cluster)).To(HaveExactElements(
+		And(HaveField("Name", "a"), HaveField("Health", distribution.Good), HaveField("Capacity", HaveValue(BeEquivalentTo(1)))),
+		And(HaveField("Name", "b"), HaveField("Health", distribution.Bad))))
+	_, err := metal3.Domains(t.Context(), &providertest.Cluster{})
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestAMachineExistsFromTheMomentInWhichItMayHaveAHost(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	metal3 := provider.Metal3{}
+	machine := metal3.NewMachine().(*infrav1.Metal3Machine)
+	g.Expect(metal3.Place(machine)).To(BeZero())
+	machine.Annotations = map[string]string{infrav1.HostAnnotation: "ns/one"}
+	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Exists: true}))
+	machine.Status.FailureDomain = "a"
+	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Domain: "a", Exists: true}))
+}

@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider tells what works for every infrastructure what vSphere is.
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+)
+
+// VSphere reads zones and failure domains from a cache.
+type VSphere struct {
+	Client client.Reader
+}
+
+var _ provider.Provider = VSphere{}
+
+// Name is clusterctl's.
+func (VSphere) Name() string { return "vsphere" }
+
+// NewCluster makes an empty VSphereCluster.
+func (VSphere) NewCluster() provider.Cluster { return &infrav1.VSphereCluster{} }
+
+// NewMachine makes an empty VSphereMachine.
+func (VSphere) NewMachine() client.Object { return &infrav1.VSphereMachine{} }
+
+// Domains observes the zones that the cluster selects.
+func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
+	vsphere, ok := cluster.(*infrav1.VSphereCluster)
+	if !ok {
+		return nil, fmt.Errorf("looking at failure domains: %T is no VSphereCluster", cluster)
+	}
+	zones, err := placement.Zones(ctx, v.Client)
+	if err != nil {
+		return nil, err
+	}
+	return placement.Observations(placement.Selected(vsphere, zones)), nil
+}
+
+// Place counts a machine as existing from the moment in which its place was decided, as that is written into its VSphereVM.
+func (VSphere) Place(machine client.Object) provider.Place {
+	vsphere, ok := machine.(*infrav1.VSphereMachine)
+	if !ok {
+		return provider.Place{}
+	}
+	return provider.Place{
+		Domain: ptr.Deref(vsphere.Status.FailureDomain, ""),
+		Exists: conditions.IsTrue(vsphere, infrav1.VSphereMachinePlacementReadyCondition) || vsphere.Provisioned(),
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+)
+
+func TestAMachineBelongsWhereItsMachineSaysElseWhereItWasAssignedAndWaitsIfItMust(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		named, assigned     string
+		controlPlane, needs bool
+		domain              string
+		waits               bool
+	}{
+		"named":                              {named: "a", controlPlane: true, needs: true, domain: "a"},
+		"named and assigned elsewhere":       {named: "a", assigned: "b", domain: "a"},
+		"assigned":                           {assigned: "b", domain: "b"},
+		"a control plane's, assigned":        {assigned: "b", controlPlane: true, needs: true, domain: "b"},
+		"a control plane's with domains":     {controlPlane: true, needs: true, waits: true},
+		"a control plane's without domains":  {controlPlane: true},
+		"a worker of a cluster with domains": {needs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			cluster, machine, infra := &providertest.Cluster{}, &clusterv1.Machine{}, &providertest.Machine{}
+			cluster.Status.Distribution.ControlPlaneNeedsDomain = ptr.To(tc.needs)
+			machine.Spec.FailureDomain = tc.named
+			if tc.controlPlane {
+				machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+			}
+			if tc.assigned != "" {
+				infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: tc.assigned}
+			}
+			domain, wait := provider.Asked(cluster, machine, infra)
+			g.Expect(domain).To(Equal(tc.domain))
+			if !tc.waits {
+				g.Expect(wait).To(BeZero())
+				return
+			}
+			g.Expect(wait.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotNamed))
+			g.Expect(wait.Message).To(ContainSubstring("set spec.failureDomain of the Machine"))
+		})
+	}
+}
+
+// What tests of shared controllers rely on: the infrastructure of a test can be stored, read and asked.
+func TestTheInfrastructureOfATestIsStoredAndAskedAsAnyOther(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var p provider.Provider = providertest.Provider{Seen: []distribution.Observation{{Name: "a", Health: distribution.Good}}}
+	scheme := runtime.NewScheme()
+	g.Expect(providertest.AddToScheme(scheme)).To(Succeed())
+	machine := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Status: provider.Place{Domain: "a", Exists: true}}
+	stored := &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	stored.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "a"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, stored).WithStatusSubresource(machine, stored).Build()
+
+	cluster, found := p.NewCluster(), p.NewMachine()
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(stored), cluster)).To(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), found)).To(Succeed())
+	g.Expect(p.Place(found)).To(Equal(provider.Place{Domain: "a", Exists: true}))
+	g.Expect(*cluster.FailureDomains()).To(HaveLen(1))
+	g.Expect(p.Domains(t.Context(), cluster)).To(HaveLen(1))
+	cluster.SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}})
+	g.Expect(c.Status().Update(t.Context(), cluster)).To(Succeed())
+	g.Expect(cluster.GetConditions()).To(HaveLen(1))
+}

@@ -1,0 +1,113 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package providertest is an infrastructure for tests of what works for all of them: its failure domains are what the test says
+// they are, and its machines are where the test puts them.
+package providertest
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+)
+
+// GroupVersion is that of the kinds.
+var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2"} //nolint:gochecknoglobals // a constant
+
+// Provider is the infrastructure. Seen is what it reports of its domains, for every cluster, unless Err is set.
+type Provider struct {
+	Seen []distribution.Observation
+	Err  error
+}
+
+// Name is the provider's.
+func (Provider) Name() string { return "test" }
+
+// NewCluster makes an empty Cluster.
+func (Provider) NewCluster() provider.Cluster { return &Cluster{} }
+
+// NewMachine makes an empty Machine.
+func (Provider) NewMachine() client.Object { return &Machine{} }
+
+// Domains returns Seen, or Err.
+func (p Provider) Domains(context.Context, provider.Cluster) ([]distribution.Observation, error) {
+	return p.Seen, p.Err
+}
+
+// Place returns the status of a Machine.
+func (Provider) Place(machine client.Object) provider.Place { return machine.(*Machine).Status }
+
+// AddToScheme adds the kinds, which a fake client can store then.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Cluster{}, &Machine{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// Machine is an infrastructure machine.
+type Machine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Status            provider.Place `json:"status,omitempty"`
+}
+
+// DeepCopyObject copies the machine.
+func (m *Machine) DeepCopyObject() runtime.Object {
+	return &Machine{TypeMeta: m.TypeMeta, ObjectMeta: *m.ObjectMeta.DeepCopy(), Status: m.Status}
+}
+
+// Cluster is an infrastructure cluster.
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              ClusterSpec   `json:"spec,omitempty"`
+	Status            ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterSpec is what is wanted of a Cluster.
+type ClusterSpec struct {
+	Distribution faultlinev1.Distribution `json:"distribution,omitempty"`
+}
+
+// ClusterStatus is what is known of a Cluster.
+type ClusterStatus struct {
+	Conditions     []metav1.Condition             `json:"conditions,omitempty"`
+	FailureDomains []clusterv1.FailureDomain      `json:"failureDomains,omitempty"`
+	Distribution   faultlinev1.DistributionStatus `json:"distribution,omitempty"`
+}
+
+// GetConditions returns the conditions.
+func (c *Cluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (c *Cluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
+
+// Distribution points to the two fields.
+func (c *Cluster) Distribution() (*faultlinev1.Distribution, *faultlinev1.DistributionStatus) {
+	return &c.Spec.Distribution, &c.Status.Distribution
+}
+
+// FailureDomains points to the published domains.
+func (c *Cluster) FailureDomains() *[]clusterv1.FailureDomain { return &c.Status.FailureDomains }
+
+// DeepCopyObject copies the cluster.
+func (c *Cluster) DeepCopyObject() runtime.Object {
+	out := &Cluster{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy()}
+	out.Spec.Distribution = *c.Spec.Distribution.DeepCopy()
+	out.Status.Distribution = *c.Status.Distribution.DeepCopy()
+	for i := range c.Status.Conditions {
+		out.Status.Conditions = append(out.Status.Conditions, *c.Status.Conditions[i].DeepCopy())
+	}
+	for i := range c.Status.FailureDomains {
+		out.Status.FailureDomains = append(out.Status.FailureDomains, *c.Status.FailureDomains[i].DeepCopy())
+	}
+	return out
+}

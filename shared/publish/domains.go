@@ -1,0 +1,146 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// Domains are the failure domains of one cluster during one reconcile.
+type Domains struct {
+	publisher *Publisher
+	object    provider.Cluster
+	// cluster is the key of the Cluster, under which metrics are.
+	cluster client.ObjectKey
+	// former are the domains as they were stored.
+	former []faultlinev1.DomainStatus
+	ready  bool
+}
+
+// Of begins a reconcile of the failure domains of an infrastructure cluster; cluster is the name of its Cluster.
+func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
+	_, known := object.Distribution()
+	return &Domains{
+		publisher: p, object: object, former: known.FailureDomains,
+		cluster: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster},
+	}
+}
+
+// Keep reports whether a domain is published for control planes. Such a cluster goes on to be published, with no observations if
+// it has no domains any more: the last ones stay.
+func (d *Domains) Keep() bool {
+	return slices.ContainsFunc(*d.object.FailureDomains(), func(d clusterv1.FailureDomain) bool { return d.ControlPlane != nil && *d.ControlPlane })
+}
+
+// None is for a cluster that has no failure domains and had none for control planes: machines can be anywhere.
+func (d *Domains) None() {
+	d.Withdraw()
+	conditions.Delete(d.object, faultlinev1.FailureDomainsReadyCondition)
+	d.ready = true
+}
+
+// Withdraw is for a cluster that goes.
+func (d *Domains) Withdraw() {
+	_, known := d.object.Distribution()
+	*d.object.FailureDomains(), *known = nil, faultlinev1.DistributionStatus{}
+	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
+}
+
+// Publish evaluates the observations and writes the outcome into the status. Waiting counts the machines that wait for a place, by
+// reason. The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
+func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, waiting map[string]int) (distribution.Result, error) {
+	p := d.publisher
+	machines, err := p.machines(ctx, d.cluster)
+	if err != nil {
+		return distribution.Result{}, err
+	}
+	now := p.Clock.Now()
+	wanted, known := d.object.Distribution()
+	previous := known.FailureDomains
+	if len(previous) == 0 { // it was run by another provider, which publishes domains without a status
+		previous = distribution.Adopt(*d.object.FailureDomains(), now)
+	}
+	result := distribution.Evaluate(distribution.Input{Spec: *wanted, Previous: previous, Observations: seen, Now: now})
+	*known, *d.object.FailureDomains() = result.Status(machines), result.Published
+	p.known.Store(client.ObjectKeyFromObject(d.object), d.cluster)
+	p.Metrics.Set(d.cluster, *known, machines)
+	p.Metrics.SetWaiting(d.cluster, waiting)
+	return result, nil
+}
+
+// Report sets the condition FailureDomainsReady, whatever the type of the one that is given, and whether machines may be
+// created. It is called once: a condition that is set twice has changed each time.
+func (d *Domains) Report(condition metav1.Condition, ready bool) {
+	condition.Type = faultlinev1.FailureDomainsReadyCondition
+	conditions.Set(d.object, condition)
+	d.ready = ready
+}
+
+// Ready reports whether nothing about the failure domains keeps machines from being created.
+func (d *Domains) Ready() bool { return d.ready }
+
+// Summarize sums the conditions up. A failure domain that is down does not make the cluster not ready as long as machines can be
+// created: Cluster API would report the whole cluster as not available, which it is not.
+func (d *Domains) Summarize(types ...string) error {
+	if !d.ready && conditions.Has(d.object, faultlinev1.FailureDomainsReadyCondition) {
+		types = append(types, faultlinev1.FailureDomainsReadyCondition)
+	}
+	return status.Summarize(d.object, types...)
+}
+
+// Announce tells of every change of state since the reconcile began. It is called when the new states are stored: before that, a
+// change that cannot be stored would be told again and again.
+func (d *Domains) Announce() {
+	before := map[string]faultlinev1.DomainState{}
+	for i := range d.former {
+		before[d.former[i].Name] = d.former[i].State
+	}
+	_, known := d.object.Distribution()
+	for i := range known.FailureDomains {
+		domain := &known.FailureDomains[i]
+		if before[domain.Name] == domain.State {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if domain.State != faultlinev1.DomainActive {
+			kind = corev1.EventTypeWarning
+		}
+		note := fmt.Sprintf("Failure domain %s is %s", domain.Name, domain.State)
+		if domain.Message != "" {
+			note += ": " + domain.Message
+		}
+		d.publisher.Recorder.Eventf(d.object, nil, kind, "FailureDomain"+string(domain.State), "Publish", "%s", note)
+	}
+}
+
+// Waiting counts the infrastructure machines of a cluster that wait for a place, by the reason that why returns; "" means that a
+// machine does not wait. The list is an empty one of the provider's machines.
+func Waiting[T client.Object](ctx context.Context, d *Domains, list client.ObjectList, why func(T) string) (map[string]int, error) {
+	if err := d.publisher.Client.List(ctx, list, client.InNamespace(d.cluster.Namespace), client.UnsafeDisableDeepCopy, // they are only looked at
+		client.MatchingLabels{clusterv1.ClusterNameLabel: d.cluster.Name}); err != nil {
+		return nil, fmt.Errorf("listing the machines of %s as %T: %w", d.cluster.Name, list, err)
+	}
+	reasons := map[string]int{}
+	return reasons, meta.EachListItem(list, func(o runtime.Object) error {
+		if reason := why(o.(T)); reason != "" {
+			reasons[reason]++
+		}
+		return nil
+	})
+}
