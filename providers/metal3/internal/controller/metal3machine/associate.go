@@ -22,6 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // attempts is how many hosts are tried in one reconcile when others take them first, or the API server refuses them.
@@ -29,33 +30,33 @@ const attempts = 3
 
 // prepare waits for what must be there before a host is taken. Before that the machine holds nothing that its deletion would
 // have to release.
-func (r *Reconciler) prepare(_ context.Context, s *scope) (progress, error) {
+func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error) {
 	switch {
 	case s.host != nil:
 	case s.infraCluster == nil:
 		r.Hosts.Book.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
-		return wait, nil
+		return steps.Wait, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		r.Hosts.Book.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
-		return wait, nil
+		return steps.Wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
 		r.Hosts.Book.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
-		return wait, nil
+		return steps.Wait, nil
 	}
 	s.metal3.Spec.FailureDomain, _ = s.asked()
 	controllerutil.AddFinalizer(s.metal3, infrav1.MachineFinalizer)
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // associate makes sure that the machine has a host, and shows where it is.
-func (r *Reconciler) associate(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) associate(ctx context.Context, s *scope) (steps.Progress, error) {
 	reason := infrav1.Metal3MachineAssociateBareMetalHostSuccessReason
 	if s.host == nil {
 		reused, p, err := r.findOrTakeHost(ctx, s)
-		if err != nil || !p.proceed {
+		if err != nil || p != steps.Proceed {
 			return p, err
 		}
 		if reused {
@@ -63,33 +64,33 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (progress, error) 
 		}
 	}
 	if err := r.Hosts.Disown(ctx, s.host, s.metal3.Name); err != nil {
-		return wait, err
+		return steps.Wait, err
 	}
 	setHostAnnotation(s, s.host.Name)
 	s.metal3.Status.FailureDomain = s.host.Labels[infrav1.FailureDomainLabel]
 	if !conditions.IsTrue(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
 		status.True(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
 	}
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // findOrTakeHost gives a machine that is not known to have a host the one it had tried to claim, or a new one.
-func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ progress, err error) {
+func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ steps.Progress, err error) {
 	if name := annotatedHost(s.metal3); name != "" {
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
-			return false, progress{proceed: s.host != nil}, err
+			return false, steps.Proceed, err
 		}
 		if s.mayRun() {
 			unassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
 				"BareMetalHost %s is gone, or has another consumer: delete the Machine", name))
-			return false, wait, nil
+			return false, steps.Wait, nil
 		}
 	}
 	wants, unplaced := s.wants()
 	if unplaced.Reason != "" {
 		r.Hosts.Book.Forget(s.key()) // what it asked for before may have been something else
 		r.waitForHost(s, unplaced)
-		return false, wait, nil
+		return false, steps.Wait, nil
 	}
 	return r.takeHost(ctx, s, wants)
 }
@@ -133,7 +134,7 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 
 // takeHost claims a host. Its name is written on the machine before, together with the finalizer: whatever happens between
 // the two requests, the machine knows which host it may have, and looks there before it takes another.
-func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ progress, _ error) {
+func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ steps.Progress, _ error) {
 	for range attempts {
 		chosen, why, found := r.Hosts.Ask(wants)
 		switch {
@@ -141,15 +142,15 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			r.waitForHost(s, metav1.Condition{
 				Reason: infrav1.Metal3MachineHostRefusedReason, Message: fmt.Sprintf("%s; no other host is free: %s", why.Refusal, why),
 			})
-			return false, progress{after: refusal.Check}, nil
+			return false, steps.Retry(refusal.Check), nil
 		case !found:
 			r.waitForHost(s, placement.Waiting(s.infraCluster, why))
-			return false, wait, nil
+			return false, steps.Wait, nil
 		}
 		setHostAnnotation(s, chosen.Name)
 		if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
 			r.Hosts.Book.Forget(s.key())
-			return false, wait, err
+			return false, steps.Wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))
 		if errors.Is(err, hosts.ErrTaken) || errors.Is(err, hosts.ErrRefused) {
@@ -157,13 +158,13 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		}
 		if err != nil {
 			unassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, err.Error())
-			return false, wait, err
+			return false, steps.Wait, err
 		}
 		s.host = host
 		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, where(chosen.Domain, wants.Domain))
-		return chosen.Reuse != "", proceed, nil
+		return chosen.Reuse != "", steps.Proceed, nil
 	}
-	return false, progress{after: patch.CatchUp}, nil
+	return false, steps.Retry(patch.CatchUp), nil
 }
 
 // claim leaves out what the host is to run as long as its data has to be rendered first.

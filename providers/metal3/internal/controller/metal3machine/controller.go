@@ -6,7 +6,6 @@ package metal3machine
 
 import (
 	"context"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -58,21 +58,6 @@ type scope struct {
 func (s *scope) key() client.ObjectKey {
 	return client.ObjectKeyFromObject(s.metal3)
 }
-
-// step is one phase of a life cycle. It stops the phases behind it unless it says proceed.
-type step func(context.Context, *scope) (progress, error)
-
-type progress struct {
-	proceed bool
-	// after is set where no event ends the wait.
-	after time.Duration
-}
-
-var (
-	proceed = progress{proceed: true} //nolint:gochecknoglobals // a constant
-	// wait ends by an event of a watched object.
-	wait = progress{} //nolint:gochecknoglobals // a constant
-)
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines/status,verbs=get;update;patch
@@ -122,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		reterr = kerrors.NewAggregate([]error{reterr, err})
 	}()
 	if s.paused() {
-		return r.run(ctx, s, []step{r.pauseHost})
+		return r.run(ctx, s, []steps.Step[*scope]{r.pauseHost})
 	}
 	status.Paused(metal3, false)
 	if !metal3.DeletionTimestamp.IsZero() {
@@ -132,8 +117,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 }
 
 // provisioning lists the steps to a Node. Each is a look when it has nothing to do.
-func (r *Reconciler) provisioning() []step {
-	return []step{
+func (r *Reconciler) provisioning() []steps.Step[*scope] {
+	return []steps.Step[*scope]{
 		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteHosts, r.noteLabels,
 		r.claimData, r.awaitData, r.configure, r.observe, r.linkNode,
 	}
@@ -141,22 +126,17 @@ func (r *Reconciler) provisioning() []step {
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain, a cluster or a Secret, which
 // may be gone.
-func (r *Reconciler) deletion() []step {
-	return []step{r.findHost, r.resumeHost, r.deprovision, r.releaseData, r.releaseHost}
+func (r *Reconciler) deletion() []steps.Step[*scope] {
+	return []steps.Step[*scope]{r.findHost, r.resumeHost, r.deprovision, r.releaseData, r.releaseHost}
 }
 
-func (r *Reconciler) run(ctx context.Context, s *scope, steps []step) (ctrl.Result, error) {
-	for _, next := range steps {
-		p, err := next(ctx, s)
-		if apierrors.IsConflict(err) {
-			// The host, or the machine, is about to be seen as it is.
-			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-		}
-		if err != nil || !p.proceed {
-			return ctrl.Result{RequeueAfter: p.after}, err
-		}
+func (r *Reconciler) run(ctx context.Context, s *scope, all []steps.Step[*scope]) (ctrl.Result, error) {
+	p, err := steps.Run(ctx, s, all...)
+	if apierrors.IsConflict(err) {
+		// The host, or the machine, is about to be seen as it is.
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 	}
-	return ctrl.Result{}, nil
+	return p.Result(), err
 }
 
 func (s *scope) paused() bool {

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // useGivenSecrets takes over what needs no rendering: the Machine's bootstrap data, and Secrets of the user's.
@@ -38,38 +39,38 @@ func (s *scope) useGivenSecrets() {
 }
 
 // claimData asks for the Metal3Data of the machine. Which template it is made from depends on where the host is.
-func (r *Reconciler) claimData(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) claimData(ctx context.Context, s *scope) (steps.Progress, error) {
 	s.useGivenSecrets()
 	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	template := s.dataTemplate(s.metal3.Status.FailureDomain)
 	if template == nil {
 		status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
 		status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineSecretsSetExternallyReason)
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	claim, err := r.dataClaim(ctx, s)
 	if err != nil {
-		return wait, err
+		return steps.Wait, err
 	}
 	if claim == nil {
 		switch err := r.createDataClaim(ctx, s, template.Name); {
 		case refusal.Is(err):
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
 				refusal.Message("Metal3DataClaim", s.metal3.Name, err))
-			return progress{after: refusal.Check}, nil
+			return steps.Retry(refusal.Check), nil
 		case err != nil:
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
-			return wait, err
+			return steps.Wait, err
 		}
 	} else if !metav1.IsControlledBy(claim, s.metal3) {
 		status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, fmt.Sprintf(
 			"Metal3DataClaim %s belongs to another Metal3Machine: waiting for it to go", claim.Name))
-		return wait, nil
+		return steps.Wait, nil
 	}
 	status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // dataClaim returns the claim of the machine's name, nil when there is none.
@@ -108,27 +109,27 @@ func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template str
 }
 
 // awaitData waits for the Secrets with metadata and network data.
-func (r *Reconciler) awaitData(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) awaitData(ctx context.Context, s *scope) (steps.Progress, error) {
 	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	claim, err := r.dataClaim(ctx, s)
 	if err != nil {
-		return wait, err
+		return steps.Wait, err
 	}
 	if claim == nil || claim.Status.RenderedData == nil {
 		waitForData(s, claim, nil)
-		return wait, nil
+		return steps.Wait, nil
 	}
 	s.metal3.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: claim.Status.RenderedData.Name, Namespace: s.metal3.Namespace}
 	data := &infrav1.Metal3Data{}
 	key := client.ObjectKey{Namespace: s.metal3.Namespace, Name: claim.Status.RenderedData.Name}
 	if err := r.Client.Get(ctx, key, data); client.IgnoreNotFound(err) != nil {
-		return wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
+		return steps.Wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
 	}
 	if !data.Status.Ready {
 		waitForData(s, claim, data)
-		return wait, nil
+		return steps.Wait, nil
 	}
 	if s.metal3.Status.MetaData == nil {
 		s.metal3.Status.MetaData = data.Spec.MetaData
@@ -137,7 +138,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (progress, error) 
 		s.metal3.Status.NetworkData = data.Spec.NetworkData
 	}
 	status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataSecretsReadyReason)
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // waitForData shows the trouble of whoever is at it; both may be nil.

@@ -13,16 +13,17 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // configure gives the host what it is to run.
-func (r *Reconciler) configure(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) configure(ctx context.Context, s *scope) (steps.Progress, error) {
 	err := r.Hosts.Configure(ctx, s.host, s.config())
 	if refusal.Is(err) {
 		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, refusal.Message("BareMetalHost", s.host.Name, err))
-		return progress{after: refusal.Check}, nil
+		return steps.Retry(refusal.Check), nil
 	}
-	return proceed, err
+	return steps.Proceed, err
 }
 
 // config is what the machine's host is to run.
@@ -50,7 +51,7 @@ func image(from infrav1.Image) *bmov1alpha1.Image {
 }
 
 // observe shows how far the host is, and waits until it runs what it was given.
-func (r *Reconciler) observe(_ context.Context, s *scope) (progress, error) {
+func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
 		s.metal3.Status.Addresses = found
 	}
@@ -58,20 +59,20 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (progress, error) {
 	switch {
 	case !s.host.DeletionTimestamp.IsZero():
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf("BareMetalHost %s is being deleted: delete the Machine", s.host.Name))
-		return wait, nil
+		return steps.Wait, nil
 	case state.ErrorMessage != "":
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: mend the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
-		return wait, nil
+		return steps.Wait, nil
 	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
 			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.LeftAlone(s.host)))
-		return wait, nil
+		return steps.Wait, nil
 	case !hasBegun(state.Provisioning.State):
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
-		return wait, nil
+		return steps.Wait, nil
 	}
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // hasBegun reports whether a host in the state runs what it was given.

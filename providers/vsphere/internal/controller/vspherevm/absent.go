@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // recognise finds the virtual machine. One that is not recorded yet is recorded before anything is done to it: from then on
@@ -77,7 +78,7 @@ func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (ma
 
 // absent proceeds when there is no virtual machine and one may be made: none was, or what was made has gone before it was
 // ready. Otherwise it says why there is none to work on.
-func (r *Reconciler) absent(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) absent(ctx context.Context, s *scope) (steps.Progress, error) {
 	if len(s.verdict.rivals) > 0 {
 		return r.ambiguous(s), nil
 	}
@@ -97,12 +98,12 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (progress, error) {
 		return r.notFound(s), nil
 	case s.vm.Status.VMRef != "":
 		s.vm.Status.VMRef = ""
-		return proceed, r.save(ctx, s) // a deletion must not take the one that is made next for the one that has gone
+		return steps.Proceed, r.save(ctx, s) // a deletion must not take the one that is made next for the one that has gone
 	}
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
-func (r *Reconciler) notFound(s *scope) progress {
+func (r *Reconciler) notFound(s *scope) steps.Progress {
 	s.vm.Status.Ready = ptr.To(false)
 	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was removed behind our back and is not made again; delete the Machine",
 		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
@@ -111,31 +112,31 @@ func (r *Reconciler) notFound(s *scope) progress {
 			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, paths(s.verdict.strangers))
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, message)
-	return wait
+	return steps.Wait
 }
 
 // ambiguous ends with the event that one of the virtual machines has gone, or is known by something else.
-func (r *Reconciler) ambiguous(s *scope) progress {
+func (r *Reconciler) ambiguous(s *scope) steps.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
 		"Each of %s may be this VSphereVM's virtual machine, and none is touched: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
 		paths(s.verdict.rivals)))
-	return wait
+	return steps.Wait
 }
 
 // notIdentified ends with the event that the notes have changed.
-func (r *Reconciler) notIdentified(s *scope) progress {
+func (r *Reconciler) notIdentified(s *scope) steps.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
 		"Nothing shows that %s is this VSphereVM's virtual machine, and it is left alone: if it is, write the line %q into its notes in vCenter",
 		paths(s.verdict.strangers), marker(s.vm)))
-	return wait
+	return steps.Wait
 }
 
 // outOfReach is reached when vCenter has the recorded reference, but shows nothing under it, or somebody else's machine.
-func (r *Reconciler) outOfReach(s *scope) progress {
+func (r *Reconciler) outOfReach(s *scope) steps.Progress {
 	if _, shown := s.session.VMByRef(s.vm.Status.VMRef); shown {
 		return r.notIdentified(s)
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotVisibleReason, fmt.Sprintf(
 		"vCenter has virtual machine %s but shows it in no folder: give the account read permission on it, or take it out of its vApp", s.vm.Status.VMRef))
-	return progress{after: r.RetryAfter}
+	return steps.Retry(r.RetryAfter)
 }

@@ -17,32 +17,33 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // ensureVM clones the template unless the virtual machine exists.
-func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (steps.Progress, error) {
 	if s.found {
 		return r.awaitWhole(s), nil
 	}
-	if p, err := r.absent(ctx, s); err != nil || !p.proceed {
+	if p, err := r.absent(ctx, s); err != nil || p != steps.Proceed {
 		return p, err
 	}
 	if device, missing := withoutAddress(s.vm.Spec.Network.Devices); missing {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason, fmt.Sprintf(
 			"spec.network.devices[%d] has neither dhcp4, dhcp6, ipAddrs nor skipIPAllocation", device))
-		return wait, nil
+		return steps.Wait, nil
 	}
 	extraConfig, ready, err := r.bootstrap(ctx, s)
 	if err != nil || !ready {
-		return wait, err
+		return steps.Wait, err
 	}
 	spec, err := cloneSpec(ctx, s, extraConfig)
 	if err != nil {
 		if !userMistake(err) {
-			return wait, err
+			return steps.Wait, err
 		}
 		r.fail(s, invalidReason(err), err.Error())
-		return wait, nil
+		return steps.Wait, nil
 	}
 	if namesake, taken := s.session.VMInFolder(spec.Placement.FolderRef, spec.Name); taken {
 		return r.nameHeld(s, namesake)
@@ -51,15 +52,15 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (progress, error) {
 }
 
 // awaitWhole waits until vCenter knows all of a machine that is new.
-func (r *Reconciler) awaitWhole(s *scope) progress {
+func (r *Reconciler) awaitWhole(s *scope) steps.Progress {
 	if s.vm.Spec.BiosUUID != "" || s.observed.Whole() {
-		return proceed
+		return steps.Proceed
 	}
 	return r.unfinished(s, s.observed)
 }
 
 // nameHeld is reached when the folder has the name. A machine without UUIDs may be our own, by a clone that nobody recorded.
-func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (progress, error) {
+func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (steps.Progress, error) {
 	if namesake.Whole() {
 		return r.nameTaken(s)
 	}
@@ -67,15 +68,15 @@ func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (progress, error) {
 }
 
 // unfinished waits for the UUIDs of a virtual machine that is, or may be, the VSphereVM's.
-func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) progress {
+func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) steps.Progress {
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, fmt.Sprintf(
 		"vCenter shows virtual machine %s without its UUIDs: if that lasts, its files cannot be read", paths([]vcenter.VM{vm})))
-	return progress{after: r.RetryAfter}
+	return steps.Retry(r.RetryAfter)
 }
 
 // clone writes down that there is going to be a virtual machine before there can be one. A manager that dies between
 // the two finds it again by its instance UUID, and a deletion knows that it has to look.
-func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec) (progress, error) {
+func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec) (steps.Progress, error) {
 	mode := infrav1.FullClone
 	if spec.Linked {
 		mode = infrav1.LinkedClone
@@ -86,7 +87,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if s.vm.Status.CloneMode != mode || s.vm.Status.TemplateRef != spec.Template.Ref {
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = mode, spec.Snapshot, spec.Template.Ref
 		if err := r.save(ctx, s); err != nil {
-			return wait, err
+			return steps.Wait, err
 		}
 	}
 	task, err := s.session.CloneVM(ctx, spec)
@@ -100,13 +101,13 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if r.started(s, task, clone); !again {
 		r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
 	}
-	return wait, nil
+	return steps.Wait, nil
 }
 
 // refused handles a call that vCenter did not accept. What cannot work is reported, and tried again with growing pauses
 // because somebody may mend it where no event tells; what vCenter had no time for is tried again soon. Everything else is
 // tried again by the queue.
-func (r *Reconciler) refused(s *scope, doing string, err error) (progress, error) {
+func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress, error) {
 	err = fmt.Errorf("%s virtual machine %s: %w", doing, s.vm.Name, err)
 	switch {
 	case errors.Is(err, vcenter.ErrUnavailable):
@@ -116,7 +117,7 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (progress, error
 	case userMistake(err):
 		return r.again(s, invalidReason(err), err.Error()), nil
 	}
-	return wait, err
+	return steps.Wait, err
 }
 
 // userMistake reports whether err needs somebody to change something, here or in vCenter.

@@ -15,10 +15,11 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // connect finds the session and the virtual machine in its inventory.
-func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
 	session, err := r.VCenters.ForServer(ctx, s.cluster, s.vm.Spec.Server, s.vm.Spec.Thumbprint)
 	// From a machine in service an outage takes nothing but the view, which is said of the VSphereCluster. To write it to
 	// thousands of machines keeps the API server busy for longer than most outages last.
@@ -27,34 +28,34 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (progress, error) {
 	}
 	if err != nil {
 		if connection.Waits(err) {
-			return wait, nil
+			return steps.Wait, nil
 		}
-		return wait, err
+		return steps.Wait, err
 	}
 	s.session = session
 	if err := r.recognise(ctx, s); err != nil {
-		return wait, err
+		return steps.Wait, err
 	}
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // settleTask waits for the task in flight, and forgets it when it has ended.
-func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) settleTask(ctx context.Context, s *scope) (steps.Progress, error) {
 	if left := r.pausing(s); left > 0 {
-		return progress{after: left}, r.observeInService(ctx, s)
+		return steps.Retry(left), r.observeInService(ctx, s)
 	}
 	if s.vm.Status.TaskRef == "" {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	s.doing = s.vm.Status.TaskOperation
 	task, err := r.task(ctx, s)
 	if errors.Is(err, vcenter.ErrNotFound) {
 		// vCenter forgets old tasks. What the task did, if anything, is in the inventory.
 		r.settled(s)
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	if err != nil {
-		return wait, err
+		return steps.Wait, err
 	}
 	switch task.State {
 	case vcenter.TaskSuccess:
@@ -67,12 +68,12 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (progress, error)
 		}
 		r.failures.forget(client.ObjectKeyFromObject(s.vm))
 		r.settled(s)
-		return proceed, nil
+		return steps.Proceed, nil
 	case vcenter.TaskError:
 		r.settled(s)
 		return r.taskFailed(s, task)
 	default:
-		return wait, nil
+		return steps.Wait, nil
 	}
 }
 
@@ -125,7 +126,7 @@ func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
 
 // taskFailed records the failure and tries again after a pause, because a full datastore or a host in trouble sends no
 // event when it is mended.
-func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (progress, error) {
+func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (steps.Progress, error) {
 	if errors.Is(task.Err, vcenter.ErrDuplicateName) {
 		return r.nameTaken(s)
 	}
@@ -144,9 +145,9 @@ func failureOf(task vcenter.Task) string {
 // nameTaken is reached when the folder has the name already, be it seen in the inventory or said by vCenter, which knows
 // also what this account does not see. If that is our own clone, started before a restart that lost its task, the next look
 // at the inventory finds it.
-func (r *Reconciler) nameTaken(s *scope) (progress, error) {
+func (r *Reconciler) nameTaken(s *scope) (steps.Progress, error) {
 	if s.found {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	return r.again(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
 		"folder %s has something of the name %s that is not this VSphereVM's: rename or remove it, or delete this Machine",

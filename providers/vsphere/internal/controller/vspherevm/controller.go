@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -81,25 +82,10 @@ type scope struct {
 
 // waitForInventory ends by the event with which the inventory reports the effect of a task that is done. What a clone made
 // may never come into sight.
-func (r *Reconciler) waitForInventory(s *scope) progress {
+func (r *Reconciler) waitForInventory(s *scope) steps.Progress {
 	s.waitsForInventory = true
-	return progress{after: r.RetryAfter}
+	return steps.Retry(r.RetryAfter)
 }
-
-// step is one phase of a life cycle. It stops the phases behind it unless it says proceed.
-type step func(context.Context, *scope) (progress, error)
-
-type progress struct {
-	proceed bool
-	// after is set where no event ends the wait.
-	after time.Duration
-}
-
-var (
-	proceed = progress{proceed: true} //nolint:gochecknoglobals // a constant
-	// wait ends by an event of vCenter or of a watched object.
-	wait = progress{} //nolint:gochecknoglobals // a constant
-)
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherevms,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherevms/status,verbs=patch
@@ -148,19 +134,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 }
 
 // provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
-func (r *Reconciler) provisioning() []step {
-	return []step{r.connect, r.settleTask, r.ensureVM, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady}
+func (r *Reconciler) provisioning() []steps.Step[*scope] {
+	return []steps.Step[*scope]{r.connect, r.settleTask, r.ensureVM, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady}
 }
 
-func (r *Reconciler) run(ctx context.Context, s *scope, steps []step) (ctrl.Result, error) {
-	for _, next := range steps {
-		p, err := next(ctx, s)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if !p.proceed {
-			return ctrl.Result{RequeueAfter: r.unlessDone(s, p.after)}, nil
-		}
+func (r *Reconciler) run(ctx context.Context, s *scope, all []steps.Step[*scope]) (ctrl.Result, error) {
+	p, err := steps.Run(ctx, s, all...)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case p != steps.Proceed:
+		return ctrl.Result{RequeueAfter: r.unlessDone(s, p.After())}, nil
 	}
 	return ctrl.Result{RequeueAfter: s.later}, nil
 }

@@ -16,25 +16,26 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // observe reports what the inventory shows, and waits for the guest's first address. A machine that had one keeps the last
 // it had: a guest that restarts reports none for a while.
-func (r *Reconciler) observe(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, error) {
 	s.vm.Status.Host = s.observed.Host
 	if err := r.observeDomain(ctx, s); err != nil {
-		return wait, err
+		return steps.Wait, err
 	}
 	reachable := addresses(s.observed.Guest)
 	if len(reachable) == 0 && len(s.vm.Status.Addresses) > 0 {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	s.vm.Status.Network, s.vm.Status.Addresses = networkStatus(s.observed.Guest), reachable
 	if len(reachable) == 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason, "VMware Tools of the guest report no address yet")
-		return wait, nil
+		return steps.Wait, nil
 	}
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // observeInService goes on to report a running machine while something else about it has to wait.
@@ -47,11 +48,11 @@ func (r *Reconciler) observeInService(ctx context.Context, s *scope) error {
 }
 
 // ensureReady reports that the machine is provisioned.
-func (r *Reconciler) ensureReady(_ context.Context, s *scope) (progress, error) {
+func (r *Reconciler) ensureReady(_ context.Context, s *scope) (steps.Progress, error) {
 	if s.vm.Spec.BiosUUID == "" {
 		hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
 		if err != nil {
-			return wait, err
+			return steps.Wait, err
 		}
 		s.vm.Spec.BiosUUID = s.observed.BiosUUID
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
@@ -62,7 +63,7 @@ func (r *Reconciler) ensureReady(_ context.Context, s *scope) (progress, error) 
 	}
 	s.vm.Status.Ready = ptr.To(true)
 	status.True(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
-	return proceed, nil
+	return steps.Proceed, nil
 }
 
 // maxListed is how many entries the API takes in a list of the status. One more and it would refuse the whole of it.

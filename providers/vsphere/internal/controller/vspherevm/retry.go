@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // The pause after a failure doubles from Reconciler.RetryAfter to longestPause times that: a datastore that is full stays so
@@ -88,11 +89,11 @@ func (f *failures) forget(key client.ObjectKey) {
 }
 
 // again reports a failure and puts the next attempt off.
-func (r *Reconciler) again(s *scope, reason, message string) progress {
+func (r *Reconciler) again(s *scope, reason, message string) steps.Progress {
 	r.fail(s, reason, message)
 	pause := r.putOff(s, false)
 	s.vm.Status.RetryAfter.Time = r.Clock.Now().Add(pause)
-	return progress{after: pause}
+	return steps.Retry(pause)
 }
 
 // putOff remembers a failure and returns the pause after it.
@@ -107,12 +108,12 @@ func (r *Reconciler) putOff(s *scope, busy bool) time.Duration {
 }
 
 // busy tries again soon what vCenter had no time for. No event tells when it has.
-func (r *Reconciler) busy(s *scope, err error) progress {
+func (r *Reconciler) busy(s *scope, err error) steps.Progress {
 	if !conditions.IsTrue(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) && !r.failing(s, s.doing) {
 		reason := conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 		setProvisioned(s.vm, cmp.Or(reason, infrav1.VSphereVMVirtualMachineNotProvisionedReason), err.Error())
 	}
-	return progress{after: r.putOff(s, true)}
+	return steps.Retry(r.putOff(s, true))
 }
 
 func doubled(first time.Duration, times int, most time.Duration) time.Duration {

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // metadataHashAnnotation tells which network configuration the guest was given last.
@@ -24,10 +25,10 @@ const metadataHashAnnotation = "vspherevm.infrastructure.cluster.x-k8s.io/metada
 // the group to hosts acts when a host is chosen. It looks again in every reconcile, that after power-on above all: vCenter
 // replaces the members of a group as a whole, so another management cluster's write may have taken the machine out. One
 // that runs already is where it is: that its group is missing has a condition of its own, and does not make it fail.
-func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (steps.Progress, error) {
 	group := s.vm.Spec.Placement.VMGroupName
 	if group == "" {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	s.doing = join
 	runs := s.observed.Power == vcenter.PoweredOn
@@ -35,27 +36,27 @@ func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (progress, error
 		message := withoutGroup(s, group)
 		r.outOfGroup(s, infrav1.VSphereVMVMGroupNotFoundReason, message)
 		if runs {
-			return proceed, nil
+			return steps.Proceed, nil
 		}
 		r.fail(s, infrav1.VSphereVMVirtualMachineVMGroupNotFoundReason, message)
-		return wait, nil
+		return steps.Wait, nil
 	}
 	joined, err := s.session.JoinGroup(ctx, s.observed.ClusterRef, group, s.observed.Ref)
 	switch {
 	case joined:
 		status.True(s.vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
-		return proceed, nil
+		return steps.Proceed, nil
 	case err != nil && runs:
 		r.outOfGroup(s, groupReason(err), fmt.Sprintf("VM group %s: %v", group, err))
 		s.later = r.putOff(s, false)
-		return proceed, nil
+		return steps.Proceed, nil
 	case err != nil:
 		return r.refused(s, fmt.Sprintf("adding to VM group %s", group), err)
 	case !runs:
 		r.underWay(s, join, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
-		return wait, nil
+		return steps.Wait, nil
 	}
-	return proceed, nil // the event that it is in, or could not join, follows
+	return steps.Proceed, nil // the event that it is in, or could not join, follows
 }
 
 func withoutGroup(s *scope, group string) string {
@@ -77,23 +78,23 @@ func (r *Reconciler) outOfGroup(s *scope, reason, message string) {
 
 // ensureMetadata hands the guest its name and network. A machine that has never run gets it in any case: nothing tells
 // after a crash whether it has it, and giving it twice does no harm.
-func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progress, error) {
 	hash, err := guestinfo.Hash(s.vm.Name, s.vm.Spec.Network)
 	if err != nil {
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
-		return wait, nil
+		return steps.Wait, nil
 	}
 	if s.vm.Annotations[metadataHashAnnotation] == hash {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	if s.finishedReason == infrav1.VSphereVMVirtualMachineConfiguringReason {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	neverRan := s.vm.Spec.BiosUUID == "" && s.observed.Power == vcenter.PoweredOff
 	knowsNoHash := s.vm.Annotations[metadataHashAnnotation] == ""
 	if knowsNoHash && !neverRan {
 		// Already running, or taken over from another provider: its network is not touched until the spec changes.
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	s.doing = configure
 	nics, err := s.session.NICs(ctx, s.observed.Ref)
@@ -103,7 +104,7 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (progress, er
 	metadata, err := guestinfo.Metadata(s.vm.Name, s.vm.Spec.Network, macs(nics))
 	if err != nil {
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
-		return wait, nil
+		return steps.Wait, nil
 	}
 	task, err := s.session.SetExtraConfig(ctx, s.observed.Ref, metadata)
 	if err != nil {
@@ -114,7 +115,7 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (progress, er
 	if !neverRan {
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
 	}
-	return wait, nil
+	return steps.Wait, nil
 }
 
 func macs(nics []vcenter.NIC) []string {
@@ -126,19 +127,19 @@ func macs(nics []vcenter.NIC) []string {
 }
 
 // ensurePower powers the machine on, also when somebody has powered it off.
-func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (steps.Progress, error) {
 	if s.observed.Power == vcenter.PoweredOn {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	if !s.observed.Connected() {
 		reason, why := unmanageable(s.observed)
 		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is mended; or delete the Machine", why))
-		return wait, nil
+		return steps.Wait, nil
 	}
 	if why := s.session.StrandedOutside(s.observed, s.vm.Spec.Placement.HostGroupName); why != "" {
 		r.fail(s, infrav1.VSphereVMVirtualMachineOutsideHostGroupReason, fmt.Sprintf(
 			"Virtual machine %s: migrate it to a host of the group, or delete the Machine", why))
-		return wait, nil
+		return steps.Wait, nil
 	}
 	s.doing = powerOn
 	task, err := s.session.PowerOn(ctx, s.observed.Ref)
@@ -147,20 +148,20 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (progress, error
 	}
 	r.started(s, task, powerOn)
 	r.underWay(s, powerOn, infrav1.VSphereVMVirtualMachinePoweringOnReason, "")
-	return wait, nil
+	return steps.Wait, nil
 }
 
 // ensureTags attaches the tags of the spec once: what an administrator detaches later stays detached.
-func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (steps.Progress, error) {
 	if len(s.vm.Spec.TagIDs) == 0 || s.vm.Spec.BiosUUID != "" {
-		return proceed, nil
+		return steps.Proceed, nil
 	}
 	s.doing = tag
 	err := s.session.AttachTags(ctx, s.observed.Ref, s.vm.Spec.TagIDs)
 	ids := strings.Join(s.vm.Spec.TagIDs, ", ")
 	switch {
 	case err == nil:
-		return proceed, nil
+		return steps.Proceed, nil
 	case errors.Is(err, vcenter.ErrNotFound):
 		return r.again(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf(
 			"spec.tagIDs: %v: create the tag or take it off the VSphereMachineTemplate", err)), nil

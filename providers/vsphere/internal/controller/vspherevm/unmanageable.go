@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
 )
 
 // unmanageable says why vCenter can do nothing to a virtual machine. A lost host may come back by itself; what else is wrong
@@ -37,35 +38,35 @@ func byHand(vm vcenter.VM) string {
 }
 
 // powerOffUnmanageable ends a machine that may run on although its files cannot be read; its guest is not asked.
-func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (steps.Progress, error) {
 	s.doing = powerOff
 	task, err := s.session.PowerOff(ctx, s.observed.Ref)
 	if err != nil {
 		return r.refusedUnmanageable(s, "powering off", err)
 	}
 	r.started(s, task, powerOff)
-	return wait, nil
+	return steps.Wait, nil
 }
 
 // unregister removes a machine that cannot be destroyed, because its host does not know it or its files cannot be read.
-func (r *Reconciler) unregister(ctx context.Context, s *scope) (progress, error) {
+func (r *Reconciler) unregister(ctx context.Context, s *scope) (steps.Progress, error) {
 	err := s.session.Unregister(ctx, s.observed.Ref)
 	if errors.Is(err, vcenter.ErrNotFound) {
-		return progress{after: r.RetryAfter}, nil // that was done, and the inventory does not show it yet
+		return steps.Retry(r.RetryAfter), nil // that was done, and the inventory does not show it yet
 	}
 	if err != nil {
 		return r.refusedUnmanageable(s, "unregistering", err)
 	}
 	_, why := unmanageable(s.observed)
 	r.warn(s, "Unregistered", "Delete", "%s: it was removed from vCenter's inventory; files that are left at %s have to be deleted by hand", why, s.observed.File)
-	return progress{after: r.RetryAfter}, nil
+	return steps.Retry(r.RetryAfter), nil
 }
 
-func (r *Reconciler) refusedUnmanageable(s *scope, doing string, err error) (progress, error) {
+func (r *Reconciler) refusedUnmanageable(s *scope, doing string, err error) (steps.Progress, error) {
 	if !userMistake(err) {
 		return r.refused(s, doing, err)
 	}
 	reason, why := unmanageable(s.observed)
 	r.fail(s, reason, fmt.Sprintf("%s; %s it: %v: %s", why, doing, err, byHand(s.observed)))
-	return progress{after: r.RetryAfter}, nil
+	return steps.Retry(r.RetryAfter), nil
 }

@@ -1,0 +1,45 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steps runs the life cycle of an object as a list of steps. Each looks, does what is missing, and says whether the next
+// may follow. All of them run again in every reconcile, so that nothing has to be remembered between two.
+package steps
+
+import (
+	"context"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Step is one phase of a life cycle. S is what a reconcile knows.
+type Step[S any] func(ctx context.Context, scope S) (Progress, error)
+
+// Progress is what a step has led to: Proceed, Wait or Retry.
+type Progress time.Duration
+
+const (
+	// Wait stops the steps behind until an event of a watched object, or of the infrastructure, ends the wait.
+	Wait Progress = 0
+	// Proceed lets the next step follow.
+	Proceed Progress = -1
+)
+
+// Retry stops the steps behind for a while. It is for what no event ends.
+func Retry(after time.Duration) Progress { return Progress(max(after, 0)) }
+
+// Run runs steps up to the first that fails or does not proceed, and returns what that has led to.
+func Run[S any](ctx context.Context, scope S, steps ...Step[S]) (Progress, error) {
+	for _, next := range steps {
+		if p, err := next(ctx, scope); err != nil || p != Proceed {
+			return p, err
+		}
+	}
+	return Proceed, nil
+}
+
+// After is when the steps are to run again although nothing has happened; 0 means never.
+func (p Progress) After() time.Duration { return max(time.Duration(p), 0) }
+
+// Result is After for a reconciler.
+func (p Progress) Result() ctrl.Result { return ctrl.Result{RequeueAfter: p.After()} }
