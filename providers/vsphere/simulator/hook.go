@@ -66,6 +66,8 @@ func (s *Server) hook(o options) {
 	s.registry.Handler = s.before
 	if !o.stockCollector {
 		s.registry.Put(newCollector(s.admin.client.ServiceContent.PropertyCollector))
+		s.history = newTaskHistory(s)
+		s.registry.Put(s.history)
 	}
 	s.registry.AddHandler(&observer{server: s})
 }
@@ -86,6 +88,10 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 	switch body := method.Body.(type) {
 	case *types.WaitForUpdates, *types.WaitForUpdatesEx:
 		s.front.waits.bind(ctx, method.This)
+	case *types.CreateCollectorForTasks:
+		if s.history != nil {
+			method.This = s.history.Self // vcsim goes by the reference that is called, whatever is returned here
+		}
 	case *types.CloneVM_Task:
 		return nil, s.prepareClone(r, body)
 	case *types.CreateVM_Task:
