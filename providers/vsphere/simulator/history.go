@@ -24,16 +24,16 @@ const (
 // taskHistory makes the collectors of the tasks' history, in the place of the task
 // manager. Those of vcsim read tasks that others are changing.
 type taskHistory struct {
-	Self   types.ManagedObjectReference
+	mo.TaskManager // vcsim looks into all that is registered
+
 	server *Server
 }
 
 func newTaskHistory(s *Server) *taskHistory {
-	return &taskHistory{Self: types.ManagedObjectReference{Type: "Simulator", Value: "history"}, server: s}
+	h := &taskHistory{server: s}
+	h.Self = types.ManagedObjectReference{Type: "Simulator", Value: "history"}
+	return h
 }
-
-// Reference is what vcsim finds it by.
-func (h *taskHistory) Reference() types.ManagedObjectReference { return h.Self }
 
 // CreateCollectorForTasks makes a collector for the session. Tasks can be chosen by their state and by nothing else.
 func (h *taskHistory) CreateCollectorForTasks(ctx *simulator.Context, req *types.CreateCollectorForTasks) soap.HasFault {
