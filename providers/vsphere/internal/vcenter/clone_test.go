@@ -91,6 +91,7 @@ func cloneCases(t *testing.T, s *vcenter.Session) []cloneCase {
 }
 
 func TestClone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, gallery())
 	s := r.session()
 	for i, test := range cloneCases(t, s) {
@@ -125,6 +126,7 @@ func networks(t *testing.T, s *vcenter.Session, names ...string) []vcenter.Netwo
 }
 
 func TestCloneThatCannotBe(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, gallery())
 	s := r.session()
 	for name, test := range map[string]struct {
@@ -156,6 +158,7 @@ func TestCloneThatCannotBe(t *testing.T) {
 }
 
 func TestDuplicateNameFailsTheTask(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -171,6 +174,7 @@ func TestDuplicateNameFailsTheTask(t *testing.T) {
 }
 
 func TestTemplateIsReadOnceUntilItChanges(t *testing.T) {
+	t.Parallel()
 	vcenter.SkipWithStock(t, "is so slow that tasks are asked for, and reads cannot be counted")
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -207,6 +211,7 @@ func cloneSpecFrom(t *testing.T, s *vcenter.Session, template vcenter.VM, i int)
 }
 
 func TestPowerAndDestroy(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()

@@ -4,12 +4,17 @@
 package vcenter
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
+
+// vCenters is how many there are at a time: tests wait for them more than they compute.
+const vCenters = 8
 
 const stock = "vcsim's own collector"
 
@@ -25,6 +30,9 @@ var present collector
 // TestMain runs every test against two vCenters: one that bundles changes and reports no recent tasks, as vCenter may, and
 // one with the property collector that vcsim brings along.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(vCenters)); err != nil { // unless the command line sets it
+		panic(err)
+	}
 	for _, present = range []collector{
 		{"the simulator's collector, recent tasks silent", simulator.WithSilentRecentTasks()},
 		{stock, simulator.WithStockCollector()},

@@ -57,6 +57,7 @@ func join(t *testing.T, s *vcenter.Session, group string, vm vcenter.VM) error {
 }
 
 func TestManyJoinAGroupAtOnce(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -84,6 +85,7 @@ func TestManyJoinAGroupAtOnce(t *testing.T) {
 func groupOf(i int) string { return fmt.Sprintf("rack-%c-vms", 'a'+i%2) }
 
 func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -102,6 +104,7 @@ func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
 
 // TestTwoAccountsJoinOneGroupAtOnce would lose the first to join if both read the group before either wrote it.
 func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	one := r.session()
@@ -127,6 +130,7 @@ func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
 }
 
 func TestJoinWhileAnotherMemberGoes(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -149,6 +153,7 @@ func TestJoinWhileAnotherMemberGoes(t *testing.T) {
 }
 
 func TestFailedJoinIsToldOnceToEach(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -168,6 +173,7 @@ func TestFailedJoinIsToldOnceToEach(t *testing.T) {
 }
 
 func TestLocateFollowsTheRule(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()

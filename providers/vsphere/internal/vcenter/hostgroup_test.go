@@ -48,8 +48,10 @@ func disturbances() map[string]func(*simulator.Server) error {
 }
 
 func TestHostIsChosenWhereVSphereDoesNotKeepMachinesInTheirHostGroup(t *testing.T) {
+	t.Parallel()
 	for name, disturb := range disturbances() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			r := newRig(t, simulator.HostGroups())
 			s := r.session()
@@ -79,6 +81,7 @@ func TestHostIsChosenWhereVSphereDoesNotKeepMachinesInTheirHostGroup(t *testing.
 }
 
 func TestHostThatCannotTakeTheMachineIsNotChosen(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -112,6 +115,7 @@ func TestHostThatCannotTakeTheMachineIsNotChosen(t *testing.T) {
 
 // A rule that gives way must be asked for, and is said.
 func TestZoneWithARuleThatIsNotMandatory(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -138,6 +142,7 @@ func TestZoneWithARuleThatIsNotMandatory(t *testing.T) {
 }
 
 func TestMachineOnAForeignHostIsStrandedOnlyWhereDRSDoesNotMoveIt(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()

@@ -24,6 +24,7 @@ func refs(vms []vcenter.VM) []string {
 }
 
 func TestCandidatesAreAllThatShareAUUIDOrTheReference(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -51,6 +52,7 @@ func TestCandidatesAreAllThatShareAUUIDOrTheReference(t *testing.T) {
 }
 
 func TestMachineWhoseFilesCannotBeReadIsStillKnown(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -74,6 +76,7 @@ func TestMachineWhoseFilesCannotBeReadIsStillKnown(t *testing.T) {
 }
 
 func TestMachineOutOfSightExists(t *testing.T) {
+	t.Parallel()
 	vcenter.SkipWithStock(t, "tells of no object that leaves its folder and still exists")
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())

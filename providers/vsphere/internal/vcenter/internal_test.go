@@ -202,6 +202,7 @@ func dialled(t *testing.T, server *simulator.Server, onEvent func(Event)) *Sessi
 }
 
 func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	server := StartVCenter(t, simulator.ThreeZones())
 	events := make(chan Event, 10)
@@ -226,6 +227,7 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 }
 
 func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	server := StartVCenter(t, simulator.ThreeZones())
 	s := dialled(t, server, nil)
@@ -337,6 +339,7 @@ func TestReadingEverythingAgainDropsWhatIsGone(t *testing.T) {
 }
 
 func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)
 	vm := ref{Type: "VirtualMachine", Value: "vm-4711"}
@@ -466,6 +469,7 @@ func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
 }
 
 func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil) // nobody reads its stream
 	template, err := s.Template("dc-1", simulator.TemplateName)

@@ -34,6 +34,7 @@ func maze() simulator.Layout {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	s := newRig(t, maze()).session()
 	for name, p := range map[string]vcenter.Placement{
 		"everything by name": placement(),
@@ -67,6 +68,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestFolderNamedWithoutPathIsTheOneAtTheTop(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, maze()).session()
 	folder := func(value string) string {
@@ -82,6 +84,7 @@ func TestFolderNamedWithoutPathIsTheOneAtTheTop(t *testing.T) {
 }
 
 func TestResolveFailures(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, maze())
 	s := r.session()
 	for name, test := range map[string]struct {
@@ -122,6 +125,7 @@ func TestResolveFailures(t *testing.T) {
 }
 
 func TestResolveReportsAllThatIsWrong(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, maze()).session()
 	_, err := s.Resolve(vcenter.Placement{
@@ -139,6 +143,7 @@ func TestResolveReportsAllThatIsWrong(t *testing.T) {
 }
 
 func TestDatastoreThatIsLost(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -157,6 +162,7 @@ func TestDatastoreThatIsLost(t *testing.T) {
 }
 
 func TestTemplate(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, maze()).session()
 	byName, err := s.Template("dc-1", simulator.TemplateName)
@@ -194,6 +200,7 @@ func TestTemplate(t *testing.T) {
 
 // A plain virtual machine can serve as template, and comes and goes without any other change of the inventory.
 func TestWhoMissesAVirtualMachineIsToldOfIt(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, maze())
 	s := r.session()
@@ -224,6 +231,7 @@ func TestWhoMissesAVirtualMachineIsToldOfIt(t *testing.T) {
 }
 
 func TestPortGroupOfASwitchThatTheAccountCannotReadIsRefused(t *testing.T) {
+	t.Parallel()
 	vcenter.SkipWithStock(t, "reports no part of a property that changes as a whole")
 	g := NewWithT(t)
 	r := newRig(t, gallery())

@@ -17,6 +17,7 @@ import (
 // TestLostCloneIsFoundInTheHistoryOfTasks stands for a call whose answer was lost: the session that looks for the clone, and
 // was there before it, knows nothing of its task.
 func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
+	t.Parallel()
 	const template = "/dc-1/vm/templates/" + simulator.TemplateName
 	for name, change := range map[string]func(*simulator.Server) error{
 		"template as it was":                 func(*simulator.Server) error { return nil },
@@ -25,6 +26,7 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 		"history longer than a default page": func(*simulator.Server) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			r := newRig(t, gallery())
 			before := r.session()
@@ -75,6 +77,7 @@ func replaceTemplate(s *simulator.Server) error {
 }
 
 func TestClonesOfOthersAreNotTakenForALostOne(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, gallery())
 	s := r.session()

@@ -145,6 +145,7 @@ func (r *rig) errorOf(ep vcenter.Endpoint, want error) error {
 }
 
 func TestSessionComesUpWithoutWaiting(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.server.SetDelay(patience)
@@ -197,6 +198,7 @@ func TestCertificateWithoutThumbprintNeedsAnAuthority(t *testing.T) {
 
 // TestOtherSpellingsOfAThumbprintAreTheSameSession: each session reads the whole inventory and keeps it.
 func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -213,6 +215,7 @@ func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
 }
 
 func TestEventsOfASessionNameItsAccount(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.session()

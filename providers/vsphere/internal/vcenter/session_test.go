@@ -21,6 +21,7 @@ import (
 )
 
 func TestWrongPasswordIsRefusedAndNotShown(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	ep := endpoint(r.server)
@@ -38,6 +39,7 @@ func TestWrongPasswordIsRefusedAndNotShown(t *testing.T) {
 }
 
 func TestThumbprint(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, simulator.ThreeZones())
 	sha256 := soap.ThumbprintSHA256(r.server.Certificate())
 	for name, pin := range map[string]string{
@@ -67,6 +69,7 @@ func TestThumbprint(t *testing.T) {
 }
 
 func TestUnreachableUntilItAnswers(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.server.SetDown(true)
@@ -79,6 +82,7 @@ func TestUnreachableUntilItAnswers(t *testing.T) {
 }
 
 func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	before := r.session()
@@ -102,6 +106,7 @@ func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
 }
 
 func TestExpiredSessionLogsInAgain(t *testing.T) {
+	t.Parallel()
 	for name, notice := range map[string]func(*testing.T, *vcenter.Session){
 		"noticed by the stream": func(*testing.T, *vcenter.Session) {},
 		"noticed by a call": func(t *testing.T, s *vcenter.Session) {
@@ -111,6 +116,7 @@ func TestExpiredSessionLogsInAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			r := newRig(t, simulator.ThreeZones())
 			before := r.session()
@@ -130,9 +136,10 @@ func TestExpiredSessionLogsInAgain(t *testing.T) {
 }
 
 func TestIdleSessionLogsOut(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	r.pool = newPool(t, r.recorder, 5*time.Second) // what is done before must not take longer
+	r.pool = newPool(t, r.recorder, 10*time.Second) // what is done before must not take longer
 	s := r.session()
 	id, err := r.server.TagID("zone-a")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -152,6 +159,7 @@ func TestIdleSessionLogsOut(t *testing.T) {
 }
 
 func TestCloseLogsOutEverywhere(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.session()
@@ -166,6 +174,7 @@ func TestCloseLogsOutEverywhere(t *testing.T) {
 }
 
 func TestSlowNeighbourDelaysNobody(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	slow := vcenter.StartVCenter(t, simulator.ThreeZones())
@@ -199,11 +208,13 @@ func TestSlowNeighbourDelaysNobody(t *testing.T) {
 }
 
 func TestServerMustBeNamed(t *testing.T) {
+	t.Parallel()
 	_, err := newRig(t, simulator.ThreeZones()).pool.Session(vcenter.Endpoint{Username: "a", Password: "b"})
 	NewWithT(t).Expect(err).To(MatchError(vcenter.ErrInvalid))
 }
 
 func TestServerThatIsNoVCenter(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	host := vcsim.ESX()
 	g.Expect(host.Create()).To(Succeed())

@@ -28,6 +28,7 @@ func (r *rig) reports(want vcenter.Event) {
 }
 
 func TestChangesOfVirtualMachinesAreReported(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -70,6 +71,7 @@ func otherHost(host string) string {
 }
 
 func TestChangesOfTheInventoryAreReportedTogether(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.session()
@@ -86,6 +88,7 @@ func TestChangesOfTheInventoryAreReportedTogether(t *testing.T) {
 }
 
 func TestPlainVirtualMachinesAreNoChangeOfTheInventory(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -102,6 +105,7 @@ func first(vms []vcenter.VM) (vcenter.VM, bool) {
 }
 
 func TestBiosUUIDAndFolderAndReferenceFindTheSame(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, simulator.ThreeZones()).session()
 	vm := clone(t, s, cloneSpec(t, s, 1))
@@ -122,6 +126,7 @@ func TestBiosUUIDAndFolderAndReferenceFindTheSame(t *testing.T) {
 }
 
 func TestFailedTaskIsReported(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -138,6 +143,7 @@ func TestFailedTaskIsReported(t *testing.T) {
 }
 
 func TestTaskStartedBeforeARestartIsFollowed(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	before := r.session()
@@ -164,6 +170,7 @@ func TestTaskStartedBeforeARestartIsFollowed(t *testing.T) {
 }
 
 func TestForgottenTaskIsNotFound(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, simulator.ThreeZones()).session()
 	_, ok := s.Task("task-4711")
@@ -173,6 +180,7 @@ func TestForgottenTaskIsNotFound(t *testing.T) {
 }
 
 func TestManyTasksAreAllFollowed(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, simulator.ThreeZones()).session()
 	vm := clone(t, s, cloneSpec(t, s, 1))

@@ -62,6 +62,7 @@ func reasons(problems []vcenter.ZoneProblem) []vcenter.ZoneReason {
 }
 
 func TestSoundZones(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		layout simulator.Layout
 		zones  []vcenter.ZoneSpec
@@ -71,6 +72,7 @@ func TestSoundZones(t *testing.T) {
 		"host groups":      {simulator.HostGroups(), []vcenter.ZoneSpec{rackZone("a"), rackZone("b"), rackZone("c")}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			s := newRig(t, test.layout).session()
 			for _, zone := range test.zones {
@@ -83,6 +85,7 @@ func TestSoundZones(t *testing.T) {
 }
 
 func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, simulator.ThreeZones())
 	racks := newRig(t, simulator.HostGroups())
 	s, onRacks := r.session(), racks.session()
@@ -135,6 +138,7 @@ func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
 }
 
 func TestZoneThatBreaksAndIsMended(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		layout           simulator.Layout
 		zone             vcenter.ZoneSpec
@@ -169,6 +173,7 @@ func TestZoneThatBreaksAndIsMended(t *testing.T) {
 			func(v *simulator.Server) error { return v.Rename("/dc-b/vm/templates/gone", simulator.TemplateName) }, vcenter.TemplateNotFound, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			r := newRig(t, test.layout)
 			s := r.session()
@@ -194,6 +199,7 @@ func TestZoneThatBreaksAndIsMended(t *testing.T) {
 }
 
 func TestOneUsableHostIsEnough(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -206,6 +212,7 @@ func TestOneUsableHostIsEnough(t *testing.T) {
 }
 
 func TestTagsAreReadForAllZonesTogether(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -238,6 +245,7 @@ func TestTagsAreReadForAllZonesTogether(t *testing.T) {
 }
 
 func TestTagDetachedIsNoticed(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
 	s := r.session()
@@ -250,6 +258,7 @@ func TestTagDetachedIsNoticed(t *testing.T) {
 }
 
 func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
@@ -260,6 +269,7 @@ func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {
 }
 
 func TestAttachTags(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
