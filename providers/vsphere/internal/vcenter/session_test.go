@@ -213,8 +213,8 @@ func TestServerMustBeNamed(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(vcenter.ErrInvalid))
 }
 
+// TestServerThatIsNoVCenter is not parallel: two of vcsim's inventories cannot be made at the same time, and here nobody else sees to it.
 func TestServerThatIsNoVCenter(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	host := vcsim.ESX()
 	g.Expect(host.Create()).To(Succeed())
