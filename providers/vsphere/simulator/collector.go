@@ -60,7 +60,7 @@ type changes struct {
 	// order lists the changed objects, names what changed of each.
 	order []types.ManagedObjectReference
 	names map[types.ManagedObjectReference][]string
-	// added says that entities have come, removed which objects have gone.
+	// added says that entities have come, or may be in sight that were not, removed which objects have gone.
 	added   bool
 	removed []types.ManagedObjectReference
 }
@@ -95,6 +95,9 @@ func (l *changeFeed) UpdateObject(_ *simulator.Context, obj mo.Reference, set []
 			c.order = append(c.order, ref)
 		}
 		for _, change := range set {
+			if change.Name == "childEntity" {
+				c.added = true // what comes into sight so may be found by other ways too
+			}
 			if !slices.Contains(c.names[ref], change.Name) {
 				c.names[ref] = append(c.names[ref], change.Name)
 			}

@@ -277,8 +277,8 @@ func (s *Server) DestroyVM(vm string) error {
 	return nil
 }
 
-// HideVM takes a VM out of its folder, so that nobody finds it there although it exists, as when an account loses its
-// permission on it.
+// HideVM takes a VM out of its folder and of what property collectors find by any other way, although it exists, as when
+// an account loses its permission on it. vcsim's own collector still finds it by way of its pool, its host or a container view.
 func (s *Server) HideVM(vm string) error {
 	return s.inFolder(vm, s.takeOut)
 }
@@ -286,6 +286,7 @@ func (s *Server) HideVM(vm string) error {
 // ShowVM undoes HideVM.
 func (s *Server) ShowVM(vm string) error {
 	return s.inFolder(vm, func(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
+		s.births.hide(ref, false)
 		s.registry.AddReference(ctx, folder, &folder.ChildEntity, ref)
 		ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
 	})
@@ -347,6 +348,7 @@ func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
 // which vcsim does not.
 func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 	s.guests.forget(ref)
+	s.births.hide(ref, false)
 	s.leaveGroups(ref)
 	s.admin.tags.Lock()
 	defer s.admin.tags.Unlock()

@@ -185,7 +185,7 @@ func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []typ
 	return entered, left
 }
 
-// members answers the objects of a filter, without properties.
+// members answers the objects of a filter that clients may see, without properties.
 func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, forgive bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
 	bare := types.PropertyFilterSpec{ObjectSet: spec.ObjectSet, ReportMissingObjectsInResults: spec.ReportMissingObjectsInResults}
 	if forgive {
@@ -202,7 +202,7 @@ func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpe
 	for _, content := range contents {
 		refs = append(refs, content.Obj)
 	}
-	return refs, fault
+	return requestOf(ctx).server.births.visible(refs), fault
 }
 
 func (c *collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec, refs []types.ManagedObjectReference) []types.ObjectUpdate {

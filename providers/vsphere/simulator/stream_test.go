@@ -75,6 +75,13 @@ func (s *stream) get(ref types.ManagedObjectReference) map[string]types.AnyType 
 	return maps.Clone(s.state[ref])
 }
 
+// ever reports whether an object was in sight, now or before.
+func (s *stream) ever(ref types.ManagedObjectReference) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state[ref] != nil || s.left[ref]
+}
+
 func (s *stream) count(kind string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,13 +167,19 @@ func TestStreamSeesGroupsAndRules(t *testing.T) {
 // followTasks follows the tasks that a property of an object lists.
 func (c *client) followTasks(list types.ManagedObjectReference, path string) *stream {
 	c.t.Helper()
+	return c.followListed(list, path, types.PropertySpec{Type: "Task", PathSet: []string{"info"}})
+}
+
+// followListed follows what a property of an object lists.
+func (c *client) followListed(list types.ManagedObjectReference, path string, show types.PropertySpec) *stream {
+	c.t.Helper()
 	pc := must(property.DefaultCollector(c.Client.Client).Create(c.t.Context()))(c.t)
 	must(pc.CreateFilter(c.t.Context(), types.CreateFilter{Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj: list, Skip: types.NewBool(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: list.Type, Path: path}},
 		}},
-		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
+		PropSet: []types.PropertySpec{show},
 	}}))(c.t)
 	st := &stream{state: map[types.ManagedObjectReference]map[string]types.AnyType{}, left: map[types.ManagedObjectReference]bool{}}
 	go func() {
@@ -277,8 +290,10 @@ func TestIdleStreamCostsNothing(t *testing.T) {
 	must(0, s.SetMaintenance("zone-a", true))(t) // of no interest to the stream
 	must(0, s.Rename("/dc-1/vm/templates/ubuntu-2404", "renamed"))(t)
 	eventually(t, "the change arrives", func() bool {
-		for ref := range st.state {
-			if st.get(ref)["name"] == "renamed" {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		for _, seen := range st.state {
+			if seen["name"] == "renamed" {
 				return true
 			}
 		}

@@ -6,6 +6,7 @@ package simulator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
@@ -109,16 +110,38 @@ func showUUIDs(ctx *simulator.Context, vm *simulator.VirtualMachine, shown bool)
 	})
 }
 
-// births says how new VMs come into sight.
+// births says how new VMs come into sight, and which are out of it.
 type births struct {
 	mu               sync.Mutex
 	hidden, nameless bool
+	unseen           map[types.ManagedObjectReference]bool
 }
 
 func (b *births) set(change func(*births)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change(b)
+}
+
+// hide notes whether clients may see an object.
+func (b *births) hide(ref types.ManagedObjectReference, hidden bool) {
+	b.set(func(b *births) {
+		if b.unseen == nil {
+			b.unseen = map[types.ManagedObjectReference]bool{}
+		}
+		if hidden {
+			b.unseen[ref] = true
+		} else {
+			delete(b.unseen, ref)
+		}
+	})
+}
+
+// visible leaves out what clients may not see.
+func (b *births) visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(refs, func(ref types.ManagedObjectReference) bool { return b.unseen[ref] })
 }
 
 // present brings a clone that is complete into sight. The clone is locked.
@@ -135,8 +158,10 @@ func (s *Server) present(ctx *simulator.Context, vm *simulator.VirtualMachine) {
 	}
 }
 
-// takeOut takes a VM out of the locked folder, but not out of vCenter.
+// takeOut takes a VM out of the locked folder, but not out of vCenter. Its pool, its
+// host and container views lead to it still, so it is noted too.
 func (s *Server) takeOut(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
+	s.births.hide(ref, true)
 	s.registry.RemoveReference(ctx, folder, &folder.ChildEntity, ref)
 	ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
 }

@@ -6,6 +6,7 @@ package simulator_test
 import (
 	"testing"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -79,4 +80,41 @@ func TestCloneWhoseUUIDsComeLate(t *testing.T) {
 	eventually(t, "it is in sight", func() bool { return st.count("VirtualMachine") == 2 })
 	s.WithholdUUIDs(false)
 	must(0, s.RevealUUIDs("nameless"))(t)
+}
+
+// A hidden VM is in no folder, and neither a container view nor its pool or host leads to it.
+func TestClonesThatComeIntoSightLate(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones())
+	c := connect(t, s, "dc-1")
+	pool := must(c.finder.ResourcePool(t.Context(), "/dc-1/host/zone-a/Resources"))(t).Reference()
+	byView := connect(t, s, "").follow(map[string][]string{"VirtualMachine": {"name"}})
+	byPool := c.followListed(pool, "vm", types.PropertySpec{Type: "VirtualMachine", PathSet: []string{"name"}})
+	eventually(t, "the template is in sight", func() bool { return byView.count("VirtualMachine") == 1 })
+	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
+	seen := func(vm *object.VirtualMachine) bool {
+		return byView.get(vm.Reference()) != nil && byPool.get(vm.Reference()) != nil
+	}
+
+	s.HideClones(true)
+	hidden := c.clone("hidden", spec)
+	s.HideClones(false)
+	plain := c.clone("plain", spec)
+	eventually(t, "the plain one is in sight", func() bool { return seen(plain) })
+	must(0, s.HideVM("plain"))(t)
+	eventually(t, "the plain one is out of sight", func() bool {
+		return byView.get(plain.Reference()) == nil && byPool.get(plain.Reference()) == nil
+	})
+	for name, st := range map[string]*stream{"the view": byView, "the pool": byPool} {
+		if st.ever(hidden.Reference()) {
+			t.Errorf("the hidden one was in sight by way of %s", name)
+		}
+	}
+	if _, there := s.VM("hidden"); !there {
+		t.Error("the hidden one does not exist")
+	}
+	must(0, s.ShowVM("hidden"))(t)
+	eventually(t, "the hidden one is in sight", func() bool { return seen(hidden) })
+	must(0, s.ShowVM("plain"))(t)
+	eventually(t, "the plain one is in sight again", func() bool { return seen(plain) })
 }
