@@ -216,7 +216,7 @@ func TestPowerAndDestroy(t *testing.T) {
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
 	bring(t, s, 1)
-	vm, _ := s.VMByInstanceUUID(uuid(1))
+	vm, _ := byInstanceUUID(s, uuid(1))
 
 	g.Expect(s.ShutdownGuest(t.Context(), vm.Ref)).To(Succeed())
 	power := func(want vcenter.PowerState) {

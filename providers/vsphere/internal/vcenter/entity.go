@@ -54,6 +54,7 @@ type entity struct {
 	ref, parent ref
 	name        string
 	changes     int // that mattered, since the session began
+	revision    int // how often it was reported
 
 	vmFolder    ref      // Datacenter
 	hosts       []ref    // compute resource: its hosts; network, datastore: the hosts that reach it

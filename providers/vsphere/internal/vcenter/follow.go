@@ -23,35 +23,47 @@ const (
 	maxLookAgain = 5 * time.Minute
 	// taskAge is how long the end of a task is remembered for those who ask late.
 	taskAge = 10 * time.Minute
-	// crowded is how many ended tasks the view may hold before it is changed for their sake alone.
+	// crowded is how much a view may hold that has ended before it is changed for the sake of that alone.
 	crowded = 100
 )
 
-// follower keeps a list view on vCenter with the tasks under way that the session has started or was asked about. vCenter's
-// own list of recent tasks would hold them too, but its changes need not be reported.
+// follower keeps two list views on vCenter. One has the tasks under way that the session has started or was asked about:
+// vCenter's own list of recent tasks would hold them too, but its changes need not be reported. The other has the virtual
+// machines whose details are followed.
 //
-// Only the stream's goroutine changes the view, and only between two calls of the stream: that is one call for all tasks
-// of a short time, and vcsim locks itself out for good when a view is changed while it is being reported.
+// Only the stream's goroutine changes the views, and only between two calls of the stream: that is one call for all of a
+// short time, and vcsim locks itself out for good when a view is changed while it is being reported.
 type follower struct {
-	view ref
-	news chan struct{} // full when there are tasks to add
+	news chan struct{} // full when there is something to add
 
-	mu     sync.Mutex
-	add    []ref
-	remove []ref
-	lookAt time.Time // zero: nothing is under way
-	pause  time.Duration
+	mu       sync.Mutex
+	tasks    listView
+	machines listView
+	wanted   map[ref]struct{} // in machines, or about to be
+	lookAt   time.Time        // zero: nothing is under way
+	pause    time.Duration
 }
 
-func newFollower() *follower { return &follower{news: make(chan struct{}, 1)} }
+// listView is a view on vCenter, and how it is to be changed.
+type listView struct {
+	view        ref
+	add, remove []ref
+}
 
-// createView makes the view on vCenter.
-func (s *Session) createView(ctx context.Context) error {
-	res, err := methods.CreateListView(ctx, s.client, &types.CreateListView{This: *s.client.ServiceContent.ViewManager})
-	if err == nil {
-		s.follower.view = res.Returnval
+func newFollower() *follower {
+	return &follower{news: make(chan struct{}, 1), wanted: map[ref]struct{}{}}
+}
+
+// createViews makes the views on vCenter.
+func (s *Session) createViews(ctx context.Context) error {
+	for _, list := range []*listView{&s.follower.tasks, &s.follower.machines} {
+		res, err := methods.CreateListView(ctx, s.client, &types.CreateListView{This: *s.client.ServiceContent.ViewManager})
+		if err != nil {
+			return err
+		}
+		list.view = res.Returnval
 	}
-	return err
+	return nil
 }
 
 // followTask makes a task that is under way known to those who ask, and has it added to the view.
@@ -61,11 +73,16 @@ func (s *Session) followTask(r ref, task Task) {
 	}
 }
 
-func (f *follower) put(r ref) {
+func (f *follower) put(task ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.add = append(f.add, r)
+	f.tasks.add = append(f.tasks.add, task)
 	f.pause, f.lookAt = lookAgain, time.Now().Add(lookAgain)
+	f.tell()
+}
+
+// tell has the stream's goroutine change the views. The lock is held.
+func (f *follower) tell() {
 	select {
 	case f.news <- struct{}{}:
 	default:
@@ -73,30 +90,64 @@ func (f *follower) put(r ref) {
 }
 
 // ended has a task removed from the view when it is next changed.
-func (f *follower) ended(r ref) {
+func (f *follower) ended(task ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if at := slices.Index(f.add, r); at >= 0 {
-		f.add = slices.Delete(f.add, at, at+1)
-	} else {
-		f.remove = append(f.remove, r)
+	f.tasks.drop(task)
+}
+
+// want has the details of virtual machines followed.
+func (f *follower) want(vms ...ref) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, vm := range vms {
+		if _, already := f.wanted[vm]; !already {
+			f.wanted[vm] = struct{}{}
+			f.machines.add = append(f.machines.add, vm)
+			f.tell()
+		}
 	}
 }
 
-// take empties the lists of what is to be added and removed.
-func (f *follower) take() (add, remove []ref) {
+// unwant ends that for virtual machines that are gone.
+func (f *follower) unwant(vms ...ref) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, vm := range vms {
+		if _, wanted := f.wanted[vm]; wanted {
+			delete(f.wanted, vm)
+			f.machines.drop(vm)
+		}
+	}
+}
+
+// take returns how the views are to be changed.
+func (f *follower) take() (tasks, machines listView) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
 	case <-f.news:
 	default:
 	}
-	if len(f.add) == 0 && len(f.remove) < crowded {
-		return nil, nil
+	return f.tasks.take(), f.machines.take()
+}
+
+func (l *listView) drop(r ref) {
+	if at := slices.Index(l.add, r); at >= 0 {
+		l.add = slices.Delete(l.add, at, at+1)
+	} else {
+		l.remove = append(l.remove, r)
 	}
-	add, remove = f.add, f.remove
-	f.add, f.remove = nil, nil
-	return add, remove
+}
+
+// take empties the lists, unless there is little to do that can wait.
+func (l *listView) take() listView {
+	if len(l.add) == 0 && len(l.remove) < crowded {
+		return listView{}
+	}
+	due := *l
+	l.add, l.remove = nil, nil
+	return due
 }
 
 // untilLook is how long to wait with the next look at the tasks under way.
@@ -121,25 +172,34 @@ func (f *follower) looked(underWay bool) {
 	f.lookAt = time.Now().Add(f.pause)
 }
 
-// changeView adds the new tasks to the view and removes those that have ended: at most one call.
-func (s *Session) changeView(ctx context.Context) error {
+// changeViews adds to the views what is new and removes what has ended: at most one call for each.
+func (s *Session) changeViews(ctx context.Context) error {
 	s.index.forgetTasks(taskAge)
-	add, remove := s.follower.take()
-	if len(add) == 0 && len(remove) == 0 {
-		return nil
-	}
-	bounded, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	res, err := methods.ModifyListView(bounded, s.client, &types.ModifyListView{This: s.follower.view, Add: add, Remove: remove})
+	tasks, machines := s.follower.take()
+	gone, err := s.changeView(ctx, tasks)
 	if err != nil {
 		return err
 	}
-	for _, unknown := range res.Returnval {
-		if slices.Contains(add, unknown) {
-			s.report(s.index.loseTask(unknown))
-		}
+	for _, task := range gone {
+		s.report(s.index.loseTask(task))
 	}
-	return nil
+	gone, err = s.changeView(ctx, machines)
+	s.follower.unwant(gone...) // those that come back are asked for again
+	return err
+}
+
+// changeView returns what could not be added because it is gone.
+func (s *Session) changeView(ctx context.Context, change listView) (gone []ref, err error) {
+	if len(change.add) == 0 && len(change.remove) == 0 {
+		return nil, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res, err := methods.ModifyListView(bounded, s.client, &types.ModifyListView{This: change.view, Add: change.add, Remove: change.remove})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(res.Returnval, func(r ref) bool { return !slices.Contains(change.add, r) }), nil
 }
 
 // lookAtTasks asks for the tasks under way, one call for all: of one the stream may have missed the last change. It

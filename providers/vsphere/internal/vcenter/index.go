@@ -22,21 +22,36 @@ type index struct {
 	entities map[ref]*entity
 	vms      map[ref]*machine
 	tasks    map[ref]Task
-	names    multimap // kind and name -> entities and virtual machines
-	uuids    multimap // lower-case instance or BIOS UUID, by prefix -> virtual machines
+	names    multimap // kind and name -> entities
 	waiting  map[ref]chan Task
 
-	revisions  map[ref]int // how often each object was reported
-	incomplete []ref       // new virtual machines that are to be read
+	vmNames         machines // as in the record, so that its text is kept once
+	instances, bios machines // by UUID in lower case
+	details         map[ref]details
+	detailsFilter   ref
+	shared          *records
+
+	incomplete []ref // new virtual machines that are to be read
 
 	missed missed
 }
 
-func newIndex() *index {
+func newIndex(shared *records) *index {
 	return &index{
 		entities: map[ref]*entity{}, vms: map[ref]*machine{}, tasks: map[ref]Task{},
-		names: multimap{}, uuids: multimap{}, waiting: map[ref]chan Task{}, revisions: map[ref]int{},
+		names: multimap{}, waiting: map[ref]chan Task{},
+		vmNames: machines{}, instances: machines{}, bios: machines{}, details: map[ref]details{}, shared: shared,
 	}
+}
+
+// close lets go of what the index shares with others. Who still has the session goes on to see what it has shown.
+func (ix *index) close() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for r := range ix.vms {
+		ix.shared.release(r)
+	}
+	ix.shared = newRecords(ix.shared.keep)
 }
 
 // changes is what one answer of the stream meant.
@@ -44,6 +59,7 @@ type changes struct {
 	vms        []machine   // as they are now, or were before they went
 	at         map[ref]int // where each of vms is
 	tasks      []Task      // done, or gone before they were
+	gone       []ref       // virtual machines
 	structural bool
 }
 
@@ -67,7 +83,11 @@ func (ix *index) apply(set *types.UpdateSet) changes {
 	var c changes
 	for _, filter := range set.FilterSet {
 		for _, update := range filter.ObjectSet {
-			ix.applyOne(update, &c)
+			if filter.Filter != (ref{}) && filter.Filter == ix.detailsFilter {
+				ix.applyDetails(update, &c)
+			} else {
+				ix.applyOne(update, &c)
+			}
 		}
 	}
 	return c
@@ -78,7 +98,7 @@ func (ix *index) applyAt(revision int, update types.ObjectUpdate) changes {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	var c changes
-	if revision > 0 && ix.revisions[update.Obj] == revision { // what the stream does not show would never leave
+	if revision > 0 && ix.revisionOf(update.Obj) == revision { // what the stream does not show would never leave
 		ix.applyOne(update, &c)
 	}
 	return c
@@ -102,14 +122,22 @@ func (ix *index) sweep(seen map[ref]struct{}) changes {
 func (ix *index) revision(r ref) int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	return ix.revisions[r]
+	return ix.revisionOf(r)
+}
+
+// revisionOf is how often an object was reported since it came. The lock is held.
+func (ix *index) revisionOf(r ref) int {
+	if m, ok := ix.vms[r]; ok {
+		return m.revision
+	}
+	if e, ok := ix.entities[r]; ok {
+		return e.revision
+	}
+	return 0
 }
 
 func (ix *index) applyOne(update types.ObjectUpdate, c *changes) {
 	gone := update.Kind == types.ObjectUpdateKindLeave
-	if ix.revisions[update.Obj]++; gone {
-		delete(ix.revisions, update.Obj)
-	}
 	switch {
 	case update.Obj.Type == "Task":
 		ix.applyTask(update, gone, c)
@@ -128,32 +156,33 @@ func (ix *index) applyOne(update types.ObjectUpdate, c *changes) {
 func (ix *index) applyVM(update types.ObjectUpdate, c *changes) {
 	m, known := ix.vms[update.Obj]
 	if !known {
-		m = &machine{ref: update.Obj}
-		ix.vms[update.Obj] = m
+		m = &machine{record: &record{ref: update.Obj}}
 	}
-	before := *m
+	before := m.record
 	ix.unname(m)
-	m.update(update)
-	ix.names.add(nameKey(kindVM, m.name), m.ref)
-	ix.uuids.add(instanceKey(m.instanceUUID), m.ref)
-	ix.uuids.add(biosKey(m.biosUUID), m.ref)
+	m.record = ix.shared.share(m.updated(update), !known)
+	m.revision++
+	if !known {
+		ix.vms[m.ref] = m // whose reference is the shared one
+	}
+	ix.vmNames.add(m.name, m)
+	ix.instances.add(strings.ToLower(m.instanceUUID), m)
+	ix.bios.add(strings.ToLower(m.biosUUID), m)
 
-	before.changeVersion = m.changeVersion // says that something changed, which is not news to anyone by itself
-	if !known || !reflect.DeepEqual(before, *m) {
+	if !known || *before != *m.record {
 		c.vm(m)
 	}
 	if m.name != before.name && ix.missed.take(before.name, m.name) || m.instanceUUID != before.instanceUUID && ix.missed.take(m.instanceUUID) {
 		c.structural = true
 	}
-	if templateChanged(&before, m) {
+	if templateChanged(before, m.record) {
 		c.structural = true
 	}
 }
 
-// templateChanged reports whether a template came or went, has another snapshot, or is found by another name.
-func templateChanged(before, after *machine) bool {
-	return after.template != before.template ||
-		before.template && (before.snapshot != after.snapshot || before.name != after.name || before.parent != after.parent)
+// templateChanged reports whether a template came or went, or is found by another name.
+func templateChanged(before, after *record) bool {
+	return after.template != before.template || before.template && (before.name != after.name || before.parent != after.parent)
 }
 
 func (ix *index) dropVM(gone ref, c *changes) {
@@ -163,14 +192,17 @@ func (ix *index) dropVM(gone ref, c *changes) {
 	}
 	ix.unname(m)
 	delete(ix.vms, gone)
+	delete(ix.details, gone)
+	ix.shared.release(gone)
 	c.vm(m)
+	c.gone = append(c.gone, gone)
 	c.structural = c.structural || m.template || m.instanceUUID == "" || ix.missed.take(m.name)
 }
 
 func (ix *index) unname(m *machine) {
-	ix.names.remove(nameKey(kindVM, m.name), m.ref)
-	ix.uuids.remove(instanceKey(m.instanceUUID), m.ref)
-	ix.uuids.remove(biosKey(m.biosUUID), m.ref)
+	ix.vmNames.remove(m.name, m)
+	ix.instances.remove(strings.ToLower(m.instanceUUID), m)
+	ix.bios.remove(strings.ToLower(m.biosUUID), m)
 }
 
 func (ix *index) applyEntity(update types.ObjectUpdate, c *changes) {
@@ -184,6 +216,7 @@ func (ix *index) applyEntity(update types.ObjectUpdate, c *changes) {
 		ix.names.remove(nameKey(kind, name), e.ref)
 	}
 	before := *e
+	e.revision++
 	for _, change := range update.ChangeSet {
 		e.set(change.Name, change.Val)
 	}
@@ -206,6 +239,7 @@ func structureChanged(before, after entity) bool {
 	}
 	before.groups.vms, after.groups.vms = nil, nil
 	before.groups.of, after.groups.of = nil, nil // of hosts, groups.hosts tells
+	before.revision = after.revision
 	return !reflect.DeepEqual(before, after)
 }
 
@@ -264,13 +298,45 @@ func nameKey(kind kind, name string) string {
 	return string(kind) + "/" + name
 }
 
-func instanceKey(uuid string) string { return uuidKey("instance/", uuid) }
+// machines finds the virtual machines that share a key, in the order of their references.
+type machines map[string][]*machine
 
-func biosKey(uuid string) string { return uuidKey("bios/", uuid) }
-
-func uuidKey(prefix, uuid string) string {
-	if uuid == "" {
-		return ""
+func (m machines) add(key string, one *machine) {
+	at, found := slices.BinarySearchFunc(m[key], one, compareMachines)
+	if key == "" || found {
+		return
 	}
-	return prefix + strings.ToLower(uuid)
+	if len(m[key]) == 0 {
+		m[key] = []*machine{one} // of nearly all there is one: no room for more
+		return
+	}
+	m[key] = slices.Insert(m[key], at, one)
+}
+
+func (m machines) remove(key string, one *machine) {
+	at, found := slices.BinarySearchFunc(m[key], one, compareMachines)
+	if !found {
+		return
+	}
+	if m[key] = slices.Delete(m[key], at, at+1); len(m[key]) == 0 {
+		delete(m, key)
+	}
+}
+
+func compareMachines(a, b *machine) int { return compareRefs(a.ref, b.ref) }
+
+func refsOf(all []*machine) []ref {
+	refs := make([]ref, len(all))
+	for i, m := range all {
+		refs[i] = m.ref
+	}
+	return refs
+}
+
+// named returns the objects of a name. The lock is held.
+func (ix *index) named(k kind, name string) []ref {
+	if k == kindVM {
+		return refsOf(ix.vmNames[name])
+	}
+	return ix.names[nameKey(k, name)]
 }

@@ -251,7 +251,7 @@ func TestPathTemplate(t *testing.T) {
 
 func TestIndexForgetsWhatLeaves(t *testing.T) {
 	g := NewWithT(t)
-	ix := newIndex()
+	ix := newIndex(newRecords(nil))
 	folder, vm := ref{Type: "Folder", Value: "group-v1"}, ref{Type: "VirtualMachine", Value: "vm-1"}
 	update := func(kind types.ObjectUpdateKind, obj ref, changes ...types.PropertyChange) changes {
 		return ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
@@ -265,15 +265,15 @@ func TestIndexForgetsWhatLeaves(t *testing.T) {
 	g.Expect(update(types.ObjectUpdateKindModify, folder, name("a%2fb")).structural).To(BeFalse(), "nothing has changed")
 	g.Expect(ix.names).To(And(HaveKey("folder/a%2fb"), HaveKey("folder/a/b")))
 	g.Expect(update(types.ObjectUpdateKindEnter, vm, name("one"), config).vms).To(HaveLen(1))
-	g.Expect(ix.candidates(instanceKey("aa-bb"), "", ref{})).To(HaveLen(1), "UUIDs are compared without case")
-	version := types.PropertyChange{Name: "config.changeVersion", Val: "2"}
-	g.Expect(update(types.ObjectUpdateKindModify, vm, version).vms).To(BeEmpty(), "not news by itself")
+	g.Expect(ix.candidates("aa-bb", "", ref{})).To(HaveLen(1), "UUIDs are compared without case")
+	g.Expect(update(types.ObjectUpdateKindModify, vm, name("one")).vms).To(BeEmpty(), "nothing has changed")
 	g.Expect(update(types.ObjectUpdateKindModify, vm, name("two")).vms).To(HaveLen(1))
 
 	g.Expect(update(types.ObjectUpdateKindLeave, vm).vms[0].name).To(Equal("two"))
 	update(types.ObjectUpdateKindLeave, folder)
 	g.Expect(ix.names).To(BeEmpty())
-	g.Expect(ix.uuids).To(BeEmpty())
+	g.Expect(ix.instances).To(BeEmpty())
+	g.Expect(ix.bios).To(BeEmpty())
 	g.Expect(ix.entities).To(BeEmpty())
 	g.Expect(ix.vms).To(BeEmpty())
 }
@@ -286,7 +286,7 @@ func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
 		for _, kind := range []types.ObjectUpdateKind{types.ObjectUpdateKindModify, types.ObjectUpdateKindEnter} {
 			t.Run(name+", "+string(kind), func(t *testing.T) {
 				g := NewWithT(t)
-				ix := newIndex()
+				ix := newIndex(newRecords(nil))
 				vm := ref{Type: "VirtualMachine", Value: "vm-1"}
 				apply := func(kind types.ObjectUpdateKind, changes ...types.PropertyChange) {
 					ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
@@ -299,12 +299,13 @@ func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
 				apply(kind, named, types.PropertyChange{Name: "summary.config", Val: config},
 					types.PropertyChange{Name: "runtime.connectionState", Val: types.VirtualMachineConnectionStateInaccessible})
 
-				found := ix.candidates(instanceKey("aa"), "", ref{})
+				found := ix.candidates("aa", "", ref{})
 				g.Expect(found).To(HaveLen(1))
 				g.Expect(found[0].BiosUUID).To(Equal("bb"))
 				g.Expect(found[0].Connected()).To(BeFalse())
 				apply(types.ObjectUpdateKindLeave)
-				g.Expect(ix.uuids).To(BeEmpty())
+				g.Expect(ix.instances).To(BeEmpty())
+	g.Expect(ix.bios).To(BeEmpty())
 			})
 		}
 	}
@@ -312,26 +313,26 @@ func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
 
 func TestReadingEverythingAgainDropsWhatIsGone(t *testing.T) {
 	g := NewWithT(t)
-	ix := newIndex()
+	ix := newIndex(newRecords(nil))
 	folder, one, two := ref{Type: "Folder", Value: "group-v1"}, ref{Type: "VirtualMachine", Value: "vm-1"}, ref{Type: "VirtualMachine", Value: "vm-2"}
 	enter := func(obj ref, changes ...types.PropertyChange) *types.UpdateSet {
 		return &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
 			{Kind: types.ObjectUpdateKindEnter, Obj: obj, ChangeSet: changes},
 		}}}}
 	}
-	nics := types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{MacAddress: "00:50:56:00:00:01"}}}
+	pool := ref{Type: "ResourcePool", Value: "resgroup-1"}
 	for _, set := range []*types.UpdateSet{
 		enter(folder, types.PropertyChange{Name: "name", Val: "f"}),
-		enter(one, types.PropertyChange{Name: "name", Val: "one"}, types.PropertyChange{Name: "guest.net", Val: nics}),
+		enter(one, types.PropertyChange{Name: "name", Val: "one"}, types.PropertyChange{Name: "resourcePool", Val: pool}),
 		enter(two, types.PropertyChange{Name: "name", Val: "two"}),
 	} {
 		ix.apply(set)
 	}
 	again := enter(one, types.PropertyChange{Name: "name", Val: "one"})
-	g.Expect(ix.apply(again).vms).To(HaveLen(1), "its addresses have gone")
-	g.Expect(ix.vms[one].guest).To(BeEmpty())
+	g.Expect(ix.apply(again).vms).To(HaveLen(1), "its pool has gone")
+	g.Expect(ix.vms[one].pool).To(BeZero())
 	seen := map[ref]struct{}{}
-	note(seen, again)
+	ix.note(seen, again)
 	gone := ix.sweep(seen)
 	g.Expect(gone.structural).To(BeTrue())
 	g.Expect(ix.vms).To(And(HaveLen(1), HaveKey(one)))
@@ -352,7 +353,7 @@ func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
 
 // crowd is the index of a vCenter with so many virtual machines, all of them in one group, and two templates.
 func crowd(n int) (*index, *types.UpdateSet) {
-	ix := newIndex()
+	ix := newIndex(newRecords(nil))
 	folder, cluster := ref{Type: "Folder", Value: "group-v1"}, ref{Type: "ClusterComputeResource", Value: "domain-c1"}
 	updates := []types.ObjectUpdate{{Kind: types.ObjectUpdateKindEnter, Obj: folder, ChangeSet: []types.PropertyChange{{Name: "name", Val: "vm"}}}}
 	group := &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "all"}}
@@ -486,6 +487,6 @@ func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
 		now, err := s.LookupTask(t.Context(), task)
 		return now.State, err
 	}).WithTimeout(patience).Should(Equal(TaskSuccess))
-	g.Expect(s.index.candidates(instanceKey(lost.InstanceUUID), "", ref{})).To(BeEmpty(), "the stream has not been read")
+	g.Expect(s.index.candidates(lost.InstanceUUID, "", ref{})).To(BeEmpty(), "the stream has not been read")
 	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
 }

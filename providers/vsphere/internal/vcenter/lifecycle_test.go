@@ -69,12 +69,14 @@ func clone(t *testing.T, s *vcenter.Session, spec vcenter.CloneSpec) vcenter.VM 
 	return present(t, s, spec.InstanceUUID)
 }
 
+func byInstanceUUID(s *vcenter.Session, uuid string) (vcenter.VM, bool) { return first(s.Candidates(uuid, "", "")) }
+
 func present(t *testing.T, s *vcenter.Session, instance string) vcenter.VM {
 	t.Helper()
 	var vm vcenter.VM
 	eventually(t, func() error {
 		var ok bool
-		if vm, ok = s.VMByInstanceUUID(instance); !ok || vm.HostRef == "" {
+		if vm, ok = byInstanceUUID(s, instance); !ok || vm.HostRef == "" {
 			return fmt.Errorf("%s is not there yet: %+v", instance, vm)
 		}
 		return nil
@@ -134,7 +136,7 @@ func TestCallsFromCloneToReady(t *testing.T) {
 			g.Expect(total(calls)).To(BeNumerically("<=", test.perVM*test.vms), "%v", calls)
 
 			r.server.ResetCalls()
-			s.VMByInstanceUUID(uuid(1))
+			byInstanceUUID(s, uuid(1))
 			g.Expect(total(r.server.Calls())).To(BeZero(), "reads are free")
 		})
 	}

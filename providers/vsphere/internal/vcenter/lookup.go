@@ -47,14 +47,14 @@ func (r *resolver) find(k kind, value string, unfit func(ref) string) (ref, erro
 // candidates returns what a value may mean in the datacenter: objects of that name, which may contain slashes, else those
 // that have it for their path, else those that match it as a pattern.
 func (r *resolver) candidates(k kind, value string) []ref {
-	found := r.among(k, r.ix.names[nameKey(k, value)], func(ref) bool { return true })
+	found := r.among(k, r.ix.named(k, value), func(ref) bool { return true })
 	if len(found) > 1 && k == kindFolder {
 		found = r.topmost(found)
 	}
 	isPath := strings.Contains(value, "/")
 	absolute := r.absolute(k, value)
 	if len(found) == 0 && isPath {
-		found = r.among(k, r.ix.names[nameKey(k, path.Base(value))], func(candidate ref) bool {
+		found = r.among(k, r.ix.named(k, path.Base(value)), func(candidate ref) bool {
 			full := r.ix.fullPath(candidate)
 			return absolute == full || absolute == unescape(full)
 		})

@@ -4,8 +4,8 @@
 package vcenter
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -46,10 +46,10 @@ type VM struct {
 	Power                  PowerState
 	Template               bool
 	Connection             ConnectionState
-	Annotation             string // its notes
+	Annotation             string // its notes, or what Options.KeepNotes leaves of them
 	File                   string // its configuration file, such as [datastore] folder/name.vmx
-	ToolsRunning           bool
-	Guest                  []GuestNIC
+	ToolsRunning           bool       // as Guest
+	Guest                  []GuestNIC // of virtual machines that Candidates has returned; empty until the stream reports it
 }
 
 // GuestNIC is one of the machine's own network cards as the guest reports it.
@@ -76,20 +76,15 @@ func (v VM) Connected() bool { return v.Connection == Connected }
 // may have no UUID.
 func (v VM) Whole() bool { return v.InstanceUUID != "" || v.BiosUUID != "" }
 
-// VMByInstanceUUID finds a virtual machine by the UUID that vCenter keeps unique.
-func (s *Session) VMByInstanceUUID(uuid string) (VM, bool) {
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
-	for _, r := range s.index.uuids[instanceKey(uuid)] {
-		return s.index.vm(r)
-	}
-	return VM{}, false
-}
-
 // Candidates returns the virtual machines that have the instance UUID, the BIOS UUID or the reference, each once. Of one
-// BIOS UUID, which vCenter does not keep unique, there may be several: a copy that was registered or restored.
+// BIOS UUID, which vCenter does not keep unique, there may be several: a copy that was registered or restored. What the
+// guests report is followed from now on: VMChanged events tell of it.
 func (s *Session) Candidates(instanceUUID, biosUUID, vmRef string) []VM {
-	return s.index.candidates(instanceKey(instanceUUID), biosKey(biosUUID), parseRef("VirtualMachine", vmRef))
+	found := s.index.candidates(instanceUUID, biosUUID, parseRef("VirtualMachine", vmRef))
+	for i := range found {
+		s.want(parseRef("VirtualMachine", found[i].Ref))
+	}
+	return found
 }
 
 // Unfinished returns the virtual machines of a name that vCenter does not know the UUIDs of, or not yet.
@@ -97,8 +92,8 @@ func (s *Session) Unfinished(name string) []VM {
 	s.index.mu.RLock()
 	defer s.index.mu.RUnlock()
 	var found []VM
-	for _, r := range s.index.names[nameKey(kindVM, name)] {
-		if vm, ok := s.index.vm(r); ok && !vm.Whole() {
+	for _, m := range s.index.vmNames[name] {
+		if vm, ok := s.index.vm(m.ref); ok && !vm.Whole() {
 			found = append(found, vm)
 		}
 	}
@@ -117,10 +112,10 @@ func (s *Session) VMInFolder(folderRef, name string) (VM, bool) {
 	s.index.mu.RLock()
 	defer s.index.mu.RUnlock()
 	folder := parseRef("Folder", folderRef)
-	for _, r := range s.index.names[nameKey(kindVM, name)] {
-		if s.index.vms[r].parent == folder {
+	for _, m := range s.index.vmNames[name] {
+		if m.parent == folder {
 			s.index.missed.note(name) // whoever asks waits for the name to become free
-			return s.index.vm(r)
+			return s.index.vm(m.ref)
 		}
 	}
 	return VM{}, false
@@ -144,99 +139,31 @@ func (s *Session) Locate(vm VM) Location {
 	return location
 }
 
-// machine is what the index keeps of a virtual machine or template.
+// machine is a virtual machine or template of an index.
 type machine struct {
-	ref, parent, host, pool ref
-	name                    string
-	instanceUUID, biosUUID  string
-	changeVersion           string
-	snapshot                ref // the current one
-	power                   types.VirtualMachinePowerState
-	template                bool
-	connection              types.VirtualMachineConnectionState
-	annotation, file        string
-	tools                   bool
-	guest                   []GuestNIC
+	*record
+	revision int // how often it was reported
 }
 
-// update takes over what was reported. When the virtual machine enters the stream that is all that it has.
-func (m *machine) update(reported types.ObjectUpdate) {
+// updated is the record after what was reported. When the virtual machine enters the stream that is all that it has.
+func (m *machine) updated(reported types.ObjectUpdate) record {
+	now := *m.record
 	if reported.Kind == types.ObjectUpdateKindEnter {
 		for _, property := range vmProperties() {
-			m.set(property, nil)
+			now.set(property, nil)
 		}
 	}
 	for _, change := range reported.ChangeSet {
-		m.set(change.Name, change.Val)
+		now.set(change.Name, change.Val)
 	}
-}
-
-func (m *machine) set(property string, value types.AnyType) {
-	switch property {
-	case "name":
-		m.name = as[string](value)
-	case "parent":
-		m.parent = as[ref](value)
-	case "summary.config":
-		m.setConfig(value)
-	case "resourcePool":
-		m.pool = as[ref](value)
-	case "runtime.host":
-		m.host = as[ref](value)
-	case "runtime.powerState":
-		m.power = as[types.VirtualMachinePowerState](value)
-	case "runtime.connectionState":
-		m.connection = as[types.VirtualMachineConnectionState](value)
-	case "guest.toolsRunningStatus":
-		m.tools = as[string](value) == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
-	case "guest.net":
-		m.guest = guestNICs(as[types.ArrayOfGuestNicInfo](value).GuestNicInfo)
-	case "config.changeVersion":
-		m.changeVersion = as[string](value)
-	case "snapshot.currentSnapshot":
-		m.snapshot = as[ref](value)
-	}
-}
-
-// setConfig keeps the UUIDs and the file that are known while vCenter cannot read the virtual machine's files and reports none: they do
-// not change without a new value.
-func (m *machine) setConfig(value types.AnyType) {
-	config, there := value.(types.VirtualMachineConfigSummary)
-	if !there {
-		return
-	}
-	m.template, m.annotation = config.Template, config.Annotation
-	m.file = cmp.Or(config.VmPathName, m.file)
-	m.instanceUUID = cmp.Or(config.InstanceUuid, m.instanceUUID)
-	m.biosUUID = cmp.Or(config.Uuid, m.biosUUID)
-}
-
-// guestNICs leaves out what is no virtual card of the machine: the bridges and tunnels of a pod network, or the interface
-// that bears the addresses of all services. They are the same on every node, or change all the time.
-func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
-	var nics []GuestNIC
-	for _, nic := range reported {
-		if nic.DeviceConfigId < 0 {
-			continue
-		}
-		ips := slices.Clone(nic.IpAddress)
-		if len(ips) == 0 && nic.IpConfig != nil {
-			for _, ip := range nic.IpConfig.IpAddress {
-				ips = append(ips, ip.IpAddress)
-			}
-		}
-		nics = append(nics, GuestNIC{
-			MAC: nic.MacAddress, Network: nic.Network, IPs: ips, Connected: nic.Connected, DeviceKey: nic.DeviceConfigId,
-		})
-	}
-	return nics
+	return now
 }
 
 func (ix *index) candidates(instance, bios string, recorded ref) []VM {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	refs := append([]ref{recorded}, ix.uuids[instance]...)
-	refs = append(refs, ix.uuids[bios]...)
+	refs := append([]ref{recorded}, refsOf(ix.instances[strings.ToLower(instance)])...)
+	refs = append(refs, refsOf(ix.bios[strings.ToLower(bios)])...)
 	slices.SortFunc(refs, compareRefs)
 	var found []VM
 	for _, r := range slices.Compact(refs) {
@@ -257,7 +184,7 @@ func (ix *index) vm(r ref) (VM, bool) {
 		Ref: m.ref.String(), Name: m.name, InstanceUUID: m.instanceUUID, BiosUUID: m.biosUUID,
 		Path: ix.path(m.parent) + "/" + m.name, FolderRef: refString(m.parent), HostRef: refString(m.host),
 		ResourcePoolRef: refString(m.pool), Power: PowerState(m.power), Template: m.template,
-		Connection: ConnectionState(m.connection), Annotation: m.annotation, File: m.file, ToolsRunning: m.tools, Guest: m.guest,
+		Connection: ConnectionState(m.connection), Annotation: m.annotation, File: m.file, ToolsRunning: ix.details[r].tools, Guest: ix.details[r].guest,
 	}
 	if host, ok := ix.entities[m.host]; ok {
 		vm.Host, vm.HostConnected = host.name, host.connected

@@ -59,10 +59,14 @@ type Options struct {
 	Authorities *x509.CertPool
 	// SkipVerify accepts every certificate of vCenters without a thumbprint.
 	SkipVerify bool
-	Log        *slog.Logger
+	// KeepNotes returns the part of a virtual machine's notes that VM.Annotation shall have. Nil keeps all, and that of each
+	// virtual machine on the vCenter.
+	KeepNotes func(notes string) string
+	Log       *slog.Logger
 
-	writers *groupWriters // of all sessions
-	lines   *lines        // of all sessions
+	writers  *groupWriters // of all sessions
+	lines    *lines        // of all sessions
+	vcenters *vcenters     // of all sessions
 }
 
 // EventKind says what an Event reports.
@@ -131,7 +135,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.writers, opts.lines = &groupWriters{}, &lines{}
+	opts.writers, opts.lines, opts.vcenters = &groupWriters{}, &lines{}, &vcenters{keep: opts.KeepNotes}
 	return &Pool{opts: opts, entries: map[key]*entry{}}
 }
 

@@ -113,11 +113,11 @@ func (r *resolver) template(value string) (ref, error) {
 }
 
 func (ix *index) byInstanceUUID(uuid string) (ref, bool) {
-	found := ix.uuids[instanceKey(uuid)]
+	found := ix.instances[strings.ToLower(uuid)]
 	if len(found) == 0 {
 		return ref{}, false
 	}
-	return found[0], true
+	return found[0].ref, true
 }
 
 // resolver looks objects up in one datacenter and collects what is wrong. The index is locked meanwhile.

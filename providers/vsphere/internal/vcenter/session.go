@@ -72,7 +72,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
-		index: newIndex(), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
+		index: newIndex(opts.vcenters.records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
 		line: opts.lines.line(ep.Server),
 	}
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
@@ -107,7 +107,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 		return err
 	}
 	s.loggedIn = true
-	if err := s.createView(opening); err != nil {
+	if err := s.createViews(opening); err != nil {
 		return err
 	}
 	return s.openStream(ctx, func(changes) {})
@@ -120,6 +120,7 @@ func (s *Session) close(ctx context.Context, why error) {
 	s.mu.Lock()   // whoever holds it starts work that is waited for; later ones see that the session is over
 	s.mu.Unlock() //nolint:staticcheck // an empty critical section is meant
 	s.work.Wait()
+	s.index.close()
 	defer s.client.CloseIdleConnections()
 	if !s.loggedIn || errors.Is(why, ErrUnreachable) || errors.Is(why, ErrConnecting) {
 		return

@@ -99,9 +99,9 @@ func TestLostConnectionIsMendedAndTheInventoryReadAgain(t *testing.T) {
 	r.server.SetDown(false)
 	after := r.session()
 	g.Expect(after).NotTo(BeIdenticalTo(before))
-	_, still := after.VMByInstanceUUID(uuid(1))
+	_, still := byInstanceUUID(after, uuid(1))
 	g.Expect(still).To(BeFalse(), "what was deleted meanwhile is gone")
-	_, still = after.VMByInstanceUUID(uuid(2))
+	_, still = byInstanceUUID(after, uuid(2))
 	g.Expect(still).To(BeTrue())
 }
 

@@ -31,11 +31,11 @@ const (
 	minReread  = 300 * time.Millisecond
 )
 
-// openStream makes the property collector with its two filters and reads the whole inventory, page by page. A stream that
+// openStream makes the property collector with its filters and reads the whole inventory, page by page. A stream that
 // was there before is given up. used is told of what each page changes.
 //
 // The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
-// reports a whole view again when it changes. The tasks' filter walks from the list view.
+// reports a whole view again when it changes. The filters of tasks and of details walk from list views.
 func (s *Session) openStream(ctx context.Context, used func(changes)) error {
 	if err := s.makeCollector(ctx); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Session) openStream(ctx context.Context, used func(changes)) error {
 			return err
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
-			note(seen, set)
+			s.index.note(seen, set)
 			used(s.index.apply(set))
 		}
 	}
@@ -73,21 +73,33 @@ func (s *Session) makeCollector(ctx context.Context) error {
 	for _, spec := range []types.PropertyFilterSpec{{
 		ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: inventoryTree()}},
 		PropSet:   followed(),
-	}, {
-		ObjectSet: []types.ObjectSpec{{
-			Obj: s.follower.view, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{step("ListView", "view")},
-		}},
-		PropSet: []types.PropertySpec{{Type: "Task", PathSet: taskProperties()}},
-	}} {
-		if _, err := methods.CreateFilter(ctx, s.client, &types.CreateFilter{This: s.collector, Spec: spec}); err != nil {
+	}, listed(s.follower.tasks.view, "Task", taskProperties()), listed(s.follower.machines.view, "VirtualMachine", detailProperties())} {
+		res, err := methods.CreateFilter(ctx, s.client, &types.CreateFilter{This: s.collector, Spec: spec})
+		if err != nil {
 			return err
 		}
+		s.index.setDetailsFilter(res.Returnval) // the last one's
 	}
 	return nil
 }
 
-func note(seen map[ref]struct{}, set *types.UpdateSet) {
+// listed is a filter of what is in a list view. What is gone may be in the view for a while.
+func listed(view ref, kind string, properties []string) types.PropertyFilterSpec {
+	return types.PropertyFilterSpec{
+		ObjectSet: []types.ObjectSpec{{
+			Obj: view, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{step("ListView", "view")},
+		}},
+		PropSet:                       []types.PropertySpec{{Type: kind, PathSet: properties}},
+		ReportMissingObjectsInResults: types.NewBool(true),
+	}
+}
+
+// note adds the objects that are reported to those seen. What has details need not be in the inventory.
+func (ix *index) note(seen map[ref]struct{}, set *types.UpdateSet) {
 	for _, filter := range set.FilterSet {
+		if filter.Filter != (ref{}) && filter.Filter == ix.detailsFilter {
+			continue
+		}
 		for _, update := range filter.ObjectSet {
 			seen[update.Obj] = struct{}{}
 		}
@@ -143,10 +155,10 @@ func followed() []types.PropertySpec {
 	}
 }
 
+// vmProperties are those of every virtual machine; see detailProperties for the others.
 func vmProperties() []string {
 	return []string{
 		"name", "parent", "summary.config", "resourcePool", "runtime.host", "runtime.powerState", "runtime.connectionState",
-		"guest.net", "guest.toolsRunningStatus", "config.changeVersion", "snapshot.currentSnapshot",
 	}
 }
 
@@ -176,7 +188,7 @@ func (s *Session) follow(ctx context.Context) error {
 
 // step takes one answer of the stream, and reports whether another page of it is to come.
 func (s *Session) step(ctx context.Context) (more bool, err error) {
-	if err := s.changeView(ctx); err != nil {
+	if err := s.changeViews(ctx); err != nil {
 		return false, err
 	}
 	set, err := s.listen(ctx)
@@ -281,7 +293,7 @@ func (s *Session) catchUp(ctx context.Context) error {
 	s.lags = true
 	s.opts.Log.Debug("the stream is behind, reading the inventory", "server", s.server)
 	for news := true; news && ctx.Err() == nil; {
-		if err := s.changeView(ctx); err != nil {
+		if err := s.changeViews(ctx); err != nil {
 			return err
 		}
 		news = false
@@ -320,9 +332,13 @@ func (s *Session) report(c changes) {
 		if task.Err != nil && task.entity.Type == "VirtualMachine" {
 			s.templates.forget(task.entity) // what was read of it may be the reason
 		}
+		if task.State == TaskSuccess && task.result.Type == "VirtualMachine" {
+			s.want(task.result) // its owner is about to ask for it
+		}
 		s.completeClone(task)
 		s.emit(s.taskEvent(task))
 	}
+	s.follower.unwant(c.gone...)
 	for _, vm := range c.vms {
 		s.emit(Event{Kind: VMChanged, VM: vm.ref.String(), InstanceUUID: vm.instanceUUID, BiosUUID: vm.biosUUID, Name: vm.name})
 	}

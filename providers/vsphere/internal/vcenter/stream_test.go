@@ -34,7 +34,7 @@ func TestChangesOfVirtualMachinesAreReported(t *testing.T) {
 	s := r.session()
 	bring(t, s, 1)
 	changed := vcenter.Event{Kind: vcenter.VMChanged, InstanceUUID: uuid(1), Name: "vm-1"}
-	vm, _ := s.VMByInstanceUUID(uuid(1))
+	vm, _ := byInstanceUUID(s, uuid(1))
 	g.Expect(vm.ToolsRunning).To(BeTrue())
 	g.Expect(vm.Connected()).To(BeTrue())
 
@@ -54,7 +54,7 @@ func TestChangesOfVirtualMachinesAreReported(t *testing.T) {
 		r.forget()
 		g.Expect(change.do()).To(Succeed(), change.name)
 		eventually(t, func() error {
-			if now, there := s.VMByInstanceUUID(uuid(1)); !change.seen(now, there) {
+			if now, there := byInstanceUUID(s, uuid(1)); !change.seen(now, there) {
 				return errors.New("not seen: " + change.name)
 			}
 			return nil

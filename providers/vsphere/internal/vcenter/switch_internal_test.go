@@ -42,7 +42,7 @@ func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := &Session{index: newIndex()}
+			s := &Session{index: newIndex(newRecords(nil))}
 			s.index.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: append(append([]types.ObjectUpdate{}, inventory...), test.with...)}}})
 			report, err := s.CheckZone(t.Context(), ZoneSpec{Placement: Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1", Networks: []string{"nodes"}}})
 			g.Expect(err).NotTo(HaveOccurred())

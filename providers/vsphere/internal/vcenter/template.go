@@ -96,13 +96,16 @@ func (s *Session) template(ctx context.Context, r ref) (templateData, error) {
 		return templateData{}, fmt.Errorf("reading template %s: %w", r.Value, err)
 	}
 	defer func() { <-e.reading }()
+	s.want(r)
 	version := s.index.versionOf(r)
-	if e.data != nil && version != "" && e.data.version == version {
+	if e.data != nil && (version == "" || e.data.version == version) {
 		return *e.data, nil
 	}
-	data := templateData{ref: r, version: version}
-	err := s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot"}, func(p []types.DynamicProperty) {
+	data := templateData{ref: r}
+	var now details
+	err := s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", changeVersion}, func(p []types.DynamicProperty) {
 		for _, property := range p {
+			now.set(property.Name, property.Val)
 			switch value := property.Val.(type) {
 			case types.ArrayOfVirtualDevice:
 				data.devices = value.VirtualDevice
@@ -114,17 +117,21 @@ func (s *Session) template(ctx context.Context, r ref) (templateData, error) {
 	if err != nil {
 		return templateData{}, err
 	}
+	if data.current != nil {
+		now.snapshot = *data.current
+	}
+	data.version = now.version()
 	e.data = &data
 	return data, nil
 }
 
-// versionOf changes with the configuration and the snapshots of a virtual machine.
+// versionOf changes with the configuration and the snapshots of a virtual machine. It is "" as long as these are not followed.
 func (ix *index) versionOf(r ref) string {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	m, ok := ix.vms[r]
+	d, ok := ix.details[r]
 	if !ok {
 		return ""
 	}
-	return m.changeVersion + "/" + m.snapshot.Value
+	return d.version()
 }

@@ -101,10 +101,14 @@ func (v verdict) unproven(vm *infrav1.VSphereVM) []vcenter.VM {
 	return slices.DeleteFunc(slices.Clone(v.strangers), func(c vcenter.VM) bool { return othersMark(c.Annotation) })
 }
 
-// othersMark reports whether notes name a VSphereVM. It is asked about strangers, so it is another one.
-func othersMark(notes string) bool {
-	return slices.ContainsFunc(strings.Split(notes, "\n"), func(line string) bool { return strings.HasPrefix(line, "VSphereVM ") })
+// Marks returns the lines of notes that name VSphereVMs: all of them that a controller looks at.
+func Marks(notes string) string {
+	lines := strings.Split(notes, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "VSphereVM ") }), "\n")
 }
+
+// othersMark reports whether notes name a VSphereVM. It is asked about strangers, so it is another one.
+func othersMark(notes string) bool { return Marks(notes) != "" }
 
 // paths names virtual machines to people.
 func paths(vms []vcenter.VM) string {

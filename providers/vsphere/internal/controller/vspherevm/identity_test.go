@@ -87,3 +87,14 @@ func TestWhichVirtualMachineIsAVSphereVMs(t *testing.T) {
 		})
 	}
 }
+
+func TestOfNotesOnlyWhoseMachineItIsIsKept(t *testing.T) {
+	for name, test := range map[string]struct{ notes, want string }{
+		"none":                     {"", ""},
+		"a backup program's":       {"backup of last night\nsucceeded", ""},
+		"beside those of others":   {"asset 4711\nVSphereVM tenant/node\nbackup", "VSphereVM tenant/node"},
+		"of somebody who mentions": {"the VSphereVM tenant/node is mine", ""},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Marks(test.notes)).To(Equal(test.want)) })
+	}
+}
