@@ -305,7 +305,7 @@ func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
 				g.Expect(found[0].Connected()).To(BeFalse())
 				apply(types.ObjectUpdateKindLeave)
 				g.Expect(ix.instances).To(BeEmpty())
-	g.Expect(ix.bios).To(BeEmpty())
+				g.Expect(ix.bios).To(BeEmpty())
 			})
 		}
 	}

@@ -69,7 +69,9 @@ func clone(t *testing.T, s *vcenter.Session, spec vcenter.CloneSpec) vcenter.VM 
 	return present(t, s, spec.InstanceUUID)
 }
 
-func byInstanceUUID(s *vcenter.Session, uuid string) (vcenter.VM, bool) { return first(s.Candidates(uuid, "", "")) }
+func byInstanceUUID(s *vcenter.Session, uuid string) (vcenter.VM, bool) {
+	return first(s.Candidates(uuid, "", ""))
+}
 
 func present(t *testing.T, s *vcenter.Session, instance string) vcenter.VM {
 	t.Helper()

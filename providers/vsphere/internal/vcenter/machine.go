@@ -46,8 +46,8 @@ type VM struct {
 	Power                  PowerState
 	Template               bool
 	Connection             ConnectionState
-	Annotation             string // its notes, or what Options.KeepNotes leaves of them
-	File                   string // its configuration file, such as [datastore] folder/name.vmx
+	Annotation             string     // its notes, or what Options.KeepNotes leaves of them
+	File                   string     // its configuration file, such as [datastore] folder/name.vmx
 	ToolsRunning           bool       // as Guest
 	Guest                  []GuestNIC // of virtual machines that Candidates has returned; empty until the stream reports it
 }
