@@ -29,7 +29,8 @@ type front struct {
 	calls    callCounter
 	waits    waitTable
 	latency  latency
-	losses   losses
+	losses   losses // answers
+	overload losses // calls
 
 	mu     sync.Mutex
 	closed bool
@@ -117,6 +118,10 @@ func (f *front) serveSOAP(answer *recorder, r *http.Request) (name string, err e
 	if call, ok := parseSOAP(body); ok && r.Method == http.MethodPost {
 		name = call.Method
 		f.calls.add(name)
+		if f.overload.take(name) {
+			http.Error(answer, overloadPage, http.StatusServiceUnavailable)
+			return name, nil
+		}
 		if call.Method == "WaitForUpdatesEx" || call.Method == "WaitForUpdates" {
 			// vcsim would go on waiting for a client that has long gone.
 			key := waitKey{collector: call.This}

@@ -29,6 +29,17 @@ func (s *Server) ExpireSessions() {
 	s.admin.expire()
 }
 
+// Sessions counts the SOAP sessions of the account.
+func (s *Server) Sessions() int {
+	count := 0
+	for _, session := range s.call().Session.Get(s.registry.SessionManager().Self).(*simulator.SessionManager).SessionList {
+		if session.UserName == s.accounts.username {
+			count++
+		}
+	}
+	return count
+}
+
 // expire ends the REST sessions. vcsim has no way in but the exported field of
 // its unexported handler.
 func (a *administrator) expire() {

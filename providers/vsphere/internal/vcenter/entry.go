@@ -81,10 +81,7 @@ func (e *entry) run() {
 			e.set(nil, fmt.Errorf("%w: %w", ErrConnecting, context.Cause(e.life)))
 			return
 		}
-		err = redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
-		e.set(nil, err)
-		e.opts.Log.Info("vCenter session is down", "server", e.ep.Server, "user", e.ep.Username, "error", err)
-		e.down(err)
+		e.failed(err)
 		if time.Since(began) > settled {
 			delay = backoff{}
 		}
@@ -100,13 +97,49 @@ func (e *entry) serve() error {
 	if err != nil {
 		return err
 	}
-	e.set(s, nil)
 	e.opts.Log.Info("vCenter session is up", "server", e.ep.Server, "user", e.ep.Username, "version", s.Version())
-	e.up()
-	err = s.follow(ctx)
+	var delay backoff
+	for err == nil {
+		e.set(s, nil)
+		e.up()
+		began := time.Now()
+		err = s.follow(ctx)
+		if time.Since(began) > settled {
+			delay = backoff{}
+		}
+		err = e.resume(ctx, s, err, &delay)
+	}
 	e.set(nil, fmt.Errorf("%w %s again: %w", ErrConnecting, e.ep.Server, err))
 	s.close(ctx, err)
 	return err
+}
+
+// resume goes on with a session that was interrupted, or returns why there is none to go on with: only vCenter can say that it
+// has ended. What a connection costs that was reset is one call. Who has asked for something over it is woken by SessionUp,
+// as after a longer outage, so that an interruption that follows another must not be mended at once.
+func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backoff) error {
+	for {
+		var interrupted *interruption
+		if !errors.As(err, &interrupted) {
+			return err
+		}
+		if wait := delay.next(err); wait > 0 {
+			e.failed(err)
+			pause(ctx, wait)
+		}
+		err = s.resume(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// failed says why there is no session now.
+func (e *entry) failed(err error) {
+	err = redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
+	e.set(nil, err)
+	e.opts.Log.Info("vCenter session is down", "server", e.ep.Server, "user", e.ep.Username, "error", err)
+	e.down(err)
 }
 
 // backoff gives the pauses between attempts: none after the first failure, then growing.

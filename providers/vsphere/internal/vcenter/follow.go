@@ -132,6 +132,16 @@ func (f *follower) take() (tasks, machines listView) {
 	return f.tasks.take(), f.machines.take()
 }
 
+// giveBack undoes take after changes that may not have been made. To make them twice does no harm.
+func (f *follower) giveBack(tasks, machines listView) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for list, undone := range map[*listView]listView{&f.tasks: tasks, &f.machines: machines} {
+		list.add, list.remove = append(undone.add, list.add...), append(undone.remove, list.remove...)
+	}
+	f.tell()
+}
+
 func (l *listView) drop(r ref) {
 	if at := slices.Index(l.add, r); at >= 0 {
 		l.add = slices.Delete(l.add, at, at+1)
@@ -178,12 +188,16 @@ func (s *Session) changeViews(ctx context.Context) error {
 	tasks, machines := s.follower.take()
 	gone, err := s.changeView(ctx, tasks)
 	if err != nil {
+		s.follower.giveBack(tasks, machines)
 		return err
 	}
 	for _, task := range gone {
 		s.report(s.index.loseTask(task))
 	}
 	gone, err = s.changeView(ctx, machines)
+	if err != nil {
+		s.follower.giveBack(listView{}, machines)
+	}
 	s.follower.unwant(gone...) // those that come back are asked for again
 	return err
 }

@@ -166,7 +166,7 @@ func TestBackoff(t *testing.T) {
 	g.Expect(new(backoff).next(fmt.Errorf("%w", ErrUnauthorized))).To(Equal(time.Minute))
 }
 
-func TestSessionThatDoesNotAnswerIsGivenUp(t *testing.T) {
+func TestSessionThatDoesNotAnswerIsInDoubt(t *testing.T) {
 	g := NewWithT(t)
 	var lost error
 	s := &Session{lose: func(err error) { lost = err }}
@@ -175,13 +175,14 @@ func TestSessionThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	s.judge(nil)
 	s.judge(context.DeadlineExceeded)
 	s.judge(context.DeadlineExceeded)
-	g.Expect(lost).NotTo(HaveOccurred(), "any answer shows that it is alive")
+	g.Expect(s.doubts.settle()).NotTo(HaveOccurred(), "any answer shows that it is alive")
 	s.judge(context.DeadlineExceeded)
-	g.Expect(lost).To(MatchError(ErrUnreachable))
-
-	lost = nil
+	g.Expect(s.doubts.settle()).To(MatchError(ErrUnreachable))
+	s.judge(&url.Error{Op: "Post", URL: "https://host/sdk", Err: syscall.ECONNRESET})
+	g.Expect(s.doubts.settle()).To(MatchError(ErrUnreachable))
 	s.judge(soap.WrapVimFault(&types.InvalidPowerState{}))
-	g.Expect(lost).NotTo(HaveOccurred())
+	g.Expect(s.doubts.settle()).NotTo(HaveOccurred())
+	g.Expect(lost).NotTo(HaveOccurred(), "only vCenter can say that it is over")
 	s.judge(soap.WrapVimFault(&types.NotAuthenticated{}))
 	g.Expect(lost).To(MatchError(ErrConnecting))
 }

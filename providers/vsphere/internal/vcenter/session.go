@@ -33,7 +33,8 @@ const (
 )
 
 // Session is a login on one vCenter with the inventory as the account sees it. Reads answer from memory; what acts is
-// one call, bounded in time. A session that is lost stays lost: get the next one from the Pool.
+// one call, bounded in time. A session outlives connections: vCenter keeps it, and what its stream is to report, for a
+// while. One that is lost stays lost: get the next one from the Pool.
 type Session struct {
 	server string
 	opts   *Options
@@ -45,6 +46,8 @@ type Session struct {
 	position  string        // of the stream, which alone uses it
 	readTook  time.Duration // the whole inventory, the last time
 	lags      bool          // the stream was behind once
+	whole     bool          // the index has all that there was when the stream was opened
+	doubts    doubts
 	follower  *follower
 	notify    *debouncer
 	templates *templates
@@ -113,7 +116,9 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	return s.openStream(ctx, func(changes) {})
 }
 
-// close ends what the session does and logs out, unless vCenter would not hear it. It does so even if ctx has ended.
+// close ends what the session does and logs out, unless vCenter has ended the session itself. It does so even if ctx has
+// ended, and if vCenter was not to be reached a moment ago: what fails half way through connecting leaves a session there
+// each time.
 func (s *Session) close(ctx context.Context, why error) {
 	s.lose(why)
 	s.notify.stop()
@@ -122,7 +127,7 @@ func (s *Session) close(ctx context.Context, why error) {
 	s.work.Wait()
 	s.index.close()
 	defer s.client.CloseIdleConnections()
-	if !s.loggedIn || errors.Is(why, ErrUnreachable) || errors.Is(why, ErrConnecting) {
+	if !s.loggedIn || errors.Is(why, ErrConnecting) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
@@ -176,17 +181,21 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-// judge decides from a call's outcome whether the session still works. A late answer alone does not end it: a vCenter
-// under load would be loaded more by logins and inventories.
+// judge decides from a call's outcome whether the session still works. A connection that failed does not end it, but gives
+// reason to try whether the stream can go on. A late answer alone is no such reason.
 func (s *Session) judge(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		if s.timeouts.Add(1) >= maxTimeouts {
-			s.lose(fmt.Errorf("%w: %d calls in a row were not answered", ErrUnreachable, maxTimeouts))
+			s.timeouts.Store(0)
+			s.doubts.raise(fmt.Errorf("%w: %d calls in a row were not answered", ErrUnreachable, maxTimeouts))
 		}
 		return
 	}
 	s.timeouts.Store(0)
-	for _, over := range []error{ErrUnreachable, ErrConnecting, ErrThumbprint, ErrUntrusted} {
+	if failed := classify(err); errors.Is(failed, ErrUnreachable) {
+		s.doubts.raise(failed)
+	}
+	for _, over := range []error{ErrConnecting, ErrThumbprint, ErrUntrusted} {
 		if err := classify(err); errors.Is(err, over) {
 			s.lose(err)
 		}

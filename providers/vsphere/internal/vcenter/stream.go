@@ -37,6 +37,7 @@ const (
 // The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
 // reports a whole view again when it changes. The filters of tasks and of details walk from list views.
 func (s *Session) openStream(ctx context.Context, used func(changes)) error {
+	s.whole = false
 	if err := s.makeCollector(ctx); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (s *Session) openStream(ctx context.Context, used func(changes)) error {
 		}
 	}
 	used(s.index.sweep(seen))
-	s.readTook = time.Since(began)
+	s.readTook, s.whole = time.Since(began), true
 	return nil
 }
 
@@ -166,7 +167,7 @@ func taskProperties() []string {
 	return []string{"info.state", "info.descriptionId", "info.entity", "info.result", "info.error"}
 }
 
-// follow applies what the stream reports until the session is lost, and returns why.
+// follow applies what the stream reports until it is interrupted or the session is lost, and returns why.
 func (s *Session) follow(ctx context.Context) error {
 	for calm := coalesce; ; {
 		began := time.Now()
@@ -175,7 +176,7 @@ func (s *Session) follow(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			return sessionError(err)
+			return streamError(err)
 		}
 		if calm = min(2*calm, maxCoalesce); time.Since(began) > maxCoalesce {
 			calm = coalesce
@@ -202,13 +203,21 @@ func (s *Session) step(ctx context.Context) (more bool, err error) {
 	return isTrue(set.Truncated), nil
 }
 
-// errBehind says that the stream tells of changes much later than reading everything would.
-var errBehind = errors.New("the stream is behind")
+var (
+	// errBehind says that the stream tells of changes much later than reading everything would.
+	errBehind = errors.New("the stream is behind")
+	// errDoubted says that another call has failed in a way that the stream's may be about to.
+	errDoubted = errors.New("the connection is in doubt")
+)
 
 // listen waits for the stream's next answer. The call ends early, without an answer, when there are tasks to be followed.
 func (s *Session) listen(ctx context.Context) (*types.UpdateSet, error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
+	if err := s.doubts.watch(func() { giveUp(errDoubted) }); err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.doubts.watch(nil) }()
 	over := make(chan struct{})
 	var guard sync.WaitGroup
 	guard.Go(func() { s.guard(ctx, over, giveUp) })
@@ -218,6 +227,8 @@ func (s *Session) listen(ctx context.Context) (*types.UpdateSet, error) {
 	switch {
 	case errors.Is(context.Cause(ctx), errBehind) && err != nil:
 		return nil, errBehind
+	case errors.Is(context.Cause(ctx), errDoubted) && err != nil:
+		return nil, s.doubts.watch(nil)
 	case fault.Is(err, &types.RequestCanceled{}):
 		return nil, nil
 	}
