@@ -141,6 +141,7 @@ func TestLostAnswersOfTheStreamAreAskedForAgain(t *testing.T) {
 }
 
 func TestCallWhoseAnswerIsLostIsFollowedByAnEventAndKeepsTheSession(t *testing.T) {
+	vcenter.SkipWithStock(t, "leaves a virtual machine half told of whose clone nobody follows")
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()
