@@ -125,6 +125,14 @@ func (ix *index) revision(r ref) int {
 	return ix.revisionOf(r)
 }
 
+// shows reports whether an object of the inventory is there.
+func (ix *index) shows(r ref) bool {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	_, ok := ix.entities[r]
+	return ok
+}
+
 // revisionOf is how often an object was reported since it came. The lock is held.
 func (ix *index) revisionOf(r ref) int {
 	if m, ok := ix.vms[r]; ok {

@@ -354,7 +354,6 @@ func (s *Session) report(c changes) {
 		s.emit(Event{Kind: VMChanged, VM: vm.ref.String(), InstanceUUID: vm.instanceUUID, BiosUUID: vm.biosUUID, Name: vm.name})
 	}
 	if c.structural {
-		s.tags.forget()
 		s.notify.trigger()
 	}
 }

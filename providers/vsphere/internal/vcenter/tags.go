@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,18 +21,14 @@ import (
 )
 
 const (
-	attachmentAge = time.Minute      // of what is known to be attached; the stream does not report that
-	namesAge      = 10 * time.Minute // of the names of tags and categories
+	attachmentAge = time.Minute // of what is known to be attached; the stream does not report that
+	maxNamed      = 20          // tags of which the names are looked up only to be shown
 	associations  = "/com/vmware/cis/tagging/tag-association"
 )
 
-// tagName is a tag and its category by name.
-type tagName struct{ category, name string }
-
-func (t tagName) String() string { return t.category + ":" + t.name }
-
 // tagReader reads tags, which only the REST API has. It logs in when it is first needed, and reads the attachments of all
-// objects that it was ever asked about in one call.
+// objects that it was ever asked about in one call. Names are looked up of the tags that are asked for only: hosts may
+// carry hundreds.
 type tagReader struct {
 	s    *Session
 	user *url.Userinfo
@@ -39,11 +36,11 @@ type tagReader struct {
 	client  *rest.Client
 	turn    chan struct{} // a token to log in
 	reading chan struct{} // a token to read, and to use the names
-	names   map[string]tagName
-	namesAt time.Time
+	names   tagNames
 
-	mu         sync.Mutex // guards the attachments
-	attached   map[ref][]tagName
+	mu         sync.Mutex // guards what was read
+	attached   map[ref][]string
+	ids        map[tagName]string
 	attachedAt time.Time
 }
 
@@ -52,7 +49,7 @@ func newTagReader(s *Session, user *url.Userinfo) *tagReader {
 	client.Transport = &restMeter{client.Transport, s.server, s.opts}
 	return &tagReader{
 		s: s, user: user, client: client, turn: make(chan struct{}, 1), reading: make(chan struct{}, 1),
-		attached: map[ref][]tagName{},
+		attached: map[ref][]string{},
 	}
 }
 
@@ -93,55 +90,76 @@ func refusal(errs tags.BatchErrors) error {
 	return ErrInvalid
 }
 
+// attachments is what is attached to objects, and which tags the names that were asked for are.
+type attachments struct {
+	to  map[ref][]string // identifiers
+	ids map[tagName]string
+}
+
+// has reports whether a tag is attached to an object.
+func (a attachments) has(object ref, tag tagName) bool {
+	id, exists := a.ids[tag]
+	return exists && slices.Contains(a.to[object], id)
+}
+
+// on returns the tags that are attached to any of the objects.
+func (a attachments) on(objects []ref) []string {
+	var ids []string
+	for _, object := range objects {
+		ids = append(ids, a.to[object]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // of returns the tags attached to objects, no older than attachmentAge.
-func (t *tagReader) of(ctx context.Context, objects []ref) (map[ref][]tagName, error) {
-	if known, fresh := t.cached(objects); fresh {
+func (t *tagReader) of(ctx context.Context, objects []ref, wanted []tagName) (attachments, error) {
+	if known, fresh := t.cached(objects, wanted); fresh {
 		return known, nil
 	}
 	if err := acquire(ctx, t.reading); err != nil {
-		return nil, fmt.Errorf("reading tags: %w", err)
+		return attachments{}, fmt.Errorf("reading tags: %w", err)
 	}
 	defer func() { <-t.reading }()
-	if known, fresh := t.cached(objects); fresh {
+	if known, fresh := t.cached(objects, wanted); fresh {
 		return known, nil // who had the token before has read them
 	}
-	err := t.do(ctx, "reading tags", func(ctx context.Context) error { return t.read(ctx, objects) })
+	err := t.do(ctx, "reading tags", func(ctx context.Context) error { return t.read(ctx, objects, wanted) })
 	if err != nil {
-		return nil, err
+		return attachments{}, err
 	}
-	known, _ := t.cached(objects)
+	known, _ := t.cached(objects, wanted)
 	return known, nil
 }
 
-func (t *tagReader) cached(objects []ref) (map[ref][]tagName, bool) {
+func (t *tagReader) cached(objects []ref, wanted []tagName) (attachments, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := time.Since(t.attachedAt) < attachmentAge
-	known := map[ref][]tagName{}
+	known := attachments{map[ref][]string{}, map[tagName]string{}}
 	for _, object := range objects {
-		names, ok := t.attached[object]
+		ids, ok := t.attached[object]
 		fresh = fresh && ok
-		known[object] = names
+		known.to[object] = ids
+	}
+	for _, tag := range wanted {
+		id, ok := t.ids[tag]
+		fresh = fresh && ok
+		if id != "" {
+			known.ids[tag] = id
+		}
 	}
 	return known, fresh
 }
 
-// forget makes the next reader ask again.
-func (t *tagReader) forget() {
+// read replaces what is known. Objects that the inventory does not show any more are left out.
+func (t *tagReader) read(ctx context.Context, objects []ref, wanted []tagName) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.attachedAt = time.Time{}
-}
-
-func (t *tagReader) read(ctx context.Context, objects []ref) error {
-	t.mu.Lock()
-	all := slices.Clone(objects)
-	for object := range t.attached {
-		if !slices.Contains(all, object) {
-			all = append(all, object)
-		}
-	}
+	all := append(slices.Clone(objects), slices.Collect(maps.Keys(t.attached))...)
+	names := append(slices.Clone(wanted), slices.Collect(maps.Keys(t.ids))...)
 	t.mu.Unlock()
+	slices.SortFunc(all, compareRefs)
+	all = slices.DeleteFunc(slices.Compact(all), func(object ref) bool { return !t.s.index.shows(object) })
 	began := time.Now()
 	manager := tags.NewManager(t.client)
 	references := make([]mo.Reference, len(all))
@@ -152,45 +170,44 @@ func (t *tagReader) read(ctx context.Context, objects []ref) error {
 	if err != nil {
 		return err
 	}
-	attached := map[ref][]tagName{}
+	ids := map[tagName]string{}
+	for _, name := range names {
+		if ids[name], err = t.names.identify(ctx, manager, name); err != nil {
+			return err
+		}
+	}
+	attached := map[ref][]string{}
 	for _, object := range objects {
 		attached[object] = nil
 	}
 	for _, answer := range answers {
-		names := make([]tagName, 0, len(answer.TagIDs))
-		for _, id := range answer.TagIDs {
-			name, err := t.name(ctx, manager, id)
-			if err != nil {
-				return err
-			}
-			names = append(names, name)
-		}
-		attached[answer.ObjectID.Reference()] = names
+		attached[answer.ObjectID.Reference()] = answer.TagIDs
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.attached, t.attachedAt = attached, began
+	t.attached, t.ids, t.attachedAt = attached, ids, began
 	return nil
 }
 
-// name looks a tag up, and its category.
-func (t *tagReader) name(ctx context.Context, manager *tags.Manager, id string) (tagName, error) {
-	if time.Since(t.namesAt) > namesAge {
-		t.names, t.namesAt = map[string]tagName{}, time.Now()
+// named tells people what some tags are called. It looks up few of them, and none if it cannot.
+func (t *tagReader) named(ctx context.Context, ids []string) []tagName {
+	if err := acquire(ctx, t.reading); err != nil {
+		return nil
 	}
-	if name, ok := t.names[id]; ok {
-		return name, nil
-	}
-	tag, err := manager.GetTag(ctx, id)
-	if err != nil {
-		return tagName{}, err
-	}
-	category, err := manager.GetCategory(ctx, tag.CategoryID)
-	if err != nil {
-		return tagName{}, err
-	}
-	t.names[id] = tagName{category.Name, tag.Name}
-	return t.names[id], nil
+	defer func() { <-t.reading }()
+	var found []tagName
+	_ = t.do(ctx, "reading tags", func(ctx context.Context) error {
+		manager := tags.NewManager(t.client)
+		for _, id := range ids[:min(len(ids), maxNamed)] {
+			name, err := t.names.of(ctx, manager, id)
+			if err != nil {
+				return err
+			}
+			found = append(found, name)
+		}
+		return nil
+	})
+	return found
 }
 
 // do runs REST calls, logged in.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -98,12 +97,8 @@ type ZoneReport struct {
 // old as a minute; all else is as the stream reported it.
 func (s *Session) CheckZone(ctx context.Context, spec ZoneSpec) (ZoneReport, error) {
 	c := s.inspect(spec)
-	if len(c.carriers) > 0 {
-		attached, err := s.tags.of(ctx, slices.Concat(slices.Collect(maps.Values(c.carriers))...))
-		if err != nil {
-			return ZoneReport{}, err
-		}
-		s.checkTags(c, attached)
+	if err := s.checkTags(ctx, c); err != nil {
+		return ZoneReport{}, err
 	}
 	report := ZoneReport{Explicit: c.explicit}
 	for _, check := range ZoneChecks() {
@@ -287,38 +282,55 @@ func (c *inspection) carriersOf(tag ZoneTag) (objects []ref, wrong string) {
 	return nil, ""
 }
 
-func (s *Session) checkTags(c *inspection, attached map[ref][]tagName) {
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
+// checkTags asks vCenter for the tags that objects must carry.
+func (s *Session) checkTags(ctx context.Context, c *inspection) error {
+	var objects []ref
+	var wanted []tagName
 	for _, check := range ZoneChecks() {
-		if objects := c.carriers[check.Reason]; len(objects) > 0 {
-			c.found[check.Reason] = untagged(s.index, check.tag(c.spec), objects, attached)
+		if carriers := c.carriers[check.Reason]; len(carriers) > 0 {
+			objects, wanted = append(objects, carriers...), append(wanted, check.wanted(c.spec))
 		}
 	}
+	if len(objects) == 0 {
+		return nil
+	}
+	attached, err := s.tags.of(ctx, objects, wanted)
+	if err != nil {
+		return err
+	}
+	for _, check := range ZoneChecks() {
+		without := slices.DeleteFunc(slices.Clone(c.carriers[check.Reason]), func(object ref) bool {
+			return attached.has(object, check.wanted(c.spec))
+		})
+		if len(without) > 0 {
+			c.found[check.Reason] = []string{untagged(s.index, check.wanted(c.spec), without, s.tags.named(ctx, attached.on(without)))}
+		}
+	}
+	return nil
 }
 
-// untagged says which of the objects do not carry the tag, and what they carry in its place.
-func untagged(ix *index, tag ZoneTag, objects []ref, attached map[ref][]tagName) []string {
-	want := tagName{tag.Category, tag.Name}
+func (c ZoneCheck) wanted(spec ZoneSpec) tagName {
+	tag := c.tag(spec)
+	return tagName{tag.Category, tag.Name}
+}
+
+// untagged says which objects lack the tag that is wanted, and what they carry in its place.
+func untagged(ix *index, want tagName, objects []ref, others []tagName) string {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
 	var without, instead []string
 	for _, object := range objects {
-		if slices.Contains(attached[object], want) {
-			continue
-		}
 		without = append(without, ix.path(object))
-		for _, other := range attached[object] {
-			if other.category == want.category || other.name == want.name {
-				instead = append(instead, other.String())
-			}
-		}
 	}
-	if len(without) == 0 {
-		return nil
+	for _, other := range others {
+		if other.category == want.category || other.name == want.name {
+			instead = append(instead, other.String())
+		}
 	}
 	message := fmt.Sprintf("tag %q of category %q is not attached to %s; attach it", want.name, want.category, strings.Join(without, ", "))
 	if len(instead) > 0 {
 		slices.Sort(instead)
 		message += fmt.Sprintf(" (it carries %s)", strings.Join(slices.Compact(instead), ", "))
 	}
-	return []string{message}
+	return message
 }

@@ -241,7 +241,26 @@ func TestTagsAreReadForAllZonesTogether(t *testing.T) {
 	check()
 	calls := r.server.Calls()
 	delete(calls, "WaitForUpdatesEx")
-	g.Expect(total(calls)).To(Equal(1), "one call for the tags of all zones: %v", calls)
+	g.Expect(calls).To(BeEmpty(), "what happens to hosts says nothing of tags")
+}
+
+func TestOnlyTheTagsOfAZoneAreLookedUp(t *testing.T) {
+	g := NewWithT(t)
+	layout := simulator.ThreeZones()
+	for i := range 30 {
+		layout.Tags = append(layout.Tags, simulator.Tag{Category: "asset", Name: fmt.Sprintf("asset-%d", i), On: []string{"/dc-1/host/zone-a"}})
+	}
+	r := newRig(t, layout)
+	s := r.session()
+	r.server.ResetCalls()
+	report, err := s.CheckZone(t.Context(), clusterZone("a"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(report.Problems).To(BeEmpty())
+	read := func(what string) int {
+		return r.server.Calls()["REST GET /rest/com/vmware/cis/tagging/"+what+"/{id}"]
+	}
+	g.Expect(read("tag")).To(BeNumerically("<=", 4), "those of the categories of region and zone")
+	g.Expect(read("category")).To(BeNumerically("<=", 3))
 }
 
 func TestTagDetachedIsNoticed(t *testing.T) {

@@ -1,0 +1,123 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+)
+
+// namesAge is after how long a name is looked up again: tags can be renamed.
+const namesAge = 10 * time.Minute
+
+// tagName is a tag and its category by name.
+type tagName struct{ category, name string }
+
+func (t tagName) String() string { return t.category + ":" + t.name }
+
+// tagNames knows tags and categories by identifier. vCenter lists identifiers only and tells names one by one, so what was
+// looked up is kept even if the time for all was too short. Its zero value is ready to use, by one caller at a time.
+type tagNames struct {
+	categories, tags map[string]named
+}
+
+// named is the name of a category, or of a tag and the category that it is in.
+type named struct {
+	name, category string
+	at             time.Time
+}
+
+func (n named) fresh() bool { return time.Since(n.at) < namesAge }
+
+// identify returns the identifier of a tag, "" if there is none of the name. One that is known costs a call in namesAge.
+func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want tagName) (string, error) {
+	for id, tag := range n.tags {
+		if tag.name != want.name || n.categories[tag.category].name != want.category {
+			continue
+		}
+		if now, err := n.of(ctx, manager, id); ignoreGone(err) != nil {
+			return "", err
+		} else if now == want {
+			return id, nil
+		}
+	}
+	category, err := n.categoryOf(ctx, manager, want.category)
+	if err != nil || category == "" {
+		return "", err
+	}
+	ids, err := manager.ListTagsForCategory(ctx, category)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		if now, err := n.of(ctx, manager, id); ignoreGone(err) != nil {
+			return "", err
+		} else if now == want {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+func (n *tagNames) categoryOf(ctx context.Context, manager *tags.Manager, name string) (string, error) {
+	ids, err := manager.ListCategories(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		if now, err := n.category(ctx, manager, id); ignoreGone(err) != nil {
+			return "", err
+		} else if now == name {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// of looks up what a tag is called.
+func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (tagName, error) {
+	tag := n.tags[id]
+	if !tag.fresh() {
+		delete(n.tags, id)
+		read, err := manager.GetTag(ctx, id)
+		if err != nil {
+			return tagName{}, err
+		}
+		if n.tags == nil {
+			n.tags = map[string]named{}
+		}
+		tag = named{read.Name, read.CategoryID, time.Now()}
+		n.tags[id] = tag
+	}
+	category, err := n.category(ctx, manager, tag.category)
+	return tagName{category, tag.name}, err
+}
+
+func (n *tagNames) category(ctx context.Context, manager *tags.Manager, id string) (string, error) {
+	if known := n.categories[id]; known.fresh() {
+		return known.name, nil
+	}
+	delete(n.categories, id)
+	read, err := manager.GetCategory(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if n.categories == nil {
+		n.categories = map[string]named{}
+	}
+	n.categories[id] = named{name: read.Name, at: time.Now()}
+	return read.Name, nil
+}
+
+// ignoreGone passes over what was deleted since it was listed.
+func ignoreGone(err error) error {
+	if rest.IsStatusError(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
