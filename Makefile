@@ -12,7 +12,6 @@ MODULES := shared $(PROVIDERS:%=providers/%) e2e
 
 CONTROLLER_GEN_VERSION := v0.21.0
 KUSTOMIZE_VERSION := v5.8.1
-GOLANGCI_LINT_VERSION := v2.15.0
 
 CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
@@ -26,7 +25,7 @@ export GOWORK := off
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 KUSTOMIZE := go run sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
-GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+GOLANGCI_LINT := $(BIN)/golangci-lint
 
 ##@ Start here
 .PHONY: demo
@@ -92,13 +91,9 @@ storm: ## Kill the manager 200 times (KILLS=) at random while machines are made 
 	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED))
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Run golangci-lint in every module
+lint: ## Run golangci-lint in every module
+	@cd e2e && go run ./cmd/binaries golangci-lint
 	@status=0; for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
-
-$(GOLANGCI_LINT):
-	@mkdir -p $(BIN)
-	GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
-	@mv $(BIN)/golangci-lint $@
 
 .PHONY: build
 build: ## Compile every module on its own
@@ -141,5 +136,6 @@ comma := ,
 space := $(subst ,, )
 
 .PHONY: clean
-clean: ## Remove built binaries and output
-	rm -rf $(CACHE) $(OUT)
+clean: ## Remove what this clone has built. ALL=1 removes the programs that all clones on this machine share, too
+	@shared=$$(cd e2e && go run ./cmd/binaries --print-cache) && rm -rf $(CACHE) $(OUT) && echo "Removed $(CACHE) and $(OUT)" && \
+	if [ -n "$(ALL)" ]; then rm -rf "$$shared" && echo "Removed $$shared"; else echo "Kept $$shared, which all clones share: make clean ALL=1 removes it"; fi

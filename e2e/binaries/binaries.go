@@ -3,19 +3,23 @@
 
 // Package binaries provides the real programs that the playground and the
 // integration tests run: etcd, the Kubernetes control plane, the Cluster API
-// managers and the managers of our providers. It builds them from their Go
-// modules, once, into a cache, so that Go is all a machine needs.
+// managers and the managers of our providers. It downloads what is published
+// where that can be reached, and builds the rest from Go modules, so that Go is
+// all a machine needs. Programs of others are made once for all clones of the
+// repository on a machine.
 package binaries
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/faultline-io/faultline/e2e/source"
 )
 
 // AssetsVariable names a folder of ready etcd, kube-apiserver and kubectl
@@ -28,6 +32,7 @@ const (
 	APIServer               = "kube-apiserver"
 	ControllerManager       = "kube-controller-manager"
 	Kubectl                 = "kubectl"
+	GolangciLint            = "golangci-lint"
 	CAPICore                = "capi-core"
 	CAPIKubeadmBootstrap    = "capi-bootstrap-kubeadm"
 	CAPIKubeadmControlPlane = "capi-controlplane-kubeadm"
@@ -66,12 +71,20 @@ type Builder struct {
 	// Assets is a folder of ready programs of Kubernetes and etcd that are preferred
 	// to built ones; "" means none.
 	Assets string
+	// Cache is the folder for programs of others, which all clones share.
+	Cache string
+	// Source says whether those are downloaded or built.
+	Source source.Source
 	// Progress receives a line for each thing that takes time.
 	Progress io.Writer
+
+	sites  *sites // other than the public ones
+	mutex  sync.Mutex
+	silent map[string]bool // the sites that did not answer
 }
 
 // New returns a builder for the repository that the working directory belongs
-// to. It honours KUBEBUILDER_ASSETS.
+// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE and FAULTLINE_BINARIES.
 func New(progress io.Writer) (*Builder, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -81,7 +94,15 @@ func New(progress io.Writer) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Builder{Root: root, Assets: os.Getenv(AssetsVariable), Progress: progress}, nil
+	cache, err := sharedCache(root)
+	if err != nil {
+		return nil, err
+	}
+	from, err := source.Parse(os.Getenv(SourceVariable))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", SourceVariable, err)
+	}
+	return &Builder{Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, Progress: progress}, nil
 }
 
 // findRoot walks up from dir to the folder that holds go.work.
@@ -96,7 +117,7 @@ func findRoot(dir string) (string, error) {
 	}
 }
 
-// Dir is the folder where built programs are kept.
+// Dir is the clone's folder of programs: those built from its sources, and links to those that all clones share.
 func (b *Builder) Dir() string { return filepath.Join(b.Root, filepath.FromSlash(cacheFolder)) }
 
 // AssetsDir is the folder to give to envtest as KUBEBUILDER_ASSETS: the one
@@ -118,18 +139,21 @@ func (b *Builder) asset(name string) string {
 		return ""
 	}
 	path := filepath.Join(b.Assets, name)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+	if !executable(path) {
 		return ""
 	}
 	return path
 }
 
-// Ensure answers the path of every named program, after building those that are
-// missing or were built from other sources or by another Go than now. Builds run
-// one after the other, as each keeps all cores busy.
+// Ensure returns the path of every named program, after making those that are missing or belong to other sources or another Go
+// than now. A program that another process is making is waited for last.
 func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
+	t, err := b.toolchain(ctx)
+	if err != nil {
+		return nil, err
+	}
 	paths := Paths{}
-	var recipes []recipe
+	var programs []program
 	for _, name := range names {
 		if path := b.asset(name); path != "" {
 			paths[name] = path
@@ -139,39 +163,46 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 		if err != nil {
 			return nil, err
 		}
-		paths[name] = filepath.Join(b.Dir(), name)
-		recipes = append(recipes, r)
+		p, err := b.program(r, t)
+		if err != nil {
+			return nil, err
+		}
+		paths[name] = p.path
+		programs = append(programs, p)
 	}
-	if err := b.buildStale(ctx, recipes); err != nil {
-		return nil, err
-	}
-	return paths, nil
+	return paths, b.makeMissing(ctx, programs, t)
 }
 
-// buildStale builds the recipes whose program is not up to date. It takes the
-// cache's lock only when there is something to build, and looks again under it,
-// because whoever held it before may have built the same.
-func (b *Builder) buildStale(ctx context.Context, recipes []recipe) error {
-	toolchain, err := b.toolchain(ctx)
-	if err != nil {
-		return err
-	}
-	recipes, err = b.stale(recipes, toolchain)
-	if err != nil || len(recipes) == 0 {
-		return err
-	}
-	unlock, err := b.lock(ctx)
-	if err != nil {
-		return err
-	}
-	if recipes, err = b.stale(recipes, toolchain); err == nil {
-		for _, r := range recipes {
-			if err = b.build(ctx, r, toolchain); err != nil {
-				break
-			}
+// makeMissing makes the programs that are not ready, one after the other, as each build keeps all cores busy.
+func (b *Builder) makeMissing(ctx context.Context, programs []program, t toolchain) error {
+	var busy []program
+	for _, p := range programs {
+		if p.ready() {
+			continue
+		}
+		done, err := b.make(ctx, p, t, false)
+		if err != nil {
+			return err
+		}
+		if !done {
+			busy = append(busy, p)
 		}
 	}
-	return errors.Join(err, unlock())
+	for _, p := range busy {
+		if _, err := b.make(ctx, p, t, true); err != nil {
+			return err
+		}
+	}
+	for _, p := range programs {
+		if p.always {
+			continue
+		}
+		if err := b.link(p); err != nil {
+			return err
+		}
+		b.used(p)
+	}
+	return nil
 }
 
 // ClusterAPI is the source folder of the Cluster API version that the managers

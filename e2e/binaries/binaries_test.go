@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/faultline-io/faultline/e2e/source"
 )
 
 // repository lays out a repository whose etcd and provider are programs of a few
@@ -20,15 +22,19 @@ func repository(t *testing.T, word string) *Builder {
 	root := t.TempDir()
 	write(t, root, "go.work", "go 1.26.0\n")
 	write(t, root, "e2e/go.mod", "module example.test/e2e\n\ngo 1.26.0\n")
-	for _, folder := range []string{"e2e/build/etcd", "providers/example"} {
-		write(t, root, folder+"/go.mod", "module example.test/program\n\ngo 1.26.0\n")
+	for folder, requires := range map[string]string{"e2e/build/etcd": etcdModule, "providers/example": ""} {
+		write(t, root, folder+"/go.mod", "module example.test/program\n\ngo 1.26.0\n"+requires)
 		write(t, root, folder+"/go.sum", "")
-		program(t, root, folder, word)
+		prints(t, root, folder, word)
 	}
-	return &Builder{Root: root, Progress: &strings.Builder{}}
+	write(t, root, "server/go.mod", "module go.etcd.io/etcd/server/v3\n\ngo 1.26.0\n")
+	return &Builder{Root: root, Cache: t.TempDir(), Source: source.Build, Progress: &strings.Builder{}}
 }
 
-func program(t *testing.T, root, folder, word string) {
+// etcdModule is required for its version only.
+const etcdModule = "\nrequire go.etcd.io/etcd/server/v3 v3.6.14\n\nreplace go.etcd.io/etcd/server/v3 => ../../../server\n"
+
+func prints(t *testing.T, root, folder, word string) {
 	t.Helper()
 	write(t, root, folder+"/main.go", fmt.Sprintf("package main\n\nfunc main() { print(%q) }\n", word))
 }
@@ -73,7 +79,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 func TestEnsureBuildsAgainWhenSourcesMove(t *testing.T) {
 	b := repository(t, "one")
 	says(t, b, Etcd)
-	program(t, b.Root, "e2e/build/etcd", "two")
+	prints(t, b.Root, "e2e/build/etcd", "two")
 	if got := says(t, b, Etcd); got != "two" {
 		t.Fatalf("the program was not built again: it says %q", got)
 	}
@@ -87,7 +93,11 @@ func TestEnsureBuildsAgainWhenSourcesMove(t *testing.T) {
 func TestEnsureBuildsAgainWhenTheProgramIsGone(t *testing.T) {
 	b := repository(t, "one")
 	says(t, b, Etcd)
-	if err := os.Remove(filepath.Join(b.Dir(), Etcd)); err != nil {
+	paths, err := b.Ensure(t.Context(), Etcd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(paths[Etcd]); err != nil {
 		t.Fatal(err)
 	}
 	if got := says(t, b, Etcd); got != "one" {
@@ -98,7 +108,7 @@ func TestEnsureBuildsAgainWhenTheProgramIsGone(t *testing.T) {
 func TestEnsureFollowsTheProvidersSources(t *testing.T) {
 	b := repository(t, "one")
 	says(t, b, Provider("example"))
-	program(t, b.Root, "providers/example", "two")
+	prints(t, b.Root, "providers/example", "two")
 	if got := says(t, b, Provider("example")); got != "two" {
 		t.Fatalf("says %q", got)
 	}
@@ -109,7 +119,7 @@ func TestEnsureByManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			mine := &Builder{Root: b.Root}
+			mine := &Builder{Root: b.Root, Cache: b.Cache, Source: source.Build}
 			if got := says(t, mine, Etcd); got != "one" {
 				t.Errorf("says %q", got)
 			}
@@ -140,8 +150,8 @@ func TestEnsureDoesNotTakeOldProgramsForAssets(t *testing.T) {
 	says(t, b, Etcd)
 	says(t, b, Provider("example"))
 	b.Assets = b.Dir() + "/"
-	program(t, b.Root, "e2e/build/etcd", "two")
-	program(t, b.Root, "providers/example", "two")
+	prints(t, b.Root, "e2e/build/etcd", "two")
+	prints(t, b.Root, "providers/example", "two")
 	for _, name := range []string{Etcd, Provider("example")} {
 		if got := says(t, b, name); got != "two" {
 			t.Errorf("with the cache as folder of assets %s says %q", name, got)
@@ -161,8 +171,9 @@ func TestEnsureShowsTheCompilersWords(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
 		t.Fatalf("got error %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(b.Dir(), Etcd)); !os.IsNotExist(err) {
-		t.Errorf("a failed build left a program: %v", err)
+	left, err := filepath.Glob(filepath.Join(b.Cache, "bin", Etcd, "*", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("a failed build left %q (%v)", left, err)
 	}
 }
 

@@ -11,42 +11,58 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // reportEvery is how often a build that takes long says that it still runs.
 const reportEvery = 30 * time.Second
 
-// build builds one program. The file replaces the old one in a single step, so
-// that whoever starts it meanwhile gets the one or the other.
-func (b *Builder) build(ctx context.Context, r recipe, toolchain string) error {
-	sum, err := b.sourceSum(r, toolchain)
+// provide downloads or builds one program. The file replaces an old one in a single step, so that whoever starts it meanwhile gets
+// the one or the other.
+func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
+	version, err := b.moduleVersion(ctx, p.recipe)
 	if err != nil {
 		return err
 	}
-	version, err := b.moduleVersion(ctx, r)
+	fresh := p.path + ".new"
+	done, err := b.download(ctx, p, t, version, fresh)
+	if err == nil && !done {
+		err = b.build(ctx, p, version, fresh)
+	}
 	if err != nil {
-		return err
+		return errors.Join(b.advise(err), os.RemoveAll(fresh))
 	}
-	path := filepath.Join(b.Dir(), r.name)
-	fresh := path + ".new"
-	defer b.announce(r, path)()
-	if out, err := b.compile(ctx, r, version, fresh); err != nil {
-		return errors.Join(fmt.Errorf("building %s: %w\n%s", r.source(), err, lastLines(out, 30)), os.RemoveAll(fresh))
+	if err := os.Rename(fresh, p.path); err != nil {
+		return fmt.Errorf("installing %s: %w", p.name, err)
 	}
-	if err := os.Rename(fresh, path); err != nil {
-		return fmt.Errorf("installing %s: %w", r.name, err)
+	return nil
+}
+
+// advise says what to do about a full disk.
+func (b *Builder) advise(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+		return fmt.Errorf("%w\nThe disk is full: free 10 GB, or set %s, GOCACHE and TMPDIR to folders of another disk", err, CacheVariable)
 	}
-	if r.always {
-		return nil
+	return err
+}
+
+func (b *Builder) build(ctx context.Context, p program, version, fresh string) error {
+	defer b.announce(p.recipe, p.path)()
+	if out, err := b.compile(ctx, p.recipe, version, fresh); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", p.source(), err, lastLines(out, 30))
 	}
-	return os.WriteFile(b.stampPath(r), []byte(sum), 0o600)
+	return nil
+}
+
+func buildFlags(ldflags string) []string {
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w " + ldflags)}
 }
 
 // compile builds one program into the file fresh. A published module is installed
 // as it is, which go does only into a folder of its own.
 func (b *Builder) compile(ctx context.Context, r recipe, version, fresh string) (out string, err error) {
-	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w " + r.ldflags(version))}
+	flags := buildFlags(r.ldflags(version))
 	if r.version == "" {
 		return b.goCommand(ctx, r.folder, append([]string{"build", "-o", fresh}, append(flags, r.pkg)...)...)
 	}

@@ -24,6 +24,8 @@ type recipe struct {
 	// always is set where the sources are ours: Go's build cache knows better
 	// than a stamp whether they changed.
 	always bool
+	// published says where the program can be downloaded; nil when nobody publishes it.
+	published func(s sites, name, version string, t toolchain) *release
 }
 
 func plain(string) string { return "" }
@@ -95,7 +97,7 @@ func thirdParty() []recipe {
 	kubernetes := func(name string, estimate time.Duration) recipe {
 		return recipe{
 			name: name, folder: kubernetesBuildFolder, pkg: kubernetesModule + "/cmd/" + name,
-			module: kubernetesModule, ldflags: kubernetesVersion, estimate: estimate,
+			module: kubernetesModule, ldflags: kubernetesVersion, estimate: estimate, published: publishedKubernetes,
 		}
 	}
 	clusterAPI := func(name, pkg string, estimate time.Duration) recipe {
@@ -105,7 +107,10 @@ func thirdParty() []recipe {
 		}
 	}
 	return append([]recipe{
-		{name: Etcd, folder: "e2e/build/etcd", pkg: ".", ldflags: plain, estimate: time.Minute},
+		{
+			name: Etcd, folder: "e2e/build/etcd", pkg: ".", module: "go.etcd.io/etcd/server/v3",
+			ldflags: plain, estimate: time.Minute, published: publishedEtcd,
+		},
 		kubernetes(APIServer, 4*time.Minute),
 		kubernetes(Kubectl, 30*time.Second),
 		kubernetes(ControllerManager, time.Minute),
@@ -116,6 +121,15 @@ func thirdParty() []recipe {
 		kubernetes(Kubelet, time.Minute),
 		kubernetes(Scheduler, 20*time.Second),
 		kubernetes(Proxy, 20*time.Second),
+		golangciLint(),
 		clusterAPI(Clusterctl, "cmd/clusterctl", 30*time.Second),
 	}, nodePrograms()...)
+}
+
+func golangciLint() recipe {
+	const module = "github.com/golangci/golangci-lint/v2"
+	return recipe{
+		name: GolangciLint, pkg: module + "/cmd/golangci-lint", module: module, version: "v2.15.0",
+		ldflags: plain, estimate: 3 * time.Minute,
+	}
 }

@@ -14,55 +14,23 @@ import (
 	"strings"
 )
 
-// toolchain is the version of Go that builds, and what it builds for.
-func (b *Builder) toolchain(ctx context.Context) (string, error) {
+// toolchain is the Go that builds, and what it builds for.
+type toolchain struct{ version, os, arch string }
+
+func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
 	out, err := b.goCommand(ctx, "e2e", "env", "GOVERSION", "GOOS", "GOARCH")
-	if err != nil {
-		return "", fmt.Errorf("asking for the version of Go: %w\n%s", err, out)
+	words := strings.Fields(out)
+	if err != nil || len(words) != 3 {
+		return toolchain{}, fmt.Errorf("asking for the version of Go: %w\n%s", err, out)
 	}
-	return strings.Join(strings.Fields(out), " "), nil
-}
-
-// stale answers the recipes whose program must be built. A program that was built
-// from these sources by this toolchain has a stamp that says so.
-func (b *Builder) stale(recipes []recipe, toolchain string) ([]recipe, error) {
-	var stale []recipe
-	for _, r := range recipes {
-		fresh, err := b.fresh(r, toolchain)
-		if err != nil {
-			return nil, err
-		}
-		if !fresh {
-			stale = append(stale, r)
-		}
-	}
-	return stale, nil
-}
-
-func (b *Builder) fresh(r recipe, toolchain string) (bool, error) {
-	if r.always {
-		return false, nil
-	}
-	want, err := b.sourceSum(r, toolchain)
-	if err != nil {
-		return false, err
-	}
-	if _, err := os.Stat(filepath.Join(b.Dir(), r.name)); err != nil {
-		return false, nil //nolint:nilerr // A missing program is what a build is for.
-	}
-	have, err := os.ReadFile(b.stampPath(r))
-	return err == nil && string(have) == want, nil
-}
-
-func (b *Builder) stampPath(r recipe) string {
-	return filepath.Join(b.Dir(), "."+r.name+".stamp")
+	return toolchain{words[0], words[1], words[2]}, nil
 }
 
 // sourceSum identifies everything a program is made of: go.mod and go.sum pin its
 // modules, the module's own files are few, and the flags come from the recipe.
-func (b *Builder) sourceSum(r recipe, toolchain string) (string, error) {
+func (b *Builder) sourceSum(r recipe, t toolchain) (string, error) {
 	hash := sha256.New()
-	_, _ = fmt.Fprintln(hash, toolchain, r.pkg, r.ldflags("<version>"))
+	_, _ = fmt.Fprintln(hash, t.version, t.os, t.arch, buildFlags(""), r.pkg, r.ldflags("<version>"))
 	if r.version != "" { // The version pins its go.mod and go.sum.
 		_, _ = fmt.Fprintln(hash, r.version)
 		return hex.EncodeToString(hash.Sum(nil)), nil

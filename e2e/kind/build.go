@@ -16,12 +16,15 @@ import (
 	"github.com/faultline-io/faultline/e2e/kind/image"
 	"github.com/faultline-io/faultline/e2e/kind/nodeimage"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/source"
 )
 
 const (
 	vcenterImage = "faultline/vcsim:latest"
 	// managerPath is where the program of a manager is in its image.
 	managerPath = "/manager"
+	// registry has most of the published images.
+	registry = "https://registry.k8s.io/v2/"
 )
 
 func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
@@ -33,6 +36,16 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 		_, _ = fmt.Fprintln(e.Out, "Several nodes need more than this machine allows; run:", command)
 	}
 	return e.engine(log).Ensure(ctx)
+}
+
+// findSource decides whether images of others are pulled or built.
+func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error) {
+	e.found.published, err = e.Source.Published(func() error {
+		err := source.Ask(ctx, registry)
+		_, _ = fmt.Fprintf(log, "asked %s: %v\n", registry, err)
+		return err
+	})
+	return err
 }
 
 func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) error {
@@ -67,11 +80,11 @@ func (e *Environment) buildNode(ctx context.Context, log io.Writer) error {
 	if e.found.published {
 		return nil
 	}
-	source, _, err := e.builder.Kind(ctx)
+	kindSource, _, err := e.builder.Kind(ctx)
 	if err != nil {
 		return err
 	}
-	node := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kind: source, Dir: e.shared}
+	node := nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kind: kindSource, Dir: e.shared}
 	e.found.node, err = node.Node(ctx)
 	return err
 }

@@ -6,8 +6,8 @@
 // simulated vCenter, or a simulated bare-metal operator with its hosts.
 //
 // It needs Go, Debian packages and root; or a Docker engine and a registry that
-// answers. What takes long is cached: programs and Debian under .cache, images in
-// Docker. A run that was cut short is continued by the next.
+// answers. What takes long is cached: programs in the user's cache, Debian under .cache,
+// images in Docker. A run that was cut short is continued by the next.
 package kind
 
 import (
@@ -25,6 +25,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/kind/docker"
 	"github.com/faultline-io/faultline/e2e/kind/engine"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/source"
 )
 
 // Providers that come with something outside of the cluster.
@@ -40,7 +41,7 @@ type Options struct {
 	// Providers are the names of our infrastructure providers to install.
 	Providers []string
 	// Source says where the images of others come from.
-	Source Source
+	Source source.Source
 	// Boot lets machines boot, those of the simulated vCenter and simulated hosts: each
 	// is a container.
 	Boot bool
@@ -81,7 +82,7 @@ func New(o Options) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What runs in the cluster is always built: ready programs are of some version.
+	// Programs that somebody else made ready are of some version.
 	builder.Assets = ""
 	shared := filepath.Join(builder.Root, ".cache", "kind")
 	return &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}, nil

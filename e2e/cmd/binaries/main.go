@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command binaries builds the programs that the playground and the integration
-// tests run, or says where they are.
+// Command binaries downloads or builds the programs that the playground and the
+// integration tests run, or says where they are.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -30,18 +31,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("binaries", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		_, _ = fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [NAME...]")
-		_, _ = fmt.Fprintln(stderr, "Builds the named programs; without a name those of the playground.")
+		_, _ = fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [--print-cache] [NAME...]")
+		_, _ = fmt.Fprintln(stderr, "Makes the named programs; without a name those of the playground.")
 		flags.PrintDefaults()
 	}
 	assets := flags.Bool("assets", false, "what envtest needs: etcd, kube-apiserver and kubectl")
 	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
+	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
 	provider := flags.String("provider", "vsphere", "the provider of the playground")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	builder, err := binaries.New(stderr)
 	if err != nil {
+		return err
+	}
+	if *printCache {
+		_, err = fmt.Fprintln(stdout, filepath.Join(builder.Cache, "bin"))
 		return err
 	}
 	names := flags.Args()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/source"
 )
 
 func main() {
@@ -45,13 +46,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	name := flags.String("name", "faultline", "name of the kind cluster")
 	providers := flags.String("providers", "vsphere", "our providers to install, with commas between")
-	source := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
+	from := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
 	boot := flags.Bool("boot", false, "let the machines of the simulated vCenter boot: each is a container")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	environment, err := kind.New(kind.Options{
-		Name: *name, Providers: strings.Split(*providers, ","), Source: kind.Source(*source), Boot: *boot, Out: stdout,
+		Name: *name, Providers: strings.Split(*providers, ","), Source: source.Source(*from), Boot: *boot, Out: stdout,
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kind
+package source
 
 import (
 	"errors"
@@ -27,11 +27,11 @@ func TestSource(t *testing.T) {
 		{Build, answering, false},
 	} {
 		g := NewWithT(t)
-		got, err := tc.source.published(tc.answers)
+		got, err := tc.source.Published(tc.answers)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(Equal(tc.want), "%q", tc.source)
 	}
-	_, err := Source("elsewhere").published(answering)
+	_, err := Source("elsewhere").Published(answering)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("elsewhere")))
 }
 
@@ -41,9 +41,9 @@ func TestAskTakesARegistryThatWantsToKnowWhoAsks(t *testing.T) {
 		http.StatusOK: true, http.StatusUnauthorized: true, http.StatusForbidden: false, http.StatusBadGateway: false,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		err := ask(t.Context(), server.URL)
+		err := Ask(t.Context(), server.URL)
 		server.Close()
 		NewWithT(t).Expect(err == nil).To(Equal(works), "%d: %v", status, err)
 	}
-	NewWithT(t).Expect(ask(t.Context(), "http://127.0.0.1:1")).NotTo(Succeed())
+	NewWithT(t).Expect(Ask(t.Context(), "http://127.0.0.1:1")).NotTo(Succeed())
 }

@@ -1,0 +1,151 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// CacheVariable names the folder in which programs of others are kept for all clones of the repository on this machine. Without it
+// that is a folder of the user's cache.
+const CacheVariable = "FAULTLINE_CACHE"
+
+const (
+	// lockRetry is how often a lock that another process holds is tried again. flock has no form that waits and can be interrupted.
+	lockRetry = 200 * time.Millisecond
+	// unusedFor is how long a program of another version or recipe is kept after its last use.
+	unusedFor = 60 * 24 * time.Hour
+	// keyLength is enough of a sum to tell recipes of one program apart.
+	keyLength = 16
+)
+
+// program is a program with the file it belongs into.
+type program struct {
+	recipe
+
+	path string
+	// lock is the file that whoever makes the program locks. Every program has its own, so that nobody waits for another.
+	lock string
+}
+
+// sharedCache is the folder for what all clones share. A user without a home keeps it in the clone.
+func sharedCache(root string) (string, error) {
+	if folder := os.Getenv(CacheVariable); folder != "" {
+		return filepath.Abs(folder)
+	}
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return filepath.Join(root, ".cache", "shared"), nil //nolint:nilerr // Only a place is missing, and there is another.
+	}
+	return filepath.Join(folder, "faultline"), nil
+}
+
+// program says where a recipe's program belongs. Programs of others are in the shared cache, in a folder for each version and
+// recipe, so that clones at different commits do not replace each other's. Ours belong to the clone that has their sources.
+func (b *Builder) program(r recipe, t toolchain) (program, error) {
+	if r.always {
+		return program{recipe: r, path: filepath.Join(b.Dir(), r.name), lock: filepath.Join(b.Dir(), "."+r.name+".lock")}, nil
+	}
+	sum, err := b.sourceSum(r, t)
+	if err != nil {
+		return program{}, err
+	}
+	folder := filepath.Join(b.Cache, "bin", r.name, sum[:keyLength])
+	return program{recipe: r, path: filepath.Join(folder, r.name), lock: folder + ".lock"}, nil
+}
+
+// ready reports whether there is nothing to do for a program. Go knows better than we do whether sources of ours changed.
+func (p program) ready() bool { return !p.always && executable(p.path) }
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// make builds or downloads a program under its lock. Where another process holds that and wait is false, it returns false. It looks
+// again under the lock, because whoever held it before has made the same.
+func (b *Builder) make(ctx context.Context, p program, t toolchain, wait bool) (done bool, err error) {
+	unlock, err := b.lock(ctx, p, wait)
+	if err != nil || unlock == nil {
+		return false, err
+	}
+	if !p.ready() {
+		err = b.provide(ctx, p, t)
+	}
+	return true, errors.Join(err, unlock())
+}
+
+// lock locks a program, which the system undoes when the process dies. Without wait it returns nil if another process has it.
+func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
+		return nil, fmt.Errorf("making the cache: %w: set %s to a folder that can be written to", err, CacheVariable)
+	}
+	file, err := os.OpenFile(p.lock, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", p.name, err)
+	}
+	tick := time.NewTicker(lockRetry)
+	defer tick.Stop()
+	for said := false; ; said = true {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return file.Close, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("locking %s: %w", p.lock, err), file.Close())
+		}
+		if !wait {
+			return nil, file.Close()
+		}
+		if !said {
+			b.progressf("waiting for another process that builds %s (it holds %s)", p.name, p.lock)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), file.Close())
+		case <-tick.C:
+		}
+	}
+}
+
+// link lets the clone's folder of programs show a program of the shared cache.
+func (b *Builder) link(p program) error {
+	if err := os.MkdirAll(b.Dir(), 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(b.Dir(), p.name)
+	if have, err := os.Readlink(path); err == nil && have == p.path {
+		return nil
+	}
+	fresh := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	if err := errors.Join(os.RemoveAll(fresh), os.Symlink(p.path, fresh)); err != nil {
+		return fmt.Errorf("linking %s: %w", p.name, err)
+	}
+	return os.Rename(fresh, path)
+}
+
+// used notes that a program is in use, and removes those of its other versions and recipes that have not been for long. Neither
+// matters to whoever asked for the program.
+func (b *Builder) used(p program) {
+	mine := filepath.Dir(p.path)
+	now := time.Now()
+	_ = os.Chtimes(mine, now, now)
+	others, err := os.ReadDir(filepath.Dir(mine))
+	if err != nil {
+		return
+	}
+	for _, other := range others {
+		path := filepath.Join(filepath.Dir(mine), other.Name())
+		info, err := other.Info()
+		if err == nil && other.IsDir() && path != mine && now.Sub(info.ModTime()) > unusedFor {
+			_ = os.RemoveAll(path)
+		}
+	}
+}

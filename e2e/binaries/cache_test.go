@@ -1,0 +1,127 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/source"
+)
+
+// clone is another clone of the repository on the same machine.
+func clone(t *testing.T, b *Builder, word string) *Builder {
+	t.Helper()
+	other := repository(t, word)
+	other.Cache = b.Cache
+	return other
+}
+
+func TestAnotherCloneOfTheSameSourcesBuildsNothing(t *testing.T) {
+	one := repository(t, "word")
+	says(t, one, Etcd)
+	two := clone(t, one, "word")
+	if got := says(t, two, Etcd); got != "word" || progress(two) != "" {
+		t.Fatalf("says %q after\n%s", got, progress(two))
+	}
+	if linked, err := os.ReadFile(filepath.Join(two.Dir(), Etcd)); err != nil || len(linked) == 0 {
+		t.Errorf("the clone's folder does not show the program: %v", err)
+	}
+}
+
+func TestClonesAtDifferentCommitsDoNotReplaceEachOthersPrograms(t *testing.T) {
+	one := repository(t, "one")
+	says(t, one, Etcd)
+	two := clone(t, one, "two")
+	says(t, two, Etcd)
+	for range 2 {
+		if got := says(t, one, Etcd) + says(t, two, Etcd); got != "onetwo" {
+			t.Fatalf("they say %q", got)
+		}
+	}
+	if built := strings.Count(progress(one)+progress(two), "built etcd"); built != 2 {
+		t.Errorf("built %d times, want 2", built)
+	}
+}
+
+func TestAProgramThatIsThereIsUsedWhileAnotherIsBeingBuilt(t *testing.T) {
+	b := repository(t, "one")
+	says(t, b, Etcd)
+	recipe, err := b.recipe(Provider("example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := b.program(recipe, toolchain{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := b.lock(t.Context(), held, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := says(t, b, Etcd); got != "one" {
+		t.Fatalf("says %q", got)
+	}
+	if done, err := b.make(t.Context(), held, toolchain{}, false); done || err != nil {
+		t.Fatalf("a program under another's lock was made: %v, %v", done, err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(t, b, Provider("example")); got != "one" {
+		t.Fatalf("says %q", got)
+	}
+}
+
+func TestProgramsUnusedForLongAreRemoved(t *testing.T) {
+	b := repository(t, "one")
+	says(t, b, Etcd)
+	old := time.Now().Add(-unusedFor - time.Hour)
+	for name, used := range map[string]time.Time{"0123456789abcdef": old, "fedcba9876543210": time.Now()} {
+		folder := filepath.Join(b.Cache, "bin", Etcd, name)
+		write(t, folder, Etcd, "")
+		if err := os.Chtimes(folder, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(t, b, Etcd)
+	left, err := filepath.Glob(filepath.Join(b.Cache, "bin", Etcd, "*", Etcd))
+	if err != nil || len(left) != 2 || strings.Contains(fmt.Sprint(left), "0123456789abcdef") {
+		t.Errorf("there are %q (%v)", left, err)
+	}
+}
+
+func TestTheCacheIsTheUsersUnlessItIsNamed(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv(CacheVariable, "/else/where")
+	if got, err := sharedCache(root); got != "/else/where" || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	t.Setenv(CacheVariable, "")
+	t.Setenv("XDG_CACHE_HOME", "/the/users")
+	if got, err := sharedCache(root); filepath.Base(got) != "faultline" || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	if got, err := sharedCache(root); !strings.HasPrefix(got, root) || err != nil {
+		t.Errorf("without a home: got %s, %v", got, err)
+	}
+}
+
+func TestAFullDiskIsExplained(t *testing.T) {
+	b := repository(t, "one")
+	b.Source = source.Build
+	err := b.advise(fmt.Errorf("building etcd: exit status 1\ncompile: writing output: no space left on device"))
+	if !strings.Contains(err.Error(), "free 10 GB, or set FAULTLINE_CACHE") {
+		t.Errorf("it says %v", err)
+	}
+	if err := b.advise(os.ErrExist); err != os.ErrExist { //nolint:errorlint // The very same.
+		t.Errorf("another error became %v", err)
+	}
+}

@@ -1,0 +1,227 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/source"
+)
+
+// SourceVariable says whether programs are downloaded or built: auto, build or published.
+const SourceVariable = "FAULTLINE_BINARIES"
+
+const (
+	// sumsTimeout is short: a site behind a firewall often does not answer at all.
+	sumsTimeout = 5 * time.Second
+	// downloadTimeout is for the largest program on a slow line.
+	downloadTimeout = 15 * time.Minute
+	sumsLimit       = 1 << 20
+)
+
+// sites have published programs.
+type sites struct{ kubernetes, etcd string }
+
+func publicSites() sites {
+	return sites{
+		kubernetes: "https://dl.k8s.io/release",
+		etcd:       "https://github.com/etcd-io/etcd/releases/download",
+	}
+}
+
+// release is a published program.
+type release struct {
+	url string
+	// sums is the address of its SHA-256, alone or in a list with names.
+	sums string
+	// member is its name in the archive at the address; "" when it is no archive.
+	member string
+}
+
+// publishedKubernetes is where Kubernetes publishes a program. Other systems than Linux have kubectl only.
+func publishedKubernetes(s sites, name, version string, t toolchain) *release {
+	if t.os != "linux" && name != Kubectl {
+		return nil
+	}
+	address := fmt.Sprintf("%s/%s/bin/%s/%s/%s", s.kubernetes, version, t.os, t.arch, name)
+	return &release{url: address, sums: address + ".sha256"}
+}
+
+// publishedEtcd is where etcd is published. Other systems than Linux have another archive.
+func publishedEtcd(s sites, name, version string, t toolchain) *release {
+	if t.os != "linux" {
+		return nil
+	}
+	folder := fmt.Sprintf("etcd-%s-%s-%s", version, t.os, t.arch)
+	base := s.etcd + "/" + version
+	return &release{url: base + "/" + folder + ".tar.gz", sums: base + "/SHA256SUMS", member: folder + "/" + name}
+}
+
+// download brings a published program into the file fresh. It returns false where it is to be built: because that was asked for,
+// because nobody publishes it, or because it cannot be had here and now.
+func (b *Builder) download(ctx context.Context, p program, t toolchain, version, fresh string) (done bool, err error) {
+	if p.published == nil || b.Source == source.Build {
+		return false, nil
+	}
+	s := publicSites()
+	if b.sites != nil {
+		s = *b.sites
+	}
+	r := p.published(s, p.name, version, t)
+	if r == nil {
+		return false, nil
+	}
+	err = b.fetch(ctx, *r, fresh)
+	if err == nil {
+		b.progressf("downloaded %s %s", p.name, version)
+		return true, nil
+	}
+	if b.Source == source.Published || ctx.Err() != nil {
+		return false, fmt.Errorf("downloading %s: %w", p.name, err)
+	}
+	if !errors.Is(err, errSilent) {
+		b.progressf("%s is built here: downloading it: %v", p.name, err)
+	}
+	return false, errors.Join(os.RemoveAll(fresh), os.RemoveAll(fresh+".archive"))
+}
+
+// errSilent is of a site that did not answer before.
+var errSilent = errors.New("the site does not answer")
+
+// fetch downloads a release and checks it. A site that does not answer is asked once.
+func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
+	host := r.sums
+	if address, err := url.Parse(r.sums); err == nil {
+		host = address.Host
+	}
+	b.mutex.Lock()
+	silent := b.silent[host]
+	b.mutex.Unlock()
+	if silent {
+		return errSilent
+	}
+	sum, err := publishedSum(ctx, r)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		b.mutex.Lock()
+		b.silent = map[string]bool{host: true}
+		b.mutex.Unlock()
+	}
+	if err != nil {
+		return err
+	}
+	into := fresh
+	if r.member != "" {
+		into = fresh + ".archive"
+	}
+	if err := save(ctx, r.url, sum, into); err != nil || r.member == "" {
+		return err
+	}
+	return errors.Join(unpack(into, r.member, fresh), os.Remove(into))
+}
+
+// publishedSum is the SHA-256 that a release is to have.
+func publishedSum(ctx context.Context, r release) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, sumsTimeout)
+	defer cancel()
+	body, err := get(ctx, r.sums)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(body, sumsLimit))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(line)
+		if len(fields) == 1 || len(fields) == 2 && strings.TrimPrefix(fields[1], "*") == path.Base(r.url) {
+			return fields[0], nil
+		}
+	}
+	return "", fmt.Errorf("%s does not name %s", r.sums, path.Base(r.url))
+}
+
+// save downloads a file of which the SHA-256 is known.
+func save(ctx context.Context, address, sum, into string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	body, err := get(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	file, err := os.OpenFile(into, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	hash := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(file, hash), body); err != nil {
+		return err
+	}
+	if have := hex.EncodeToString(hash.Sum(nil)); have != sum {
+		return fmt.Errorf("%s has the SHA-256 %s, not %s", address, have, sum)
+	}
+	return nil
+}
+
+func get(ctx context.Context, address string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("%s: %s", address, response.Status)
+	}
+	return response.Body, nil
+}
+
+// unpack writes one member of a compressed archive to a file.
+func unpack(archive, member, into string) (err error) {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", archive, err)
+	}
+	content := tar.NewReader(plain)
+	for {
+		header, err := content.Next()
+		if err != nil {
+			return fmt.Errorf("looking for %s in the archive: %w", member, err)
+		}
+		if header.Name == member {
+			break
+		}
+	}
+	out, err := os.OpenFile(into, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, content)
+	return err
+}

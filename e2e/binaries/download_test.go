@@ -1,0 +1,149 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/faultline-io/faultline/e2e/source"
+)
+
+// site serves an etcd that prints word, in an archive as its project publishes it.
+func site(t *testing.T, word string, sum func(archive []byte) string) (*sites, *atomic.Int64) {
+	t.Helper()
+	var archive bytes.Buffer
+	packed := gzip.NewWriter(&archive)
+	content := tar.NewWriter(packed)
+	if runtime.GOOS != "linux" {
+		t.Skip("etcd is published in another form for " + runtime.GOOS)
+	}
+	folder := "etcd-v3.6.14-" + runtime.GOOS + "-" + runtime.GOARCH
+	for name, text := range map[string]string{"/README.md": "read me", "/etcd": "#!/bin/sh\nprintf " + word + "\n"} {
+		header := &tar.Header{Name: folder + name, Mode: 0o755, Size: int64(len(text))}
+		if err := content.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := content.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if content.Close() != nil || packed.Close() != nil {
+		t.Fatal("the archive is incomplete")
+	}
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch path.Base(r.URL.Path) {
+		case "SHA256SUMS":
+			_, _ = fmt.Fprintf(w, "%s  etcd-other.tar.gz\n%s  %s.tar.gz\n", strings.Repeat("0", 64), sum(archive.Bytes()), folder)
+		case folder + ".tar.gz":
+			_, _ = w.Write(archive.Bytes())
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &sites{etcd: server.URL, kubernetes: server.URL}, &asked
+}
+
+func right(archive []byte) string {
+	sum := sha256.Sum256(archive)
+	return hex.EncodeToString(sum[:])
+}
+
+func wrong([]byte) string { return strings.Repeat("1", 64) }
+
+func TestAPublishedProgramIsDownloadedAndNotBuilt(t *testing.T) {
+	b := repository(t, "built")
+	b.Source = source.Auto
+	b.sites, _ = site(t, "published", right)
+	if got := says(t, b, Etcd); got != "published" || strings.Contains(progress(b), "building") {
+		t.Fatalf("says %q after\n%s", got, progress(b))
+	}
+	b.sites = &sites{}
+	if got := says(t, b, Etcd); got != "published" {
+		t.Fatalf("the second time it says %q", got)
+	}
+}
+
+func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
+	b := repository(t, "built")
+	b.Source = source.Auto
+	b.sites, _ = site(t, "published", wrong)
+	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "SHA-256") {
+		t.Fatalf("says %q after\n%s", got, progress(b))
+	}
+}
+
+func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
+	b := repository(t, "built")
+	b.Source = source.Auto
+	b.sites = &sites{etcd: "http://127.0.0.1:1"}
+	if got := says(t, b, Etcd); got != "built" {
+		t.Fatalf("says %q", got)
+	}
+	prints(t, b.Root, "e2e/build/etcd", "again")
+	if got := says(t, b, Etcd); got != "again" || strings.Count(progress(b), "downloading") != 1 {
+		t.Fatalf("a site that did not answer is asked again:\n%s", progress(b))
+	}
+}
+
+func TestWhoWantsPublishedProgramsOnlyIsToldThatTheyCannotBeHad(t *testing.T) {
+	b := repository(t, "built")
+	b.Source = source.Published
+	b.sites, _ = site(t, "published", wrong)
+	if _, err := b.Ensure(t.Context(), Etcd); err == nil || !strings.Contains(err.Error(), "downloading etcd") {
+		t.Fatalf("got error %v", err)
+	}
+}
+
+func TestWhoWantsBuiltProgramsAsksNobody(t *testing.T) {
+	b := repository(t, "built")
+	var asked *atomic.Int64
+	b.sites, asked = site(t, "published", right)
+	if got := says(t, b, Etcd); got != "built" || asked.Load() != 0 {
+		t.Fatalf("says %q after %d requests", got, asked.Load())
+	}
+}
+
+func TestKubernetesIsDownloadedFromWhereItIsPublished(t *testing.T) {
+	s := publicSites()
+	for _, tc := range []struct{ name, os, want string }{
+		{APIServer, "linux", "https://dl.k8s.io/release/v1.36.3/bin/linux/arm64/kube-apiserver"},
+		{Kubectl, "darwin", "https://dl.k8s.io/release/v1.36.3/bin/darwin/arm64/kubectl"},
+		{APIServer, "darwin", ""},
+	} {
+		got := publishedKubernetes(s, tc.name, "v1.36.3", toolchain{os: tc.os, arch: "arm64"})
+		switch {
+		case tc.want == "" && got != nil:
+			t.Errorf("%s for %s is said to be at %s", tc.name, tc.os, got.url)
+		case tc.want != "" && (got == nil || got.url != tc.want || got.sums != tc.want+".sha256"):
+			t.Errorf("%s for %s is said to be at %v", tc.name, tc.os, got)
+		}
+	}
+}
+
+func TestASumMayStandAlone(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "abc") }))
+	defer server.Close()
+	if sum, err := publishedSum(t.Context(), release{url: "http://x/kubectl", sums: server.URL}); sum != "abc" || err != nil {
+		t.Errorf("got %q, %v", sum, err)
+	}
+	if err := save(t.Context(), server.URL, "abc", t.TempDir()+"/x"); err == nil || os.IsNotExist(err) {
+		t.Errorf("got error %v", err)
+	}
+}
