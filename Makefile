@@ -9,6 +9,12 @@ TEST_FLAGS ?=
 # Modules tested at the same time.
 JOBS ?= 2
 MODULES := shared $(PROVIDERS:%=providers/%) e2e
+ifeq ($(filter $(PROVIDER),$(PROVIDERS)),)
+$(error There is no provider "$(PROVIDER)": PROVIDER is one of $(PROVIDERS))
+endif
+ifneq ($(filter-out $(MODULES),$(MODULE)),)
+$(error There is no module "$(MODULE)": MODULE is one of $(MODULES))
+endif
 
 CONTROLLER_GEN_VERSION := v0.21.0
 KUSTOMIZE_VERSION := v5.8.1
@@ -29,9 +35,9 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 
 ##@ Start here
 .PHONY: demo
-demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it. PROVIDER=metal3 does it on bare metal, KEEP=1 leaves it running
+demo: ## Bring up a cluster spread over failure domains, lose a domain, mend it. PROVIDER=metal3 does it on bare metal, FLAVOR=topology with a ClusterClass, KEEP=1 leaves it running
 	@echo "Compiling the playground (some minutes the first time, silent until it is done)"
-	@cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(KEEP),--keep)
+	@cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 
 .PHONY: test
 test: assets ## Run the unit and integration tests of every module (no Docker)
@@ -63,15 +69,22 @@ assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (onc
 
 .PHONY: deflake
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
+	$(if $(MODULE),,$(error Say which module: make deflake MODULE=..., one of $(MODULES)))
 	@cd $(MODULE) && while KUBEBUILDER_ASSETS=$(ASSETS) $(RACE) -shuffle=on -count=1 ./...; do :; done
 
 CLUSTER ?= faultline
 # Specs run beside each other where they mostly wait; booting machines take all that two cores have.
 PROCS ?= $(if $(FAST),3,1)
 LABEL ?= !long
+# The labels that specs have: words in quotes, and constants.
+define LABELS
+$$({ grep -ho 'Label([^)]*)' e2e/specs/*_test.go | grep -o '"[^"]*"' | tr -d '"'; sed -n 's/^\t\(only[A-Z][a-z]*\|long\|demonstrated\) *= "\(.*\)".*/\2/p' e2e/specs/suite_test.go; } | sort -u)
+endef
 .PHONY: e2e
 e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest
 	@rm -f $(OUT)/e2e/failure.txt
+	@for word in $$(grep -o '[A-Za-z][A-Za-z0-9-]*' <<<'$(LABEL)'); do grep -qx -- "$$word" <<<"$(LABELS)" || \
+		{ echo "No spec has the label $$word: LABEL is made of" $(LABELS) >&2; exit 1; }; done
 	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- \
 		-e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }

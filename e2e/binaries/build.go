@@ -39,8 +39,13 @@ func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
 	return nil
 }
 
-// advise says what to do about a full disk.
+// advise says what to do about a full disk, or without a network.
 func (b *Builder) advise(err error) error {
+	for _, sign := range []string{"dial tcp", "no such host", "connection refused", "i/o timeout", "TLS handshake timeout"} {
+		if strings.Contains(err.Error(), sign) {
+			return fmt.Errorf("%w\nGo modules cannot be downloaded: connect this machine to a network, or set GOPROXY to a proxy that it reaches", err)
+		}
+	}
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
 		return fmt.Errorf("%w\nThe disk is full: free 10 GB, or set %s, GOCACHE and TMPDIR to folders of another disk", err, CacheVariable)
 	}

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	apiwait "k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/faultline-io/faultline/e2e/filelock"
 )
 
 // CacheVariable names the folder in which programs of others are kept for all clones of the repository on this machine. Without it
@@ -18,7 +21,8 @@ import (
 const CacheVariable = "FAULTLINE_CACHE"
 
 const (
-	// lockRetry is how often a lock that another process holds is tried again. flock has no form that waits and can be interrupted.
+	// lockRetry is how often a lock that another process holds is tried again. flock has no form that waits and can be
+	// interrupted.
 	lockRetry = 200 * time.Millisecond
 	// unusedFor is how long a program of another version or recipe is kept after its last use.
 	unusedFor = 60 * 24 * time.Hour
@@ -82,37 +86,21 @@ func (b *Builder) make(ctx context.Context, p program, t toolchain, wait bool) (
 	return true, errors.Join(err, unlock())
 }
 
-// lock locks a program, which the system undoes when the process dies. Without wait it returns nil if another process has it.
+// lock locks a program. Without wait it returns nil if another process has it.
 func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return nil, fmt.Errorf("making the cache: %w: set %s to a folder that can be written to", err, CacheVariable)
 	}
-	file, err := os.OpenFile(p.lock, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", p.name, err)
+	unlock, err = filelock.Try(p.lock)
+	if err != nil || unlock != nil || !wait {
+		return unlock, err
 	}
-	tick := time.NewTicker(lockRetry)
-	defer tick.Stop()
-	for said := false; ; said = true {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return file.Close, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("locking %s: %w", p.lock, err), file.Close())
-		}
-		if !wait {
-			return nil, file.Close()
-		}
-		if !said {
-			b.progressf("waiting for another process that builds %s (it holds %s)", p.name, p.lock)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), file.Close())
-		case <-tick.C:
-		}
-	}
+	b.progressf("waiting for another process that builds %s (it holds %s)", p.name, p.lock)
+	err = apiwait.PollUntilContextCancel(ctx, lockRetry, false, func(context.Context) (bool, error) {
+		unlock, err = filelock.Try(p.lock)
+		return unlock != nil, err
+	})
+	return unlock, err
 }
 
 // link lets the clone's folder of programs show a program of the shared cache.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/faultline-io/faultline/e2e/source"
 )
 
 // clone is another clone of the repository on the same machine.
@@ -114,9 +112,16 @@ func TestTheCacheIsTheUsersUnlessItIsNamed(t *testing.T) {
 	}
 }
 
+func TestAMissingNetworkIsExplained(t *testing.T) {
+	b := repository(t, "one")
+	err := b.advise(fmt.Errorf("building etcd: exit status 1\ngo: dial tcp: lookup proxy.golang.org: no such host"))
+	if !strings.HasSuffix(err.Error(), "or set GOPROXY to a proxy that it reaches") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestAFullDiskIsExplained(t *testing.T) {
 	b := repository(t, "one")
-	b.Source = source.Build
 	err := b.advise(fmt.Errorf("building etcd: exit status 1\ncompile: writing output: no space left on device"))
 	if !strings.Contains(err.Error(), "free 10 GB, or set FAULTLINE_CACHE") {
 		t.Errorf("it says %v", err)

@@ -13,6 +13,7 @@ package kind
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/filelock"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
 	"github.com/faultline-io/faultline/e2e/kind/command"
 	"github.com/faultline-io/faultline/e2e/kind/docker"
@@ -62,6 +64,8 @@ type Environment struct {
 	shared, own string
 	// What steps find out for the steps after them.
 	found findings
+	// release ends the reservation, once there is one.
+	release func() error
 }
 
 type findings struct {
@@ -90,6 +94,9 @@ func New(o Options) (*Environment, error) {
 
 // Up brings the environment up, or completes one that is up in part.
 func (e *Environment) Up(ctx context.Context) error {
+	if err := e.reserve(); err != nil {
+		return err
+	}
 	e.found = findings{}
 	return e.stepper().run(ctx, slices.Concat(e.prepare(), []step{
 		{"kind cluster", e.createCluster},
@@ -98,6 +105,19 @@ func (e *Environment) Up(ctx context.Context) error {
 		{"clusterctl repository", e.writeRepository},
 		{"clusterctl init", e.install},
 	}))
+}
+
+// reserve keeps the environment for this process until it ends: two runs would take each other's clusters and faults for their own.
+func (e *Environment) reserve() error {
+	if e.release != nil {
+		return nil
+	}
+	release, err := filelock.Try(filepath.Join(e.own, "lock"))
+	if err == nil && release == nil {
+		err = fmt.Errorf("environment %s is in use by another run in this clone: wait for that, or give this one another name (CLUSTER=NAME)", e.Name)
+	}
+	e.release = release
+	return err
 }
 
 // Images builds everything that Up needs, and starts nothing but the engine.
@@ -143,6 +163,9 @@ func (e *Environment) has(provider string) bool { return slices.Contains(e.Provi
 // Down removes what Up made: the cluster, the simulated vCenter with its machines,
 // and the engine if Up started it and nobody else has a container in it. Caches stay.
 func (e *Environment) Down(ctx context.Context) error {
+	if err := e.reserve(); err != nil {
+		return err
+	}
 	return e.stepper().run(ctx, []step{
 		{"remove vcenter and cluster", e.remove},
 		{"stop engine", e.stopEngine},

@@ -5,7 +5,8 @@ package playground
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -84,18 +85,15 @@ type Placement struct {
 	Running bool
 }
 
-// newInfrastructure starts the simulated infrastructure of a provider. A further
-// provider is one more case.
-func newInfrastructure(provider string) (Infrastructure, error) {
-	switch provider {
-	case "vsphere":
-		return newVSphere()
-	case "metal3":
-		return newMetal3(), nil
-	default:
-		return nil, fmt.Errorf("starting the playground: there is no simulated infrastructure for provider %q; there are metal3 and vsphere", provider)
+// infrastructures start the simulated infrastructures there are.
+func infrastructures() map[string]func() (Infrastructure, error) {
+	return map[string]func() (Infrastructure, error){
+		"metal3":  func() (Infrastructure, error) { return newMetal3(), nil },
+		"vsphere": func() (Infrastructure, error) { return newVSphere() },
 	}
 }
+
+func providers() []string { return slices.Sorted(maps.Keys(infrastructures())) }
 
 // complete adds what the infrastructure asks for to the provider's component.
 func (s Setup) complete(c plane.Component) plane.Component {

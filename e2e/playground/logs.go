@@ -5,6 +5,7 @@ package playground
 
 import (
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -15,9 +16,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// divertLogs sends what libraries log into files, as it would be painted across
-// the story. It is undone by restore.
-func divertLogs(dir string) (restore func(), err error) {
+// openLog opens the log of a story: what would otherwise be painted across it.
+func openLog(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for logs: %w", err)
 	}
@@ -25,15 +25,19 @@ func divertLogs(dir string) (restore func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the playground's log: %w", err)
 	}
-	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file)))
+	return file, nil
+}
+
+func loggerTo(w io.Writer) logr.Logger {
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w)))
+}
+
+// divertLogs sends there what libraries log that know one logger for the whole process. It is undone by restore.
+func divertLogs(w io.Writer) (restore func()) {
+	logger := loggerTo(w)
 	klog.SetLogger(logger)
 	ctrl.SetLogger(logger)
 	previous := log.Writer()
-	log.SetOutput(file)
-	return func() {
-		log.SetOutput(previous)
-		_ = file.Close()
-	}, nil
+	log.SetOutput(w)
+	return func() { log.SetOutput(previous) }
 }
-
-func workloadLog() logr.Logger { return klog.Background().WithName("workload") }

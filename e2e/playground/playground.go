@@ -14,9 +14,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/go-logr/logr"
+
 	"github.com/faultline-io/faultline/e2e/plane"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
@@ -40,24 +42,30 @@ type Options struct {
 // Run tells the story. It returns nil if every step turned out well, and an error
 // that is a *StepError if one did not; logs are left in place then.
 func Run(ctx context.Context, options Options) error {
-	builder, err := binaries.New(options.Out)
-	if err != nil {
-		return err
-	}
-	programs, err := builder.Ensure(ctx, binaries.Playground(options.Provider)...)
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "faultline-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the playground: %w", err)
 	}
-	restore, err := divertLogs(filepath.Join(dir, "logs"))
+	log, err := openLog(filepath.Join(dir, "logs"))
 	if err != nil {
 		return err
 	}
-	defer restore()
-	s := newStory(ctx, options, builder, programs, dir)
+	defer func() { _ = log.Close() }()
+	defer divertLogs(log)()
+	err = tellIn(ctx, options, dir, loggerTo(log))
+	var failed *StepError
+	if errors.As(err, &failed) && !errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// tellIn tells a story that keeps what it writes in a folder. Several may be told at a time.
+func tellIn(ctx context.Context, options Options, dir string, log logr.Logger) error {
+	s, err := newStory(ctx, options, dir, log)
+	if err != nil {
+		return err
+	}
 	err = s.tell(s.steps()) //nolint:contextcheck // The story has a context of its own, made from this one.
 	if options.Keep {
 		s.keep(err)
@@ -67,10 +75,19 @@ func Run(ctx context.Context, options Options) error {
 		_, err = fmt.Fprint(options.Out, s.summary())
 	}
 	s.close()
-	if err != nil && !errors.Is(err, ErrInterrupted) {
-		return err
+	return err
+}
+
+// check finds out whether there is such a story, before programs are built for it.
+func (o Options) check(root string) error {
+	if !slices.Contains(providers(), o.Provider) {
+		return fmt.Errorf("there is no simulated infrastructure for provider %q: it is one of %s", o.Provider, strings.Join(providers(), ", "))
 	}
-	return errors.Join(err, os.RemoveAll(dir))
+	if flavors, err := flavorsOf(root, o.Provider); err != nil || !slices.Contains(flavors, o.Flavor) {
+		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: it is one of %s", o.Provider, o.Flavor,
+			strings.Join(flavors[min(1, len(flavors)):], ", ")))
+	}
+	return nil
 }
 
 // ErrInterrupted is why a step did not end when the context of Run did. Nothing is
@@ -79,7 +96,7 @@ var ErrInterrupted = errors.New("interrupted")
 
 // startInfrastructure starts what the cluster's machines will be on.
 func (s *story) startInfrastructure() (err error) {
-	if s.infrastructure, err = newInfrastructure(s.options.Provider); err != nil {
+	if s.infrastructure, err = infrastructures()[s.options.Provider](); err != nil {
 		return err
 	}
 	s.setup, err = s.infrastructure.Setup(s.dir)
@@ -102,7 +119,7 @@ func (s *story) startPlane(ctx context.Context) error {
 		return err
 	}
 	s.watchPlane()
-	s.workload, err = workload.New(ctx, s.plane.RESTConfig, workload.Options{Log: workloadLog()})
+	s.workload, err = workload.New(ctx, s.plane.RESTConfig, workload.Options{Log: s.log})
 	if err != nil {
 		return fmt.Errorf("preparing workload clusters: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +38,7 @@ type story struct {
 	builder  *binaries.Builder
 	programs binaries.Paths
 	dir      string
+	log      logr.Logger
 	reporter reporter
 	began    time.Time
 
@@ -74,10 +76,27 @@ type costs struct {
 	calls    map[string]int
 }
 
-func newStory(ctx context.Context, options Options, builder *binaries.Builder, programs binaries.Paths, dir string) *story {
+func newStory(ctx context.Context, options Options, dir string, log logr.Logger) (*story, error) {
+	builder, err := binaries.New(options.Out)
+	if err != nil {
+		return nil, err
+	}
+	if err := options.check(builder.Root); err != nil {
+		return nil, err
+	}
+	programs, err := builder.Ensure(ctx, binaries.Playground(options.Provider)...)
+	if err != nil {
+		return nil, err
+	}
+	s := emptyStory(ctx, options, dir)
+	s.builder, s.programs, s.log = builder, programs, log.WithName("workload")
+	return s, nil
+}
+
+// emptyStory has no programs yet.
+func emptyStory(ctx context.Context, options Options, dir string) *story {
 	s := &story{
-		options: options, builder: builder, programs: programs, dir: dir, began: time.Now(),
-		cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
+		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
 	s.reporter = newReporter(options, s.began)
 	s.life, s.end = context.WithCancelCause(ctx)
@@ -121,7 +140,7 @@ func (s *story) steps() []step {
 		{"Apply the templates", time.Minute, s.apply},
 		{"Failure domains are ready", 2 * time.Minute, s.domainsReady},
 		{"The cluster comes up", 6 * time.Minute, s.clusterUp},
-		{"Machines are where they belong", 10 * time.Second, s.checkSpread},
+		{"Machines are where they belong", time.Minute, s.checkSpread},
 		{"A failure domain breaks", 2 * time.Minute, s.breakDomain},
 		{"A control-plane machine in it is replaced elsewhere", 4 * time.Minute, s.replace},
 		{"The failure domain is mended", 2 * time.Minute, s.mendDomain},

@@ -6,30 +6,36 @@ package playground
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-
-	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
+// Libraries with one logger for the whole process are not to write across what tests tell.
+func TestMain(m *testing.M) {
+	divertLogs(io.Discard)
+	os.Exit(m.Run())
+}
+
 // TestStoryOnBareMetal tells the whole story with a cluster from the ClusterClass, as
-// TestStoryOnVSphere does; `make demo` tells it with one from the plain template.
+// TestStoryOnVSphere does beside it; `make demo` tells it with one from the plain template.
 func TestStoryOnBareMetal(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	var told strings.Builder
-	err := Run(t.Context(), Options{Provider: "metal3", Flavor: topology, Out: &told})
+	err := tellIn(t.Context(), Options{Provider: "metal3", Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
 	t.Log(told.String())
 	if err != nil {
 		t.Fatal(Explain(err))
 	}
 	for _, part := range []string{
 		"rack-b has no power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to let the Machine go",
-		"leaves nothing",
 	} {
 		g.Expect(told.String()).To(ContainSubstring(part))
 	}
@@ -38,6 +44,7 @@ func TestStoryOnBareMetal(t *testing.T) {
 // TestStoryOnVSphere tells the story and then, on the same management plane, how it
 // fails: starting a plane is half of what a story costs.
 func TestStoryOnVSphere(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	told := &transcript{}
 	s := storyOf(t, Options{Provider: "vsphere", Flavor: topology, Out: told})
@@ -77,15 +84,8 @@ func (t *transcript) String() string {
 // storyOf is what Run makes of the options.
 func storyOf(t *testing.T, options Options) *story {
 	t.Helper()
-	g := NewWithT(t)
-	builder, err := binaries.New(os.Stderr)
-	g.Expect(err).NotTo(HaveOccurred())
-	programs, err := builder.Ensure(t.Context(), binaries.Playground(options.Provider)...)
-	g.Expect(err).NotTo(HaveOccurred())
-	restore, err := divertLogs(t.TempDir())
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(restore)
-	s := newStory(t.Context(), options, builder, programs, t.TempDir())
+	s, err := newStory(t.Context(), options, t.TempDir(), logr.Discard())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(s.close)
 	return s
 }
@@ -115,7 +115,7 @@ func testFailure(t *testing.T, s *story, told *transcript) {
 func TestInterruptionLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s := newStory(ctx, Options{Out: &strings.Builder{}}, nil, nil, t.TempDir())
+	s := emptyStory(ctx, Options{Out: &strings.Builder{}}, t.TempDir())
 	err := s.tell([]step{{"Wait", time.Minute, func(ctx context.Context) error {
 		cancel()
 		<-ctx.Done()
@@ -126,8 +126,18 @@ func TestInterruptionLeavesNothing(t *testing.T) {
 	s.close()
 }
 
-func TestUnknownProvider(t *testing.T) {
+func TestAProviderOrFlavorThatDoesNotExistIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
-	_, err := newInfrastructure("abacus")
-	g.Expect(err).To(MatchError(ContainSubstring("abacus")))
+	for _, tc := range []struct {
+		options Options
+		says    string
+	}{
+		{Options{Provider: "abacus"}, `provider "abacus": it is one of metal3, vsphere`},
+		{Options{Provider: "vsphere", Flavor: "vanilla"}, `no flavor "vanilla": it is one of external-loadbalancer, topology`},
+		{Options{Provider: "metal3", Flavor: "vanilla"}, "topology"},
+	} {
+		_, err := newStory(t.Context(), tc.options, t.TempDir(), logr.Discard())
+		g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
+	}
 }

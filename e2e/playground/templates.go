@@ -9,7 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -42,6 +44,22 @@ func (s *story) templates() []string {
 		names[i] = filepath.Join(s.builder.Root, "templates", s.options.Provider, names[i])
 	}
 	return names
+}
+
+// flavorsOf are the flavors of a provider's cluster template; "" is the plain one, and the first.
+func flavorsOf(root, provider string) ([]string, error) {
+	const prefix, suffix = "cluster-template", ".yaml"
+	files, err := filepath.Glob(filepath.Join(root, "templates", provider, prefix+"*"+suffix))
+	if err != nil {
+		return nil, err
+	}
+	flavors := make([]string, 0, len(files))
+	for _, file := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), prefix), suffix)
+		flavors = append(flavors, strings.TrimPrefix(name, "-"))
+	}
+	slices.Sort(flavors)
+	return flavors, nil
 }
 
 // apply creates what the templates hold, filled in as clusterctl does it.

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-var _ = Describe("Failure domains", Serial, Label("failure-domains", onlyFast), func() {
+var _ = Describe("Failure domains", Serial, Label("failure-domains", onlyFast, demonstrated), func() {
 	const spec = "failure-domains"
 
 	It("spread a control plane, replace a machine elsewhere while one is broken, and take it back", func(ctx SpecContext) {

@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package filelock keeps processes from doing the same thing at the same time. The system undoes a lock when its holder dies.
+package filelock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Try locks a file, which it makes if need be. It returns nil when another holds the lock.
+func Try(path string) (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return file.Close, nil
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, file.Close()
+	}
+	return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
+}

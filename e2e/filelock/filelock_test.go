@@ -1,0 +1,26 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package filelock
+
+import (
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestOneHolderAtATime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "folder", "lock")
+	unlock, err := Try(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	second, err := Try(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(second).To(BeNil())
+	g.Expect(unlock()).To(Succeed())
+	third, err := Try(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(third()).To(Succeed())
+}
