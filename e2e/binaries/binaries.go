@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
@@ -26,22 +27,34 @@ import (
 // programs. What is found there is used and not built.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
 
-// Names of the programs that can be asked for, besides those of Provider.
+// Names of the programs that can be asked for, besides those of Provider and of package programs.
 const (
-	Etcd                    = "etcd"
-	APIServer               = "kube-apiserver"
-	ControllerManager       = "kube-controller-manager"
-	Kubectl                 = "kubectl"
+	Etcd                    = programs.Etcd
+	APIServer               = programs.APIServer
+	ControllerManager       = programs.ControllerManager
+	Kubectl                 = programs.Kubectl
 	GolangciLint            = "golangci-lint"
 	CAPICore                = "capi-core"
 	CAPIKubeadmBootstrap    = "capi-bootstrap-kubeadm"
 	CAPIKubeadmControlPlane = "capi-controlplane-kubeadm"
-	providerPrefix          = "infrastructure-"
-	cacheFolder             = ".cache/bin"
-	clusterAPIModule        = "sigs.k8s.io/cluster-api"
-	clusterAPIBuildFolder   = "e2e/build/clusterapi"
-	kubernetesModule        = "k8s.io/kubernetes"
-	kubernetesBuildFolder   = "e2e/build/kubernetes"
+	Clusterctl              = "clusterctl"
+	// MachineInit makes a container look like a virtual machine to what boots in it.
+	MachineInit = "machine-init"
+	// VCSim is the simulated vCenter as a program of its own.
+	VCSim = "vcsim"
+	// HostSim is the simulated bare-metal operator as a program of its own.
+	HostSim = "hostsim"
+
+	providerPrefix        = "infrastructure-"
+	cacheFolder           = ".cache/bin"
+	clusterAPIModule      = "sigs.k8s.io/cluster-api"
+	clusterAPIBuildFolder = "e2e/build/clusterapi"
+)
+
+// KubernetesVersion is the version of Kubernetes that is run, and EtcdVersion that of etcd. What is built says the same.
+const (
+	KubernetesVersion = "v1.36.3"
+	EtcdVersion       = "v3.6.14"
 )
 
 // Provider is the name of the manager program of the provider in
@@ -153,7 +166,7 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 		return nil, err
 	}
 	paths := Paths{}
-	var programs []program
+	var wanted []program
 	for _, name := range names {
 		if path := b.asset(name); path != "" {
 			paths[name] = path
@@ -168,15 +181,15 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 			return nil, err
 		}
 		paths[name] = p.path
-		programs = append(programs, p)
+		wanted = append(wanted, p)
 	}
-	return paths, b.makeMissing(ctx, programs, t)
+	return paths, b.makeMissing(ctx, wanted, t)
 }
 
 // makeMissing makes the programs that are not ready, one after the other, as each build keeps all cores busy.
-func (b *Builder) makeMissing(ctx context.Context, programs []program, t toolchain) error {
+func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain) error {
 	var busy []program
-	for _, p := range programs {
+	for _, p := range wanted {
 		if p.ready() {
 			continue
 		}
@@ -193,8 +206,8 @@ func (b *Builder) makeMissing(ctx context.Context, programs []program, t toolcha
 			return err
 		}
 	}
-	for _, p := range programs {
-		if p.always {
+	for _, p := range wanted {
+		if p.Ours {
 			continue
 		}
 		if err := b.link(p); err != nil {
@@ -214,18 +227,12 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 // CertManager is the source folder of the cert-manager that is built, where its
 // chart and its CRDs are.
 func (b *Builder) CertManager(ctx context.Context) (dir, version string, err error) {
-	return b.source(ctx, certManagerBuildFolder, certManagerModule)
-}
-
-// Kubernetes is the version of the Kubernetes that is built.
-func (b *Builder) Kubernetes(ctx context.Context) (version string, err error) {
-	_, version, err = b.source(ctx, kubernetesBuildFolder, kubernetesModule)
-	return version, err
+	return b.source(ctx, programs.CertManagerFolder, programs.CertManagerModule)
 }
 
 // KubeVIP is the version of the kube-vip that is built.
 func (b *Builder) KubeVIP(ctx context.Context) (version string, err error) {
-	_, version, err = b.source(ctx, kubeVIPBuildFolder, kubeVIPModule)
+	_, version, err = b.source(ctx, programs.KubeVIPFolder, programs.KubeVIPModule)
 	return version, err
 }
 

@@ -22,7 +22,7 @@ func repository(t *testing.T, word string) *Builder {
 	root := t.TempDir()
 	write(t, root, "go.work", "go 1.26.0\n")
 	write(t, root, "e2e/go.mod", "module example.test/e2e\n\ngo 1.26.0\n")
-	for folder, requires := range map[string]string{"e2e/build/etcd": etcdModule, "providers/example": ""} {
+	for folder, requires := range map[string]string{"e2e/offline/build/etcd": etcdModule, "providers/example": ""} {
 		write(t, root, folder+"/go.mod", "module example.test/program\n\ngo 1.26.0\n"+requires)
 		write(t, root, folder+"/go.sum", "")
 		prints(t, root, folder, word)
@@ -32,7 +32,7 @@ func repository(t *testing.T, word string) *Builder {
 }
 
 // etcdModule is required for its version only.
-const etcdModule = "\nrequire go.etcd.io/etcd/server/v3 v3.6.14\n\nreplace go.etcd.io/etcd/server/v3 => ../../../server\n"
+const etcdModule = "\nrequire go.etcd.io/etcd/server/v3 v3.6.14\n\nreplace go.etcd.io/etcd/server/v3 => ../../../../server\n"
 
 func prints(t *testing.T, root, folder, word string) {
 	t.Helper()
@@ -79,11 +79,11 @@ func TestEnsureBuildsOnce(t *testing.T) {
 func TestEnsureBuildsAgainWhenSourcesMove(t *testing.T) {
 	b := repository(t, "one")
 	says(t, b, Etcd)
-	prints(t, b.Root, "e2e/build/etcd", "two")
+	prints(t, b.Root, "e2e/offline/build/etcd", "two")
 	if got := says(t, b, Etcd); got != "two" {
 		t.Fatalf("the program was not built again: it says %q", got)
 	}
-	write(t, b.Root, "e2e/build/etcd/go.sum", "\n")
+	write(t, b.Root, "e2e/offline/build/etcd/go.sum", "\n")
 	says(t, b, Etcd)
 	if n := strings.Count(progress(b), "built etcd"); n != 3 {
 		t.Fatalf("built %d times, want 3:\n%s", n, progress(b))
@@ -150,7 +150,7 @@ func TestEnsureDoesNotTakeOldProgramsForAssets(t *testing.T) {
 	says(t, b, Etcd)
 	says(t, b, Provider("example"))
 	b.Assets = b.Dir() + "/"
-	prints(t, b.Root, "e2e/build/etcd", "two")
+	prints(t, b.Root, "e2e/offline/build/etcd", "two")
 	prints(t, b.Root, "providers/example", "two")
 	for _, name := range []string{Etcd, Provider("example")} {
 		if got := says(t, b, name); got != "two" {
@@ -166,7 +166,7 @@ func TestEnsureDoesNotTakeOldProgramsForAssets(t *testing.T) {
 
 func TestEnsureShowsTheCompilersWords(t *testing.T) {
 	b := repository(t, "one")
-	write(t, b.Root, "e2e/build/etcd/main.go", "package main\n\nfunc main() { nonsense() }\n")
+	write(t, b.Root, "e2e/offline/build/etcd/main.go", "package main\n\nfunc main() { nonsense() }\n")
 	_, err := b.Ensure(t.Context(), Etcd)
 	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
 		t.Fatalf("got error %v", err)
@@ -186,18 +186,9 @@ func TestEnsureRefusesUnknownNames(t *testing.T) {
 	}
 }
 
-func TestVersionsAreLinkedIn(t *testing.T) {
-	flags := kubernetesVersion("v1.36.3")
-	for _, want := range []string{"version.gitVersion=v1.36.3", "version.gitMajor=1", "version.gitMinor=36"} {
-		if !strings.Contains(flags, want) {
-			t.Errorf("%q lacks %s", flags, want)
-		}
-	}
-}
-
 func TestFindRoot(t *testing.T) {
 	b := repository(t, "one")
-	got, err := findRoot(filepath.Join(b.Root, "e2e", "build", "etcd"))
+	got, err := findRoot(filepath.Join(b.Root, "e2e", "offline", "build", "etcd"))
 	if err != nil || got != b.Root {
 		t.Fatalf("got %s, %v; want %s", got, err, b.Root)
 	}

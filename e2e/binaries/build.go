@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/faultline-io/faultline/e2e/recipe"
 )
 
 // reportEvery is how often a build that takes long says that it still runs.
@@ -21,20 +23,16 @@ const reportEvery = 30 * time.Second
 // provide downloads or builds one program. The file replaces an old one in a single step, so that whoever starts it meanwhile gets
 // the one or the other.
 func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
-	version, err := b.moduleVersion(ctx, p.recipe)
-	if err != nil {
-		return err
-	}
 	fresh := p.path + ".new"
-	done, err := b.download(ctx, p, t, version, fresh)
+	done, err := b.download(ctx, p, t, fresh)
 	if err == nil && !done {
-		err = b.build(ctx, p, version, fresh)
+		err = b.build(ctx, p, fresh)
 	}
 	if err != nil {
 		return errors.Join(b.advise(err), os.RemoveAll(fresh))
 	}
 	if err := os.Rename(fresh, p.path); err != nil {
-		return fmt.Errorf("installing %s: %w", p.name, err)
+		return fmt.Errorf("installing %s: %w", p.Name, err)
 	}
 	return nil
 }
@@ -52,10 +50,14 @@ func (b *Builder) advise(err error) error {
 	return err
 }
 
-func (b *Builder) build(ctx context.Context, p program, version, fresh string) error {
-	defer b.announce(p.recipe, p.path)()
-	if out, err := b.compile(ctx, p.recipe, version, fresh); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", p.source(), err, lastLines(out, 30))
+func (b *Builder) build(ctx context.Context, p program, fresh string) error {
+	version, err := b.moduleVersion(ctx, p.Recipe)
+	if err != nil {
+		return err
+	}
+	defer b.announce(p.Recipe, p.path)()
+	if out, err := b.compile(ctx, p.Recipe, version, fresh); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", p.Source(), err, lastLines(out, 30))
 	}
 	return nil
 }
@@ -66,29 +68,29 @@ func buildFlags(ldflags string) []string {
 
 // compile builds one program into the file fresh. A published module is installed
 // as it is, which go does only into a folder of its own.
-func (b *Builder) compile(ctx context.Context, r recipe, version, fresh string) (out string, err error) {
-	flags := buildFlags(r.ldflags(version))
-	if r.version == "" {
-		return b.goCommand(ctx, r.folder, append([]string{"build", "-o", fresh}, append(flags, r.pkg)...)...)
+func (b *Builder) compile(ctx context.Context, r recipe.Recipe, version, fresh string) (out string, err error) {
+	flags := buildFlags(r.Flags(version))
+	if r.Version == "" {
+		return b.goCommand(ctx, r.Folder, append([]string{"build", "-o", fresh}, append(flags, r.Package)...)...)
 	}
 	folder := fresh + ".d"
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	args := append([]string{"install"}, append(flags, r.pkg+"@"+r.version)...)
+	args := append([]string{"install"}, append(flags, r.Package+"@"+r.Version)...)
 	if out, err = b.goWith(ctx, "", []string{"GOBIN=" + folder}, args...); err != nil {
 		return out, err
 	}
-	return "", os.Rename(filepath.Join(folder, filepath.Base(r.pkg)), fresh)
+	return "", os.Rename(filepath.Join(folder, filepath.Base(r.Package)), fresh)
 }
 
 // announce tells that a build began and, until the returned function is called,
 // that it goes on. A provider that was built before is up to date in a second or
 // two and gets no line of its own unless it takes longer.
-func (b *Builder) announce(r recipe, path string) (done func()) {
+func (b *Builder) announce(r recipe.Recipe, path string) (done func()) {
 	began := time.Now()
 	_, err := os.Stat(path)
-	quiet := r.always && err == nil
+	quiet := r.Ours && err == nil
 	if !quiet {
-		b.progressf("building %s (about %s the first time)", r.name, approximately(r.estimate))
+		b.progressf("building %s (about %s the first time)", r.Name, approximately(r.Estimate))
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -99,14 +101,14 @@ func (b *Builder) announce(r recipe, path string) (done func()) {
 			case <-ended:
 				return
 			case <-tick.C:
-				b.progressf("still building %s (%s)", r.name, time.Since(began).Round(time.Second))
+				b.progressf("still building %s (%s)", r.Name, time.Since(began).Round(time.Second))
 			}
 		}
 	}()
 	return func() {
 		close(ended)
 		if took := time.Since(began).Round(time.Second); !quiet || took > 5*time.Second {
-			b.progressf("built %s in %s", r.name, took)
+			b.progressf("built %s in %s", r.Name, took)
 		}
 	}
 }
@@ -126,13 +128,13 @@ func (b *Builder) progressf(format string, args ...any) {
 }
 
 // moduleVersion is the version that the program is to report.
-func (b *Builder) moduleVersion(ctx context.Context, r recipe) (string, error) {
-	if r.module == "" || r.version != "" {
-		return r.version, nil
+func (b *Builder) moduleVersion(ctx context.Context, r recipe.Recipe) (string, error) {
+	if r.Module == "" || r.Version != "" {
+		return r.Version, nil
 	}
-	out, err := b.goCommand(ctx, r.folder, "list", "-m", "-f", "{{.Version}}", r.module)
+	out, err := b.goCommand(ctx, r.Folder, "list", "-m", "-f", "{{.Version}}", r.Module)
 	if err != nil {
-		return "", fmt.Errorf("reading the version of %s: %w\n%s", r.module, err, out)
+		return "", fmt.Errorf("reading the version of %s: %w\n%s", r.Module, err, out)
 	}
 	return strings.TrimSpace(out), nil
 }

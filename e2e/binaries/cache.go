@@ -14,6 +14,7 @@ import (
 	apiwait "k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/faultline-io/faultline/e2e/filelock"
+	"github.com/faultline-io/faultline/e2e/recipe"
 )
 
 // CacheVariable names the folder in which programs of others are kept for all clones of the repository on this machine. Without it
@@ -32,7 +33,7 @@ const (
 
 // program is a program with the file it belongs into.
 type program struct {
-	recipe
+	recipe.Recipe
 
 	path string
 	// lock is the file that whoever makes the program locks. Every program has its own, so that nobody waits for another.
@@ -53,20 +54,20 @@ func sharedCache(root string) (string, error) {
 
 // program says where a recipe's program belongs. Programs of others are in the shared cache, in a folder for each version and
 // recipe, so that clones at different commits do not replace each other's. Ours belong to the clone that has their sources.
-func (b *Builder) program(r recipe, t toolchain) (program, error) {
-	if r.always {
-		return program{recipe: r, path: filepath.Join(b.Dir(), r.name), lock: filepath.Join(b.Dir(), "."+r.name+".lock")}, nil
+func (b *Builder) program(r recipe.Recipe, t toolchain) (program, error) {
+	if r.Ours {
+		return program{Recipe: r, path: filepath.Join(b.Dir(), r.Name), lock: filepath.Join(b.Dir(), "."+r.Name+".lock")}, nil
 	}
 	sum, err := b.sourceSum(r, t)
 	if err != nil {
 		return program{}, err
 	}
-	folder := filepath.Join(b.Cache, "bin", r.name, sum[:keyLength])
-	return program{recipe: r, path: filepath.Join(folder, r.name), lock: folder + ".lock"}, nil
+	folder := filepath.Join(b.Cache, "bin", r.Name, sum[:keyLength])
+	return program{Recipe: r, path: filepath.Join(folder, r.Name), lock: folder + ".lock"}, nil
 }
 
 // ready reports whether there is nothing to do for a program. Go knows better than we do whether sources of ours changed.
-func (p program) ready() bool { return !p.always && executable(p.path) }
+func (p program) ready() bool { return !p.Ours && executable(p.path) }
 
 func executable(path string) bool {
 	info, err := os.Stat(path)
@@ -95,7 +96,7 @@ func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func()
 	if err != nil || unlock != nil || !wait {
 		return unlock, err
 	}
-	b.progressf("waiting for another process that builds %s (it holds %s)", p.name, p.lock)
+	b.progressf("waiting for another process that builds %s (it holds %s)", p.Name, p.lock)
 	err = apiwait.PollUntilContextCancel(ctx, lockRetry, false, func(context.Context) (bool, error) {
 		unlock, err = filelock.Try(p.lock)
 		return unlock != nil, err
@@ -108,13 +109,13 @@ func (b *Builder) link(p program) error {
 	if err := os.MkdirAll(b.Dir(), 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(b.Dir(), p.name)
+	path := filepath.Join(b.Dir(), p.Name)
 	if have, err := os.Readlink(path); err == nil && have == p.path {
 		return nil
 	}
 	fresh := fmt.Sprintf("%s.%d.new", path, os.Getpid())
 	if err := errors.Join(os.RemoveAll(fresh), os.Symlink(p.path, fresh)); err != nil {
-		return fmt.Errorf("linking %s: %w", p.name, err)
+		return fmt.Errorf("linking %s: %w", p.Name, err)
 	}
 	return os.Rename(fresh, path)
 }

@@ -16,9 +16,11 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
@@ -52,49 +54,46 @@ type release struct {
 	member string
 }
 
-// publishedKubernetes is where Kubernetes publishes a program. Other systems than Linux have kubectl only.
-func publishedKubernetes(s sites, name, version string, t toolchain) *release {
-	if t.os != "linux" && name != Kubectl {
-		return nil
+// published is where the release of a program is; nil when nobody publishes it for this system. Kubernetes has kubectl only for
+// others than Linux, and etcd another archive.
+func published(s sites, name string, t toolchain) *release {
+	kubernetes := []string{APIServer, ControllerManager, Kubectl, programs.Kubeadm, programs.Kubelet, programs.Scheduler, programs.Proxy}
+	switch {
+	case name == Kubectl || t.os == "linux" && slices.Contains(kubernetes, name):
+		address := fmt.Sprintf("%s/%s/bin/%s/%s/%s", s.kubernetes, KubernetesVersion, t.os, t.arch, name)
+		return &release{url: address, sums: address + ".sha256"}
+	case name == Etcd && t.os == "linux":
+		folder := fmt.Sprintf("etcd-%s-%s-%s", EtcdVersion, t.os, t.arch)
+		base := s.etcd + "/" + EtcdVersion
+		return &release{url: base + "/" + folder + ".tar.gz", sums: base + "/SHA256SUMS", member: folder + "/" + name}
 	}
-	address := fmt.Sprintf("%s/%s/bin/%s/%s/%s", s.kubernetes, version, t.os, t.arch, name)
-	return &release{url: address, sums: address + ".sha256"}
-}
-
-// publishedEtcd is where etcd is published. Other systems than Linux have another archive.
-func publishedEtcd(s sites, name, version string, t toolchain) *release {
-	if t.os != "linux" {
-		return nil
-	}
-	folder := fmt.Sprintf("etcd-%s-%s-%s", version, t.os, t.arch)
-	base := s.etcd + "/" + version
-	return &release{url: base + "/" + folder + ".tar.gz", sums: base + "/SHA256SUMS", member: folder + "/" + name}
+	return nil
 }
 
 // download brings a published program into the file fresh. It returns false where it is to be built: because that was asked for,
 // because nobody publishes it, or because it cannot be had here and now.
-func (b *Builder) download(ctx context.Context, p program, t toolchain, version, fresh string) (done bool, err error) {
-	if p.published == nil || b.Source == source.Build {
+func (b *Builder) download(ctx context.Context, p program, t toolchain, fresh string) (done bool, err error) {
+	if b.Source == source.Build {
 		return false, nil
 	}
 	s := publicSites()
 	if b.sites != nil {
 		s = *b.sites
 	}
-	r := p.published(s, p.name, version, t)
+	r := published(s, p.Name, t)
 	if r == nil {
 		return false, nil
 	}
 	err = b.fetch(ctx, *r, fresh)
 	if err == nil {
-		b.progressf("downloaded %s %s", p.name, version)
+		b.progressf("downloaded %s", r.url)
 		return true, nil
 	}
 	if b.Source == source.Published || ctx.Err() != nil {
-		return false, fmt.Errorf("downloading %s: %w", p.name, err)
+		return false, fmt.Errorf("downloading %s: %w", p.Name, err)
 	}
 	if !errors.Is(err, errSilent) {
-		b.progressf("%s is built here: downloading it: %v", p.name, err)
+		b.progressf("%s is built here: downloading it: %v", p.Name, err)
 	}
 	return false, errors.Join(os.RemoveAll(fresh), os.RemoveAll(fresh+".archive"))
 }

@@ -14,11 +14,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
@@ -96,7 +98,7 @@ func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
 	if got := says(t, b, Etcd); got != "built" {
 		t.Fatalf("says %q", got)
 	}
-	prints(t, b.Root, "e2e/build/etcd", "again")
+	prints(t, b.Root, "e2e/offline/build/etcd", "again")
 	if got := says(t, b, Etcd); got != "again" || strings.Count(progress(b), "downloading") != 1 {
 		t.Fatalf("a site that did not answer is asked again:\n%s", progress(b))
 	}
@@ -126,13 +128,30 @@ func TestKubernetesIsDownloadedFromWhereItIsPublished(t *testing.T) {
 		{APIServer, "linux", "https://dl.k8s.io/release/v1.36.3/bin/linux/arm64/kube-apiserver"},
 		{Kubectl, "darwin", "https://dl.k8s.io/release/v1.36.3/bin/darwin/arm64/kubectl"},
 		{APIServer, "darwin", ""},
+		{programs.Containerd, "linux", ""},
 	} {
-		got := publishedKubernetes(s, tc.name, "v1.36.3", toolchain{os: tc.os, arch: "arm64"})
+		got := published(s, tc.name, toolchain{os: tc.os, arch: "arm64"})
 		switch {
 		case tc.want == "" && got != nil:
 			t.Errorf("%s for %s is said to be at %s", tc.name, tc.os, got.url)
 		case tc.want != "" && (got == nil || got.url != tc.want || got.sums != tc.want+".sha256"):
 			t.Errorf("%s for %s is said to be at %v", tc.name, tc.os, got)
+		}
+	}
+}
+
+// What is built is of the version that would be downloaded.
+func TestBuiltAndPublishedVersionsAgree(t *testing.T) {
+	b, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{
+		programs.KubernetesFolder: programs.KubernetesModule + " " + KubernetesVersion, programs.EtcdFolder: programs.EtcdModule + " " + EtcdVersion,
+	} {
+		pinned, err := os.ReadFile(filepath.Join(b.Root, folder, "go.mod"))
+		if err != nil || !strings.Contains(string(pinned), want+"\n") {
+			t.Errorf("%s does not require %s (%v)", folder, want, err)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/faultline-io/faultline/e2e/recipe"
 )
 
 // toolchain is the Go that builds, and what it builds for.
@@ -28,21 +30,21 @@ func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
 
 // sourceSum identifies everything a program is made of: go.mod and go.sum pin its
 // modules, the module's own files are few, and the flags come from the recipe.
-func (b *Builder) sourceSum(r recipe, t toolchain) (string, error) {
+func (b *Builder) sourceSum(r recipe.Recipe, t toolchain) (string, error) {
 	hash := sha256.New()
-	_, _ = fmt.Fprintln(hash, t.version, t.os, t.arch, buildFlags(""), r.pkg, r.ldflags("<version>"))
-	if r.version != "" { // The version pins its go.mod and go.sum.
-		_, _ = fmt.Fprintln(hash, r.version)
+	_, _ = fmt.Fprintln(hash, t.version, t.os, t.arch, buildFlags(""), r.Package, r.Flags("<version>"))
+	if r.Version != "" { // The version pins its go.mod and go.sum.
+		_, _ = fmt.Fprintln(hash, r.Version)
 		return hex.EncodeToString(hash.Sum(nil)), nil
 	}
-	folder := filepath.Join(b.Root, filepath.FromSlash(r.folder))
+	folder := filepath.Join(b.Root, filepath.FromSlash(r.Folder))
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		return "", err
 	}
 	for _, file := range append(files, filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")) {
 		if err := addFile(hash, file); err != nil {
-			return "", fmt.Errorf("identifying the sources of %s: %w", r.name, err)
+			return "", fmt.Errorf("identifying the sources of %s: %w", r.Name, err)
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil

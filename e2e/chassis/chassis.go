@@ -14,8 +14,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/e2e/kind/docker"
-	"github.com/faultline-io/faultline/e2e/kind/image"
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline-io/faultline/e2e/kind/image"
+	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 

@@ -4,18 +4,21 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/kind/certmanager"
+	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/engine"
-	"github.com/faultline-io/faultline/e2e/kind/image"
-	"github.com/faultline-io/faultline/e2e/kind/nodeimage"
+	"github.com/faultline-io/faultline/e2e/kind/machineimage"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/offline/certmanager"
+	"github.com/faultline-io/faultline/e2e/offline/engine"
+	"github.com/faultline-io/faultline/e2e/offline/nodeimage"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
@@ -48,7 +51,13 @@ func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error)
 	return err
 }
 
-func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) error {
+func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) (err error) {
+	e.found.programs, err = e.builder.Ensure(ctx, e.programs()...)
+	return err
+}
+
+// programs are those that the environment is made of.
+func (e *Environment) programs() []string {
 	names := []string{binaries.Kubectl, binaries.Clusterctl}
 	if e.has(vSphere) {
 		names = append(names, binaries.VCSim)
@@ -60,19 +69,24 @@ func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) error {
 		names = append(names, binaries.Provider(provider))
 	}
 	if e.Boot {
-		names = append(names, binaries.Machine()...)
-		names = append(names, binaries.Kubeadm) // It knows the version.
+		names = append(names, binaries.MachineInit)
 	}
 	if !e.found.published {
-		names = append(names, binaries.Node()...)
-		names = append(names, binaries.CAPICore, binaries.CAPIKubeadmBootstrap, binaries.CAPIKubeadmControlPlane)
-		for _, part := range binaries.CertManagerParts() {
-			names = append(names, binaries.CertManager(part))
-		}
+		names = append(names, e.unpublished()...)
 	}
-	var err error
-	e.found.programs, err = e.builder.Ensure(ctx, names...)
-	return err
+	return names
+}
+
+// unpublished are the programs of the images that cannot be pulled.
+func (e *Environment) unpublished() []string {
+	names := append(programs.Node(), binaries.CAPICore, binaries.CAPIKubeadmBootstrap, binaries.CAPIKubeadmControlPlane)
+	for _, part := range programs.CertManagerParts() {
+		names = append(names, programs.CertManager(part))
+	}
+	if e.Boot {
+		names = append(names, programs.KubeVIP)
+	}
+	return names
 }
 
 // buildNode leaves the node to kind where images can be pulled.
@@ -113,26 +127,26 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 
 // buildMachine makes the image that machines boot from.
 func (e *Environment) buildMachine(ctx context.Context, log io.Writer) error {
-	node := e.found.node
-	if node == "" {
-		node = cluster.PublishedNode
+	builder := e.machineImages(log)
+	if !e.found.published {
+		var err error
+		if builder.KubeVIP, err = e.builder.KubeVIP(ctx); err != nil {
+			return err
+		}
 	}
-	kubeVIP, err := e.builder.KubeVIP(ctx)
-	if err != nil {
-		return err
-	}
-	e.found.machine, err = e.nodeImages(log).Machine(ctx, node, kubeVIP)
+	var err error
+	e.found.machine, err = builder.Machine(ctx, cmp.Or(e.found.node, cluster.PublishedNode))
 	return err
 }
 
-func (e *Environment) nodeImages(log io.Writer) nodeimage.Builder {
-	return nodeimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Dir: e.shared}
+func (e *Environment) machineImages(log io.Writer) machineimage.Builder {
+	return machineimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kubernetes: binaries.KubernetesVersion}
 }
 
 // buildVCenter makes the image of the simulated vCenter.
 func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) (err error) {
 	if e.Boot {
-		e.found.vcenter, err = e.nodeImages(log).VCenter(ctx, e.found.machine)
+		e.found.vcenter, err = e.machineImages(log).VCenter(ctx, e.found.machine)
 		return err
 	}
 	e.found.vcenter = vcenterImage
@@ -182,9 +196,9 @@ func (e *Environment) theirImages(ctx context.Context) ([]image.Image, error) {
 		return nil, err
 	}
 	var images []image.Image
-	for _, part := range binaries.CertManagerParts() {
+	for _, part := range programs.CertManagerParts() {
 		images = append(images, image.Program(certmanager.Image(part, certManager),
-			e.found.programs[binaries.CertManager(part)], certmanager.Entrypoint(part), image.NonRoot))
+			e.found.programs[programs.CertManager(part)], certmanager.Entrypoint(part), image.NonRoot))
 	}
 	for _, manager := range clusterAPIManagers() {
 		name := fmt.Sprintf("registry.k8s.io/cluster-api/%s:%s", manager.image, clusterAPI)

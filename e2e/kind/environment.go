@@ -21,12 +21,13 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/filelock"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/command"
-	"github.com/faultline-io/faultline/e2e/kind/docker"
-	"github.com/faultline-io/faultline/e2e/kind/engine"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/offline/engine"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
@@ -190,8 +191,8 @@ func (e *Environment) engine(log io.Writer) engine.Engine {
 	return engine.Engine{
 		Dir: e.shared, Run: command.Runner{Log: log},
 		BoundedRunc: func(ctx context.Context) (string, error) {
-			paths, err := e.builder.Ensure(ctx, binaries.BoundedRunc)
-			return paths[binaries.BoundedRunc], err
+			paths, err := e.builder.Ensure(ctx, programs.BoundedRunc)
+			return paths[programs.BoundedRunc], err
 		},
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/kind/certmanager"
+	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/command"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/offline/certmanager"
 )
 
 // manager is a manager of Cluster API.
@@ -100,17 +100,17 @@ func (e *Environment) writeRepository(ctx context.Context, _ io.Writer) error {
 	return r.Write(providers, certManager)
 }
 
-func (e *Environment) certManager(ctx context.Context) (repository.CertManager, error) {
+// certManager is nil where clusterctl can download its own choice of cert-manager.
+func (e *Environment) certManager(ctx context.Context) (*repository.CertManager, error) {
+	if e.found.published {
+		return nil, nil
+	}
 	source, version, err := e.builder.CertManager(ctx)
 	if err != nil {
-		return repository.CertManager{}, err
+		return nil, err
 	}
-	kubernetes, err := e.builder.Kubernetes(ctx)
-	if err != nil {
-		return repository.CertManager{}, err
-	}
-	manifest, err := certmanager.Manifest(source, version, kubernetes)
-	return repository.CertManager{Version: version, Manifest: manifest}, err
+	manifest, err := certmanager.Manifest(source, version, binaries.KubernetesVersion)
+	return &repository.CertManager{Version: version, Manifest: manifest}, err
 }
 
 // install lets clusterctl install what is missing. A provider of ours that is there

@@ -18,11 +18,12 @@ import (
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
-	"github.com/faultline-io/faultline/e2e/kind/command"
-	"github.com/faultline-io/faultline/e2e/kind/docker"
-	"github.com/faultline-io/faultline/e2e/kind/image"
-	"github.com/faultline-io/faultline/e2e/kind/nodeimage"
+	"github.com/faultline-io/faultline/e2e/kind/machineimage"
+
 	"github.com/faultline-io/faultline/e2e/plane"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -45,7 +46,7 @@ func (e *Environment) operator() string { return e.Name + "-operator" }
 
 func (e *Environment) buildOperator(ctx context.Context, log io.Writer) (err error) {
 	if e.Boot {
-		e.found.operator, err = e.nodeImages(log).Operator(ctx, e.found.machine)
+		e.found.operator, err = e.machineImages(log).Operator(ctx, e.found.machine)
 		return err
 	}
 	e.found.operator = operatorImage
@@ -143,15 +144,11 @@ func (e *Environment) operatorArguments(sum string) []string {
 // describeHosts adds what cluster templates need to know: the network and the image. Nobody checks its sum, but the
 // templates want one.
 func (e *Environment) describeHosts(ctx context.Context, log io.Writer) error {
-	version, err := e.builder.Kubernetes(ctx)
-	if err != nil {
-		return err
-	}
 	variables := maps.Clone(e.found.variables)
 	if variables == nil {
 		variables = map[string]string{}
 	}
-	url := "oci://" + nodeimage.MachineName + version
+	url := "oci://" + machineimage.Name + binaries.KubernetesVersion
 	sum := sha256.Sum256([]byte(url))
 	variables["METAL3_IMAGE_URL"], variables["METAL3_IMAGE_CHECKSUM"] = url, hex.EncodeToString(sum[:])
 	e.found.variables = variables

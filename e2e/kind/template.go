@@ -12,18 +12,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
 // Template generates a cluster from a template of the first provider, ready to be
 // applied. Its variables are those of the clusterctl configuration, and of the
 // environment of this process.
 func (e *Environment) Template(ctx context.Context, log io.Writer, name, flavor string) ([]byte, error) {
-	version, err := e.builder.Kubernetes(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out, err := e.clusterctl(ctx, log, "generate", "cluster", name, "--flavor", flavor,
-		"--infrastructure", e.Providers[0], "--kubernetes-version", version)
+		"--infrastructure", e.Providers[0], "--kubernetes-version", binaries.KubernetesVersion)
 	return []byte(out), err
 }
 

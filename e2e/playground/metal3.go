@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
 	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -69,7 +70,7 @@ func (m *metal3) Setup(string) (Setup, error) {
 	return Setup{
 		System: "the bare-metal operator", Domains: m.names(), BreakStops: true, Objects: objects,
 		Variables: map[string]string{
-			"METAL3_IMAGE_URL":      "https://images.example.com/node-" + kubernetesVersion + ".qcow2",
+			"METAL3_IMAGE_URL":      "https://images.example.com/node-" + binaries.KubernetesVersion + ".qcow2",
 			"METAL3_IMAGE_CHECKSUM": strings.Repeat("0123456789abcdef", 4),
 		},
 		Access: []string{"kubectl get baremetalhosts --label-columns " + simulator.DomainLabel},

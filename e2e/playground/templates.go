@@ -15,13 +15,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
 )
 
 const (
-	// kubernetesVersion of the workload cluster. Nothing runs there, so it only
-	// has to be one that Cluster API supports.
-	kubernetesVersion = "v1.36.3"
 	// A domain is treated as lost sooner, and as recovered sooner, than where a
 	// mistake costs something.
 	graceSeconds = 2
@@ -71,7 +69,7 @@ func (s *story) apply(ctx context.Context) error {
 	variables := map[string]string{
 		"CLUSTER_NAME":                 s.cluster.Name,
 		"NAMESPACE":                    s.cluster.Namespace,
-		"KUBERNETES_VERSION":           kubernetesVersion,
+		"KUBERNETES_VERSION":           binaries.KubernetesVersion,
 		"CONTROL_PLANE_ENDPOINT_IP":    host,
 		"CONTROL_PLANE_ENDPOINT_PORT":  strconv.Itoa(port),
 		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(graceSeconds),

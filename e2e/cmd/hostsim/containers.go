@@ -8,8 +8,8 @@ import (
 	"io"
 
 	"github.com/faultline-io/faultline/e2e/chassis"
-	"github.com/faultline-io/faultline/e2e/kind/command"
-	"github.com/faultline-io/faultline/e2e/kind/docker"
+	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/faultline-io/faultline/e2e/kind/docker"
+	"github.com/faultline-io/faultline/e2e/docker"
 )
 
 const (

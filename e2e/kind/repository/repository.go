@@ -58,15 +58,17 @@ type Repository struct {
 // Config is the path of the configuration to give to clusterctl.
 func (r Repository) Config() string { return filepath.Join(r.Dir, configFile) }
 
-// Write lays out the whole repository. Versions that are there and not named stay.
-func (r Repository) Write(providers []Provider, certManager CertManager) error {
+// Write lays out the whole repository. Versions that are there and not named stay. Without a cert-manager clusterctl downloads one.
+func (r Repository) Write(providers []Provider, certManager *CertManager) error {
 	for _, p := range providers {
 		if err := r.provider(p); err != nil {
 			return fmt.Errorf("laying out %s %s: %w", p.Label(), p.Version, err)
 		}
 	}
-	if err := r.file("cert-manager", certManager.Version, "cert-manager.yaml", certManager.Manifest); err != nil {
-		return fmt.Errorf("laying out cert-manager %s: %w", certManager.Version, err)
+	if certManager != nil {
+		if err := r.file("cert-manager", certManager.Version, "cert-manager.yaml", certManager.Manifest); err != nil {
+			return fmt.Errorf("laying out cert-manager %s: %w", certManager.Version, err)
+		}
 	}
 	config, err := r.config(providers, certManager)
 	if err != nil {
@@ -152,8 +154,8 @@ func (r Repository) file(label, version, name string, content []byte) error {
 	return os.WriteFile(filepath.Join(folder, name), content, 0o644)
 }
 
-// config points clusterctl at the repository, and nowhere else.
-func (r Repository) config(providers []Provider, certManager CertManager) ([]byte, error) {
+// config points clusterctl at the repository, and nowhere else but for a cert-manager that is not in it.
+func (r Repository) config(providers []Provider, certManager *CertManager) ([]byte, error) {
 	type entry struct {
 		Name string `json:"name"`
 		Type string `json:"type"`
@@ -166,16 +168,18 @@ func (r Repository) config(providers []Provider, certManager CertManager) ([]byt
 	slices.SortStableFunc(entries, func(a, b entry) int { return slices.Index(order(), a.Type) - slices.Index(order(), b.Type) })
 	config := map[string]any{
 		"providers": entries,
-		"cert-manager": map[string]string{
-			"url":     filepath.Join(r.Dir, "cert-manager", certManager.Version, "cert-manager.yaml"),
-			"version": certManager.Version,
-			"timeout": "5m",
-		},
 		// Feature gates of Cluster API, for ClusterClasses and for taints of machines.
 		"CLUSTER_TOPOLOGY":              "true",
 		"EXP_MACHINE_TAINT_PROPAGATION": "true",
 		// Nothing of the person's own configuration.
 		"overridesFolder": filepath.Join(r.Dir, "overrides"),
+	}
+	if certManager != nil {
+		config["cert-manager"] = map[string]string{
+			"url":     filepath.Join(r.Dir, "cert-manager", certManager.Version, "cert-manager.yaml"),
+			"version": certManager.Version,
+			"timeout": "5m",
+		}
 	}
 	for name, value := range r.Variables {
 		config[name] = value

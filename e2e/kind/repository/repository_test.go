@@ -62,7 +62,7 @@ func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
 		}
 	}
 	g.Expect(r.Write([]Provider{provider("vsphere", Infrastructure), provider("cluster-api", Core)},
-		CertManager{Version: "v1.11.5", Manifest: []byte("kind: Namespace\n")})).To(Succeed())
+		&CertManager{Version: "v1.11.5", Manifest: []byte("kind: Namespace\n")})).To(Succeed())
 
 	components, err := os.ReadFile(filepath.Join(r.Dir, "infrastructure-vsphere/v2.0.0/infrastructure-components.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -85,4 +85,12 @@ func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
 	g.Expect(config.Providers).To(HaveLen(2))
 	g.Expect(config.Providers[0].Type).To(Equal(Core))
 	g.Expect(config.Providers[1].URL).To(BeARegularFile())
+}
+
+func TestWithoutACertManagerClusterctlIsLeftToItsOwn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := Repository{Dir: t.TempDir()}
+	g.Expect(r.Write(nil, nil)).To(Succeed())
+	g.Expect(os.ReadFile(r.Config())).NotTo(ContainSubstring("cert-manager"))
 }

@@ -1,0 +1,92 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docker is what the kind environment asks of Docker, through its command
+// line: that is what people can repeat by hand from the log.
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/command"
+)
+
+const program = "docker"
+
+// SourceLabel is the label that says what an image was made from.
+const SourceLabel = "io.faultline.source"
+
+// Docker runs docker commands.
+type Docker struct{ command.Runner }
+
+// Run runs docker with the arguments and answers what it wrote to standard output.
+func (d Docker) Run(ctx context.Context, args ...string) (string, error) {
+	out, err := d.Runner.Run(ctx, program, args...)
+	return strings.TrimSpace(out), err
+}
+
+// Feed runs docker with the arguments and lets it read from in.
+func (d Docker) Feed(ctx context.Context, in io.Reader, args ...string) error {
+	return d.Stream(ctx, command.Streams{In: in}, program, args...)
+}
+
+// Exec runs a command in a container and answers what it wrote.
+func (d Docker) Exec(ctx context.Context, container string, args ...string) (string, error) {
+	return d.Run(ctx, append([]string{"exec", container}, args...)...)
+}
+
+// Source is what the image says that it was made from; "" when there is no such image.
+func (d Docker) Source(ctx context.Context, image string) (string, error) {
+	return d.inspect(ctx, `{{index .Config.Labels "`+SourceLabel+`"}}`, image)
+}
+
+// ImageID is the identity of an image; "" when there is no such image.
+func (d Docker) ImageID(ctx context.Context, image string) (string, error) {
+	return d.inspect(ctx, "{{.Id}}", image)
+}
+
+func (d Docker) inspect(ctx context.Context, format, image string) (string, error) {
+	out, err := d.Run(ctx, "image", "inspect", "--format", format, image)
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such image") {
+		return "", nil
+	}
+	return out, err
+}
+
+// Running tells whether a container of that name is there and runs.
+func (d Docker) Running(ctx context.Context, name string) (bool, error) {
+	out, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+name+"$")
+	return out != "", err
+}
+
+// Remove removes containers with their anonymous volumes, running or not. Those
+// that are not there are no error.
+func (d Docker) Remove(ctx context.Context, names ...string) error {
+	_, err := d.Run(ctx, append([]string{"rm", "--force", "--volumes"}, names...)...)
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container") {
+		return nil
+	}
+	return err
+}
+
+// Pipe saves images and lets a command in a container read them, without a file in
+// between.
+func (d Docker) Pipe(ctx context.Context, images []string, container string, args ...string) error {
+	reader, writer := io.Pipe()
+	saved := make(chan error, 1)
+	go func() {
+		err := d.Stream(ctx, command.Streams{Out: writer}, program, append([]string{"save"}, images...)...)
+		_ = writer.CloseWithError(err)
+		saved <- err
+	}()
+	err := d.Feed(ctx, reader, append([]string{"exec", "--interactive", container}, args...)...)
+	// A save that nobody reads any more must not wait for ever.
+	_ = reader.CloseWithError(io.ErrClosedPipe)
+	if saveErr := <-saved; !errors.Is(saveErr, io.ErrClosedPipe) {
+		err = errors.Join(saveErr, err)
+	}
+	return err
+}

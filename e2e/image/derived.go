@@ -1,0 +1,115 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/docker"
+)
+
+const (
+	// builderPrefix begins the name of a container that an image is committed from.
+	builderPrefix = "faultline-image-builder-"
+	// containerdTimeout is how long containerd may take to answer in the builder.
+	containerdTimeout = 30 * time.Second
+)
+
+// Derived is an image that is committed from a container of another one.
+type Derived struct {
+	Name       string // with its tag
+	Base       string
+	Script     string   // run first, with the host's network
+	Files      []File   // added then
+	Images     []string // imported into its containerd
+	Entrypoint string   // as JSON
+}
+
+// Ensure builds the image unless Docker has it, made from the same.
+func (i Derived) Ensure(ctx context.Context, d docker.Docker) error {
+	sum, err := i.sum(ctx, d)
+	if err != nil {
+		return fmt.Errorf("identifying image %s: %w", i.Name, err)
+	}
+	have, err := d.Source(ctx, i.Name)
+	if err != nil || have == sum {
+		return err
+	}
+	builder := builderPrefix + sum // Whoever builds the same meanwhile uses another sum or waits for Docker.
+	if err := i.fill(ctx, d, builder); err != nil {
+		return fmt.Errorf("making image %s: %w", i.Name, err)
+	}
+	_, err = d.Run(ctx, "commit",
+		"--change", "ENTRYPOINT "+i.Entrypoint, "--change", "CMD []", "--change", "ENV container=docker",
+		"--change", fmt.Sprintf("LABEL %s=%s", docker.SourceLabel, sum),
+		builder, i.Name)
+	if err != nil {
+		return fmt.Errorf("making image %s: %w", i.Name, err)
+	}
+	return d.Remove(ctx, builder)
+}
+
+// sum identifies everything that the image is made of.
+func (i Derived) sum(ctx context.Context, d docker.Docker) (string, error) {
+	words := []string{i.Script, i.Entrypoint}
+	for _, name := range append([]string{i.Base}, i.Images...) {
+		id, err := d.ImageID(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		words = append(words, name, id)
+	}
+	return Sum(i.Files, words...)
+}
+
+// fill leaves a container behind that is ready to be committed.
+func (i Derived) fill(ctx context.Context, d docker.Docker, builder string) error {
+	if err := d.Remove(ctx, builder); err != nil {
+		return err
+	}
+	_, err := d.Run(ctx, "run", "--detach", "--name", builder, "--privileged", "--network", "host", "--stop-signal", "SIGRTMIN+3",
+		"--entrypoint", "/bin/sleep", i.Base, "infinity")
+	if err != nil {
+		return err
+	}
+	if i.Script != "" {
+		if _, err := d.Exec(ctx, builder, "bash", "-ec", i.Script); err != nil {
+			return err
+		}
+	}
+	var files bytes.Buffer
+	if err := Archive(&files, i.Files); err != nil {
+		return err
+	}
+	if err := d.Feed(ctx, &files, "cp", "-", builder+":/"); err != nil {
+		return err
+	}
+	return preload(ctx, d, builder, i.Images)
+}
+
+// preload imports images into the builder's containerd. They are unpacked by the
+// node that runs them: an image cannot carry unpacked ones.
+func preload(ctx context.Context, d docker.Docker, builder string, images []string) error {
+	if len(images) == 0 {
+		return nil
+	}
+	if _, err := d.Run(ctx, "exec", "--detach", builder, "/usr/local/bin/containerd"); err != nil {
+		return err
+	}
+	wait := fmt.Sprintf("timeout %d bash -c 'until ctr version; do sleep 0.2; done'", int(containerdTimeout.Seconds()))
+	if _, err := d.Exec(ctx, builder, "bash", "-ec", wait); err != nil {
+		return err
+	}
+	err := d.Pipe(ctx, images, builder, "ctr", "--namespace=k8s.io", "images", "import",
+		"--label=io.cri-containerd.pinned=pinned", "--no-unpack", "--digests", "-")
+	if err != nil {
+		return err
+	}
+	_, err = d.Exec(ctx, builder, "bash", "-ec",
+		"pkill -x containerd; while pgrep -x containerd; do sleep 0.1; done; rm -rf /run/containerd /var/lib/containerd/tmpmounts/*")
+	return err
+}

@@ -1,0 +1,65 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/faultline-io/faultline/e2e/docker"
+)
+
+// NonRoot is the user that programs run as which need no rights.
+const NonRoot = "65532:65532"
+
+// certificates of the authorities that this machine trusts, where Debian keeps them.
+const certificates = "/etc/ssl/certs/ca-certificates.crt"
+
+// Image is an image with a few files and nothing else.
+type Image struct {
+	Name       string // with its tag
+	Files      []File
+	Entrypoint string
+	User       string
+}
+
+// Program is an image with one static program in it, and what such a program may
+// look for: users, authorities and a folder for temporary files.
+func Program(name, binary, entrypoint, user string) Image {
+	return Image{
+		Name: name, Entrypoint: entrypoint, User: user,
+		Files: []File{
+			{Path: "/etc/passwd", Content: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
+			{Path: "/etc/group", Content: []byte("root:x:0:\nnonroot:x:65532:\n")},
+			{Path: certificates, From: certificates},
+			{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+			{Path: entrypoint, From: binary, Mode: 0o755},
+		},
+	}
+}
+
+// Ensure imports the image unless Docker has it, made from the same.
+func (i Image) Ensure(ctx context.Context, d docker.Docker) (built bool, err error) {
+	sum, err := Sum(i.Files, i.Entrypoint, i.User)
+	if err != nil {
+		return false, fmt.Errorf("identifying image %s: %w", i.Name, err)
+	}
+	have, err := d.Source(ctx, i.Name)
+	if err != nil || have == sum {
+		return false, err
+	}
+	reader, writer := io.Pipe()
+	go func() { _ = writer.CloseWithError(Archive(writer, i.Files)) }()
+	err = d.Feed(ctx, reader, "import",
+		"--change", fmt.Sprintf("ENTRYPOINT [%q]", i.Entrypoint), "--change", "USER "+i.User, "--change", "WORKDIR /",
+		"--change", fmt.Sprintf("LABEL %s=%s", docker.SourceLabel, sum), "-", i.Name)
+	_ = reader.CloseWithError(errors.New("the import has ended"))
+	if err != nil {
+		return false, fmt.Errorf("making image %s: %w", i.Name, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,38 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
+)
+
+func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := &Environment{Options: Options{Providers: []string{"vsphere"}, Boot: true}, found: findings{published: true}}
+	g.Expect(e.programs()).To(ConsistOf(
+		binaries.Kubectl, binaries.Clusterctl, binaries.VCSim, binaries.Provider("vsphere"), binaries.MachineInit,
+	))
+	g.Expect(e.buildNode(t.Context(), nil)).To(Succeed())
+	g.Expect(e.found.node).To(BeEmpty(), "kind has one")
+	certManager, err := e.certManager(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(certManager).To(BeNil(), "clusterctl has one")
+}
+
+func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := &Environment{Options: Options{Providers: []string{"vsphere"}}}
+	g.Expect(e.programs()).To(ContainElements(programs.Node()))
+	g.Expect(e.programs()).To(ContainElements(binaries.CAPICore, programs.CertManager("webhook")))
+	g.Expect(e.programs()).NotTo(ContainElement(programs.KubeVIP), "no machine boots")
+	e.Boot = true
+	g.Expect(e.programs()).To(ContainElement(programs.KubeVIP))
+}

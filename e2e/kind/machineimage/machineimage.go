@@ -1,0 +1,142 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package machineimage builds the image that machines boot from, out of that of a kind node, and those of the simulators that run
+// machines as containers.
+package machineimage
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
+)
+
+// Name is the name of a machine's image, completed by the version of Kubernetes.
+const Name = "faultline/machine:"
+
+const (
+	// machineBaseName is completed by the version of Kubernetes.
+	machineBaseName = "faultline/machine-base:"
+	// machineEntrypoint ends in that of a kind node.
+	machineEntrypoint = `["/usr/local/bin/machine-init","/usr/local/bin/entrypoint","/sbin/init"]`
+	// installCloudInit adds what turns a node into a machine that is told at boot what
+	// it is.
+	installCloudInit = `apt-get update
+DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends cloud-init sudo
+rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb`
+	kubeVIPImage = "ghcr.io/kube-vip/kube-vip:"
+	// specImage is what the pods run that the specs of Cluster API's test module deploy.
+	specImage = "registry.k8s.io/pause:3.10.1"
+	units     = "/etc/systemd/system"
+	// cloudConfig names the one place where cloud-init is to look.
+	cloudConfig = `datasource_list: [ VMware ]
+network: {config: disabled}
+disable_root: false
+locale: false
+`
+)
+
+// kubeadm stands before the real one: it knows what kubeadm must be told in a
+// container.
+//
+//go:embed kubeadm.sh
+var kubeadm []byte
+
+// Builder builds images into Docker, each only when what it is made of has moved.
+type Builder struct {
+	Docker docker.Docker
+	// Programs are machine-init and the simulators. kube-vip and pause are given to machines in images where they were built;
+	// where they were not, machines pull them.
+	Programs binaries.Paths
+	// Kubernetes is its version on the machines, KubeVIP that of kube-vip.
+	Kubernetes, KubeVIP string
+}
+
+// Machine ensures the image that a machine boots from and answers its name.
+// It is the image of a node with cloud-init.
+func (b Builder) Machine(ctx context.Context, node string) (string, error) {
+	var preloaded []string
+	for _, i := range b.preloaded() {
+		if _, err := i.Ensure(ctx, b.Docker); err != nil {
+			return "", err
+		}
+		preloaded = append(preloaded, i.Name)
+	}
+	// The packages take longest and move least, so they are an image of their own.
+	base := image.Derived{Name: machineBaseName + b.Kubernetes, Base: node, Script: installCloudInit, Entrypoint: machineEntrypoint}
+	if err := base.Ensure(ctx, b.Docker); err != nil {
+		return "", err
+	}
+	machine := image.Derived{
+		Name: Name + b.Kubernetes, Base: base.Name, Files: b.machineFiles(), Images: preloaded, Entrypoint: machineEntrypoint,
+	}
+	return machine.Name, machine.Ensure(ctx, b.Docker)
+}
+
+// preloaded are the images that a machine has from the start because it could not pull them.
+func (b Builder) preloaded() []image.Image {
+	var images []image.Image
+	if kubeVIP, built := b.Programs[programs.KubeVIP]; built {
+		images = append(images, image.Program(kubeVIPImage+b.KubeVIP, kubeVIP, "/kube-vip", "0"))
+	}
+	if pause, built := b.Programs[programs.Pause]; built {
+		images = append(images, image.Program(specImage, pause, "/pause", "0"))
+	}
+	return images
+}
+
+func (b Builder) machineFiles() []image.File {
+	files := []image.File{
+		{Path: "/usr/local/bin/machine-init", From: b.Programs[binaries.MachineInit], Mode: 0o755},
+		{Path: "/usr/local/bin/kubeadm", Content: kubeadm, Mode: 0o755},
+		{Path: "/etc/cloud/cloud.cfg.d/99-machine.cfg", Content: []byte(cloudConfig)},
+		// kubeadm needs containerd, and cloud-init runs kubeadm in its last stage.
+		{
+			Path:    units + "/cloud-final.service.d/20-containerd.conf",
+			Content: []byte("[Unit]\nAfter=containerd.service\nWants=containerd.service\n"),
+		},
+	}
+	for _, unit := range []string{"cloud-init-local", "cloud-init", "cloud-config", "cloud-final"} {
+		files = append(files,
+			image.File{
+				Path:    fmt.Sprintf("%s/%s.service.d/10-guestinfo.conf", units, unit),
+				Content: []byte("[Service]\nEnvironmentFile=-/etc/cloud/guestinfo.env\n"),
+			})
+	}
+	return files
+}
+
+// VCenter ensures the image of a simulated vCenter whose machines are containers.
+func (b Builder) VCenter(ctx context.Context, machine string) (string, error) {
+	return b.withDocker(ctx, binaries.VCSim, machine)
+}
+
+// Operator ensures the image of a simulated bare-metal operator whose hosts are containers.
+func (b Builder) Operator(ctx context.Context, machine string) (string, error) {
+	return b.withDocker(ctx, binaries.HostSim, machine)
+}
+
+// withDocker ensures the image of a program that runs containers. It needs Docker's client and a shell: the machine's
+// image has one, and is there anyway.
+func (b Builder) withDocker(ctx context.Context, program, machine string) (string, error) {
+	client, err := exec.LookPath("docker")
+	if err != nil {
+		return "", err
+	}
+	if client, err = filepath.EvalSymlinks(client); err != nil {
+		return "", err
+	}
+	name, path := "faultline/"+program+"-containers:latest", "/usr/local/bin/"+program
+	made := image.Derived{Name: name, Base: machine, Entrypoint: fmt.Sprintf("[%q]", path), Files: []image.File{
+		{Path: path, From: b.Programs[program], Mode: 0o755},
+		{Path: "/usr/local/bin/docker", From: client, Mode: 0o755},
+	}}
+	return name, made.Ensure(ctx, b.Docker)
+}

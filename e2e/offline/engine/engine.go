@@ -1,0 +1,193 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine sees to it that a Docker engine answers: it uses the one that is
+// there, or installs and starts one where that is possible.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/command"
+)
+
+const (
+	// startTimeout is how long an engine may take to answer after its start. One
+	// with many containers to look after takes a while.
+	startTimeout = time.Minute
+	// stopTimeout is how long it may take to end.
+	stopTimeout = 30 * time.Second
+	poll        = 200 * time.Millisecond
+	// debianPackage is the engine in Debian and its kin.
+	debianPackage = "docker.io"
+)
+
+// Engine is the Docker engine of this machine.
+type Engine struct {
+	// Dir keeps the log and the process id of an engine that was started here.
+	Dir string
+	// BoundedRunc answers the path of the runc to use on a host that lacks a
+	// capability. It is asked there only.
+	BoundedRunc func(context.Context) (string, error)
+	Run         command.Runner
+}
+
+// Ensure starts an engine unless one answers, after installing it if need be.
+func (e Engine) Ensure(ctx context.Context) error {
+	if e.answers(ctx) == nil {
+		return nil
+	}
+	if err := e.possible(); err != nil {
+		return fmt.Errorf("no Docker engine answers (%w); %w", e.answers(ctx), err)
+	}
+	if err := e.install(ctx); err != nil {
+		return fmt.Errorf("installing the Docker engine: %w", err)
+	}
+	ended, err := e.bringUp(ctx)
+	if err != nil {
+		return fmt.Errorf("starting the Docker engine: %w", err)
+	}
+	return e.await(ctx, ended)
+}
+
+// bringUp leaves the engine to systemd where that runs the machine. The channel
+// answers when an engine that was started without it ends.
+func (e Engine) bringUp(ctx context.Context) (ended <-chan error, err error) {
+	if systemd() {
+		_, err := e.Run.Run(ctx, "systemctl", "start", "docker")
+		return nil, err
+	}
+	args, err := e.arguments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.start(args)
+}
+
+// answers is nil when an engine does.
+func (e Engine) answers(ctx context.Context) error {
+	_, err := e.Run.Run(ctx, "docker", "version", "--format", "{{.Server.Version}}")
+	return err
+}
+
+// Startable reports whether Ensure could start an engine that is there, without installing anything.
+func (e Engine) Startable() bool { return found("dockerd") && found("docker") && e.possible() == nil }
+
+// possible tells whether an engine can be started here, and if not what to do.
+func (e Engine) possible() error {
+	if host := os.Getenv("DOCKER_HOST"); host != "" {
+		return fmt.Errorf("DOCKER_HOST is %s: start that engine or unset DOCKER_HOST", host)
+	}
+	return startable(host{
+		root:    os.Geteuid() == 0,
+		systemd: systemd(),
+		engine:  found("dockerd"),
+		apt:     found("apt-get"),
+	})
+}
+
+// host is what matters about this machine for starting an engine.
+type host struct{ root, systemd, engine, apt bool }
+
+// startable is nil when this program can start an engine itself.
+func startable(h host) error {
+	switch {
+	case h.systemd && h.engine && !h.root:
+		return errors.New("start it with `sudo systemctl start docker`, and let this user reach it (group docker)")
+	case !h.engine && !h.apt:
+		return errors.New("install Docker: https://docs.docker.com/engine/install/")
+	case !h.root:
+		return errors.New("install and start Docker, or run this as root to have that done")
+	}
+	return nil
+}
+
+func (e Engine) install(ctx context.Context) error {
+	if found("dockerd") && found("docker") {
+		return nil
+	}
+	return Install(ctx, e.Run, debianPackage)
+}
+
+// Install installs Debian packages without asking questions.
+func Install(ctx context.Context, run command.Runner, packages ...string) error {
+	run.Env = append(run.Env, "DEBIAN_FRONTEND=noninteractive")
+	if _, err := run.Run(ctx, "apt-get", "update"); err != nil {
+		return err
+	}
+	_, err := run.Run(ctx, "apt-get", append([]string{"install", "--yes", "--no-install-recommends"}, packages...)...)
+	return err
+}
+
+// arguments of dockerd. Where the host may not give away every capability, a
+// privileged container would not start with plain runc.
+func (e Engine) arguments(ctx context.Context) ([]string, error) {
+	args := []string{"--pidfile", e.pidFile()}
+	full, err := allCapabilities()
+	if err != nil || full {
+		return args, err
+	}
+	runc, err := e.BoundedRunc(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("preparing runc for a host that lacks a capability: %w", err)
+	}
+	return append(args, "--add-runtime", "bounded="+runc, "--default-runtime", "bounded"), nil
+}
+
+// await waits until the engine answers or its process has ended.
+func (e Engine) await(ctx context.Context, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		err := e.answers(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case exit := <-ended:
+			return fmt.Errorf("the Docker engine ended at once (%w), see %s", exit, e.LogFile())
+		case <-ctx.Done():
+			return fmt.Errorf("the Docker engine does not answer, see %s: %w", e.LogFile(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// LogFile is where an engine that was started here writes.
+func (e Engine) LogFile() string { return filepath.Join(e.Dir, "dockerd.log") }
+
+func (e Engine) pidFile() string { return filepath.Join(e.Dir, "dockerd.pid") }
+
+// systemd tells whether it runs this machine.
+func systemd() bool {
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil
+}
+
+func found(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// allCapabilities tells whether this process may give away every capability that
+// its kernel knows.
+func allCapabilities() (bool, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return false, err
+	}
+	last, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if err != nil {
+		return false, err
+	}
+	return coversAll(string(status), strings.TrimSpace(string(last)))
+}

@@ -1,0 +1,132 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/offline/engine"
+)
+
+const (
+	suite  = "bookworm"
+	mirror = "http://deb.debian.org/debian"
+	// debianName is completed by what identifies its packages.
+	debianName = "faultline/debian:"
+)
+
+// packages of a node, beside those that Debian cannot do without: an init system,
+// what the kubelet, kube-proxy and containerd call, and what kind's scripts use.
+func packages() []string {
+	return []string{
+		"systemd", "systemd-sysv", "dbus", "runc", "libseccomp2", "kmod", "procps",
+		"iproute2", "iptables", "nftables", "conntrack", "ethtool", "socat", "ebtables", "ipset",
+		"ca-certificates", "curl", "jq", "e2fsprogs",
+	}
+}
+
+// surplus are the services that a machine starts and a container must not: kind's
+// own image goes without the same.
+func surplus() []string {
+	return []string{
+		"lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
+		"lib/systemd/system/multi-user.target.wants/*",
+		"etc/systemd/system/*.wants/*",
+		"lib/systemd/system/local-fs.target.wants/*",
+		"lib/systemd/system/sockets.target.wants/*udev*",
+		"lib/systemd/system/sockets.target.wants/*initctl*",
+		"lib/systemd/system/basic.target.wants/*",
+		"var/cache/apt/archives/*.deb",
+		"var/lib/apt/lists/*_*",
+		"var/log/*.log",
+		"usr/share/doc/*",
+		"usr/share/man/*",
+		"usr/share/locale/*",
+	}
+}
+
+// debian is the name of the image with Debian and the node's packages. It is made
+// once for a list of packages, and again when Docker has lost it.
+func (b Builder) debian(ctx context.Context) (string, error) {
+	sum, err := image.Sum(nil, append(append(packages(), surplus()...), suite, runtime.GOARCH)...)
+	if err != nil {
+		return "", err
+	}
+	name := debianName + sum
+	if id, err := b.Docker.ImageID(ctx, name); err != nil || id != "" {
+		return name, err
+	}
+	root, err := b.debootstrap(ctx, sum)
+	if err != nil {
+		return "", fmt.Errorf("installing Debian into a folder: %w", err)
+	}
+	return name, b.importFolder(ctx, root, name)
+}
+
+// debootstrap installs Debian into a folder of the cache, which it answers.
+func (b Builder) debootstrap(ctx context.Context, sum string) (string, error) {
+	root := filepath.Join(b.Dir, "debian-"+sum)
+	if _, err := os.Stat(root); err == nil {
+		return root, nil
+	}
+	if os.Geteuid() != 0 {
+		return "", errors.New("this needs root: run it as root, or use published images")
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		if err := engine.Install(ctx, b.Docker.Runner, "debootstrap"); err != nil {
+			return "", err
+		}
+	}
+	fresh := root + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return "", err
+	}
+	_, err := b.Docker.Runner.Run(ctx, "debootstrap", "--variant=minbase",
+		"--include="+strings.Join(packages(), ","), suite, fresh, mirror)
+	if err != nil {
+		return "", err
+	}
+	if err := removeSurplus(fresh); err != nil {
+		return "", err
+	}
+	return root, os.Rename(fresh, root)
+}
+
+func removeSurplus(root string) error {
+	for _, pattern := range surplus() {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// importFolder makes an image of a folder as it is, owners included.
+func (b Builder) importFolder(ctx context.Context, root, name string) error {
+	reader, writer := io.Pipe()
+	go func() {
+		err := b.Docker.Stream(ctx, command.Streams{Out: writer}, "tar", "-C", root, "--numeric-owner",
+			"--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*", "-cf", "-", ".")
+		_ = writer.CloseWithError(err)
+	}()
+	err := b.Docker.Feed(ctx, reader, "import", "-", name)
+	_ = reader.CloseWithError(errors.New("the import has ended"))
+	return err
+}

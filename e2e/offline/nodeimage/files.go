@@ -1,0 +1,154 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeimage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
+)
+
+const (
+	kindEntrypoint = `["/usr/local/bin/entrypoint","/sbin/init"]`
+	// productHook shows a container the product name that kind pretends its node has.
+	productHook = "/kind/bin/mount-product-files.sh"
+	units       = "/etc/systemd/system"
+)
+
+// files are what a kind node has over Debian: kind's own files, the programs, and
+// the services that are on.
+func (b Builder) files(ctx context.Context, version, pause string) ([]image.File, error) {
+	files, err := b.kindFiles(pause)
+	if err != nil {
+		return nil, fmt.Errorf("reading kind's files: %w", err)
+	}
+	base, err := b.containerBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, b.programs()...)
+	files = append(files,
+		image.File{Path: "/kind/version", Content: []byte(version)},
+		image.File{Path: "/etc/containerd/cri-base.json", Content: base},
+		image.File{Path: "/etc/kubernetes/manifests", Mode: fs.ModeDir | 0o755},
+		// The kernel's messages are those of the host, not of the node.
+		image.File{Path: "/etc/systemd/journald.conf.d/10-node.conf", Content: []byte("[Journal]\nReadKMsg=no\n")},
+		// It would register formats with the host's kernel.
+		image.File{Path: units + "/systemd-binfmt.service", Link: "/dev/null"},
+	)
+	for _, unit := range []string{"kubelet.service", "containerd.service", "undo-mount-hacks.service"} {
+		files = append(files, image.File{Path: units + "/multi-user.target.wants/" + unit, Link: path.Join(units, unit)})
+	}
+	return files, nil
+}
+
+// kindFiles are those of kind's base image, with its choice of modes.
+func (b Builder) kindFiles(pause string) ([]image.File, error) {
+	root := filepath.Join(b.Kind, "images", "base", "files")
+	var files []image.File
+	err := filepath.WalkDir(root, func(from string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		to := "/" + filepath.ToSlash(strings.TrimPrefix(from, root+string(filepath.Separator)))
+		file := image.File{Path: to, From: from, Mode: 0o644}
+		if strings.HasPrefix(to, "/usr/local/bin/") || strings.HasPrefix(to, "/kind/bin/") {
+			file.Mode = 0o755
+		}
+		if to == "/etc/containerd/config.toml" {
+			if file, err = containerdConfig(file, pause); err != nil {
+				return err
+			}
+		}
+		files = append(files, file)
+		return nil
+	})
+	return files, err
+}
+
+// containerdConfig turns kind's configuration into ours: the sandbox image that is
+// there, and no demand for scores of the out-of-memory killer that a host without
+// CAP_SYS_RESOURCE refuses.
+func containerdConfig(file image.File, pause string) (image.File, error) {
+	content, err := os.ReadFile(file.From)
+	if err != nil {
+		return file, err
+	}
+	text, err := replaceLines(string(content), map[string]string{
+		"sandbox_image":          `  sandbox_image = "` + pause + `"`,
+		"restrict_oom_score_adj": "  restrict_oom_score_adj = true",
+	})
+	file.Content, file.From = []byte(text), ""
+	return file, err
+}
+
+// replaceLines replaces the settings that are named; one that is not there is an error.
+func replaceLines(text string, settings map[string]string) (string, error) {
+	lines := strings.Split(text, "\n")
+	found := map[string]bool{}
+	for i, line := range lines {
+		name, _, ok := strings.Cut(strings.TrimSpace(line), " =")
+		if replacement, wanted := settings[name]; ok && wanted {
+			lines[i] = replacement
+			found[name] = true
+		}
+	}
+	for name := range settings {
+		if !found[name] {
+			return "", fmt.Errorf("containerd's configuration has no %s to set", name)
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// programs are where kubeadm, kind and the services look for them.
+func (b Builder) programs() []image.File {
+	folders := map[string]string{}
+	for _, name := range []string{programs.Kubeadm, programs.Kubelet, programs.Kubectl} {
+		folders[name] = "/usr/bin/" + name
+	}
+	for _, name := range []string{programs.Containerd, programs.Shim, programs.Ctr, programs.Crictl} {
+		folders[name] = "/usr/local/bin/" + name
+	}
+	for _, plugin := range programs.CNIPlugins() {
+		folders[programs.CNI(plugin)] = "/opt/cni/bin/" + plugin
+	}
+	var files []image.File
+	for _, name := range programs.Node() { // In a fixed order.
+		if to, ok := folders[name]; ok {
+			files = append(files, image.File{Path: to, From: b.Programs[name], Mode: 0o755})
+		}
+	}
+	return files
+}
+
+// containerBase is what the description of every container in a node starts from:
+// containerd's own, with kind's hook and no limits that a host may refuse.
+func (b Builder) containerBase(ctx context.Context) ([]byte, error) {
+	out, err := b.Docker.Runner.Run(ctx, b.Programs[programs.Ctr], "oci", "spec")
+	if err != nil {
+		return nil, err
+	}
+	return withHook([]byte(out))
+}
+
+func withHook(spec []byte) ([]byte, error) {
+	var document map[string]any
+	if err := json.Unmarshal(spec, &document); err != nil {
+		return nil, fmt.Errorf("reading the description of a container: %w", err)
+	}
+	document["hooks"] = map[string]any{"createContainer": []any{map[string]any{"path": productHook}}}
+	if process, ok := document["process"].(map[string]any); ok {
+		delete(process, "rlimits")
+	}
+	return json.Marshal(document)
+}

@@ -1,0 +1,58 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodeimage builds the image of a kind node out of Debian packages and
+// programs built from their modules, where kind's own cannot be pulled.
+package nodeimage
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
+)
+
+// nodeName is completed by the version of Kubernetes.
+const nodeName = "faultline/node:"
+
+// Builder builds images into Docker, each only when what it is made of has moved.
+type Builder struct {
+	Docker docker.Docker
+	// Programs are those of programs.Node, by their names.
+	Programs map[string]string
+	// Kind is the source folder of kind, which has the files of a node.
+	Kind string
+	// Dir is a folder of the cache.
+	Dir string
+}
+
+// Node ensures the image of a kind node and answers its name.
+func (b Builder) Node(ctx context.Context) (string, error) {
+	version, err := b.version(ctx)
+	if err != nil {
+		return "", err
+	}
+	debian, err := b.debian(ctx)
+	if err != nil {
+		return "", err
+	}
+	components, err := b.components(ctx, debian)
+	if err != nil {
+		return "", err
+	}
+	files, err := b.files(ctx, version, components[slices.IndexFunc(components, isPause)])
+	if err != nil {
+		return "", err
+	}
+	node := image.Derived{Name: nodeName + version, Base: debian, Files: files, Images: components, Entrypoint: kindEntrypoint}
+	return node.Name, node.Ensure(ctx, b.Docker)
+}
+
+// version of Kubernetes, as kubeadm says it.
+func (b Builder) version(ctx context.Context) (string, error) {
+	out, err := b.Docker.Runner.Run(ctx, b.Programs[programs.Kubeadm], "version", "--output", "short")
+	return strings.TrimSpace(out), err
+}

@@ -1,0 +1,174 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programs are the recipes of what is built only where it cannot be downloaded or pulled.
+package programs
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/recipe"
+)
+
+// Names of the programs of Kubernetes and etcd, which are published.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Kubectl           = "kubectl"
+	Kubeadm           = "kubeadm"
+	Kubelet           = "kubelet"
+	Scheduler         = "kube-scheduler"
+	Proxy             = "kube-proxy"
+)
+
+// Names of the programs that are published in images.
+const (
+	CoreDNS    = "coredns"
+	KubeVIP    = "kube-vip"
+	Containerd = "containerd"
+	Shim       = "containerd-shim-runc-v2"
+	Ctr        = "ctr"
+	Crictl     = "crictl"
+	// Pause holds the namespaces of a pod open.
+	Pause = "pause"
+	// BoundedRunc runs containers on a host that lacks a capability.
+	BoundedRunc = "bounded-runc"
+
+	certManagerPrefix = "cert-manager-"
+	cniPrefix         = "cni-"
+)
+
+// Modules that are built in folders of their own, which pin all that they are made of.
+const (
+	EtcdFolder        = "e2e/offline/build/etcd"
+	EtcdModule        = "go.etcd.io/etcd/server/v3"
+	KubernetesFolder  = "e2e/offline/build/kubernetes"
+	KubernetesModule  = "k8s.io/kubernetes"
+	CertManagerFolder = "e2e/offline/build/certmanager"
+	CertManagerModule = "github.com/cert-manager/cert-manager"
+	KubeVIPFolder     = "e2e/offline/build/kubevip"
+	KubeVIPModule     = "github.com/kube-vip/kube-vip"
+)
+
+// CertManager is the name of the program of a part of cert-manager:
+// controller, webhook or cainjector.
+func CertManager(part string) string { return certManagerPrefix + part }
+
+// CNI is the name of a network plugin's program.
+func CNI(plugin string) string { return cniPrefix + plugin }
+
+// CNIPlugins are the network plugins of a node: those of its pods' network.
+func CNIPlugins() []string { return []string{"host-local", "loopback", "portmap", "ptp"} }
+
+// CertManagerParts are the Deployments of cert-manager.
+func CertManagerParts() []string { return []string{"cainjector", "controller", "webhook"} }
+
+// Node are the programs that a node is made of, those in its images included.
+func Node() []string {
+	names := []string{
+		Kubeadm, Kubelet, Kubectl, Containerd, Shim, Ctr, Crictl,
+		Etcd, APIServer, ControllerManager, Scheduler, Proxy, CoreDNS, Pause,
+	}
+	for _, plugin := range CNIPlugins() {
+		names = append(names, CNI(plugin))
+	}
+	return names
+}
+
+// Recipes are those of all programs here.
+func Recipes() []recipe.Recipe {
+	return slices.Concat(kubernetesPrograms(), nodePrograms(), containerdPrograms(), certManagerPrograms(), ownPrograms())
+}
+
+func kubernetesPrograms() []recipe.Recipe {
+	recipes := []recipe.Recipe{{
+		Name: Etcd, Folder: EtcdFolder, Package: ".", Module: EtcdModule, Flags: recipe.Plain, Estimate: time.Minute,
+	}}
+	for name, estimate := range map[string]time.Duration{
+		APIServer: 4 * time.Minute, Kubectl: 30 * time.Second, ControllerManager: time.Minute,
+		Kubeadm: 20 * time.Second, Kubelet: time.Minute, Scheduler: 20 * time.Second, Proxy: 20 * time.Second,
+	} {
+		recipes = append(recipes, recipe.Recipe{
+			Name: name, Folder: KubernetesFolder, Package: KubernetesModule + "/cmd/" + name, Module: KubernetesModule,
+			Flags:    func(version string) string { return recipe.GitVersion("k8s.io/component-base/version", version) },
+			Estimate: estimate,
+		})
+	}
+	return recipes
+}
+
+func ownPrograms() []recipe.Recipe {
+	var recipes []recipe.Recipe
+	for _, name := range []string{Pause, BoundedRunc} {
+		recipes = append(recipes, recipe.Recipe{
+			Name: name, Folder: "e2e", Package: "./offline/cmd/" + name, Flags: recipe.Plain, Estimate: 10 * time.Second, Ours: true,
+		})
+	}
+	return recipes
+}
+
+// nodePrograms are the recipes of what runs in real clusters only.
+func nodePrograms() []recipe.Recipe {
+	var recipes []recipe.Recipe
+	for _, plugin := range CNIPlugins() {
+		kind := map[string]string{"host-local": "ipam", "portmap": "meta"}[plugin]
+		if kind == "" {
+			kind = "main"
+		}
+		const module = "github.com/containernetworking/plugins"
+		recipes = append(recipes, recipe.Recipe{
+			Name: CNI(plugin), Package: fmt.Sprintf("%s/plugins/%s/%s", module, kind, plugin),
+			Module: module, Version: "v1.9.1", Estimate: 10 * time.Second,
+			Flags: func(version string) string {
+				return recipe.SetStrings(module+"/pkg/utils/buildversion", "BuildVersion", version)
+			},
+		})
+	}
+	return append(recipes,
+		recipe.Recipe{
+			Name: Crictl, Folder: "e2e/offline/build/critools", Package: "sigs.k8s.io/cri-tools/cmd/crictl", Module: "sigs.k8s.io/cri-tools",
+			Estimate: 30 * time.Second,
+			Flags: func(version string) string {
+				return recipe.SetStrings("sigs.k8s.io/cri-tools/pkg/version", "Version", version)
+			},
+		},
+		recipe.Recipe{
+			Name: CoreDNS, Folder: "e2e/offline/build/coredns", Package: ".", Module: "github.com/coredns/coredns",
+			Flags: recipe.Plain, Estimate: time.Minute,
+		},
+		recipe.Recipe{
+			Name: KubeVIP, Folder: KubeVIPFolder, Package: KubeVIPModule, Module: KubeVIPModule,
+			Flags:    func(version string) string { return recipe.SetStrings("main", "Version", version) },
+			Estimate: 2 * time.Minute,
+		},
+	)
+}
+
+func containerdPrograms() []recipe.Recipe {
+	const module = "github.com/containerd/containerd/v2"
+	var recipes []recipe.Recipe
+	for _, name := range []string{Containerd, Shim, Ctr} {
+		recipes = append(recipes, recipe.Recipe{
+			Name: name, Package: module + "/cmd/" + name, Module: module, Version: "v2.3.4", Estimate: time.Minute,
+			Flags: func(version string) string { return recipe.SetStrings(module+"/version", "Version", version) },
+		})
+	}
+	return recipes
+}
+
+func certManagerPrograms() []recipe.Recipe {
+	var recipes []recipe.Recipe
+	for _, part := range CertManagerParts() {
+		recipes = append(recipes, recipe.Recipe{
+			Name: CertManager(part), Folder: CertManagerFolder, Package: CertManagerModule + "/cmd/" + part,
+			Module: CertManagerModule, Estimate: time.Minute,
+			Flags: func(version string) string {
+				return recipe.SetStrings(CertManagerModule+"/pkg/util", "AppVersion", version)
+			},
+		})
+	}
+	return recipes
+}
