@@ -8,6 +8,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,4 +104,16 @@ func reason(err error) string {
 // failures of the API server, after which the reconcile must run again.
 func Waits(err error) bool {
 	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable)
+}
+
+// askAgain is how often an account that vCenter refuses is asked for: see vcenter.Pool.Session. It may have been unlocked,
+// of which no event tells, and five failures in three minutes would lock it.
+const askAgain = 2 * time.Minute
+
+// AskAgain returns when to look for a session again although no event says so; 0 when one will.
+func AskAgain(err error) time.Duration {
+	if errors.Is(err, vcenter.ErrUnauthorized) {
+		return askAgain
+	}
+	return 0
 }

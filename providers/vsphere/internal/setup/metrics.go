@@ -44,3 +44,9 @@ func (m *callMetrics) observe(server, method string, d time.Duration, err error)
 		m.duration.WithLabelValues(server, method).Observe(d.Seconds())
 	}
 }
+
+// forget ends the series of a server that is not used any more. Tenants name servers, so there is no end to them.
+func (m *callMetrics) forget(server string) {
+	m.calls.DeletePartialMatch(prometheus.Labels{"server": server})
+	m.duration.DeletePartialMatch(prometheus.Labels{"server": server})
+}

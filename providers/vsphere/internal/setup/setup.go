@@ -64,7 +64,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	pool := vcenter.NewPool(vcenter.Options{
-		OnEvent: hub.Publish, OnCall: calls.observe, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
+		OnEvent: hub.Publish, OnCall: calls.observe, OnServerGone: calls.forget, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
 		KeepNotes: vspherevm.Marks, Log: options.Log,
 	})
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

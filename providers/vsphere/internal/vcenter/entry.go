@@ -27,8 +27,9 @@ type entry struct {
 	life context.Context //nolint:containedctx // the entry's own life, ended by stop
 	done chan struct{}   // closed when run has returned
 
-	lastUsed time.Time // guarded by Pool.mu
-	told     string    // what SessionDown was emitted for last; run alone uses it
+	lastUsed time.Time     // guarded by Pool.mu
+	asked    chan struct{} // full when the session was asked for since the last attempt failed
+	told     string        // what SessionDown was emitted for last; run alone uses it
 
 	mu      sync.Mutex
 	session *Session // nil: see err
@@ -36,7 +37,7 @@ type entry struct {
 }
 
 func newEntry(ep Endpoint, opts *Options) *entry {
-	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), err: fmt.Errorf("%w %s", ErrConnecting, ep.Server)}
+	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), asked: make(chan struct{}, 1), err: fmt.Errorf("%w %s", ErrConnecting, ep.Server)}
 	e.life, e.stop = context.WithCancelCause(context.Background())
 	return e
 }
@@ -45,6 +46,20 @@ func (e *entry) current() (*Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.session, e.err
+}
+
+// ask notes that somebody uses the session.
+func (e *entry) ask() {
+	select {
+	case e.asked <- struct{}{}:
+	default:
+	}
+}
+
+// refused reports whether vCenter has refused the account the last time.
+func (e *entry) refused() bool {
+	_, err := e.current()
+	return errors.Is(err, ErrUnauthorized)
 }
 
 func (e *entry) set(s *Session, err error) {
@@ -86,6 +101,18 @@ func (e *entry) run() {
 			delay = backoff{}
 		}
 		pause(e.life, delay.next(err))
+		if errors.Is(err, ErrUnauthorized) {
+			e.awaitUser()
+		}
+	}
+}
+
+// awaitUser returns when somebody has asked for the session since vCenter refused the account. After a password was changed
+// nobody does: to try the old one again and again would have vCenter lock the account, whose new password is good.
+func (e *entry) awaitUser() {
+	select {
+	case <-e.asked:
+	case <-e.life.Done():
 	}
 }
 
@@ -93,7 +120,7 @@ func (e *entry) run() {
 func (e *entry) serve() error {
 	ctx, lose := context.WithCancelCause(e.life)
 	defer lose(nil)
-	s, err := dial(ctx, e.ep, e.opts, lose)
+	s, err := e.opts.dial(ctx, e.ep, e.opts, lose)
 	if err != nil {
 		return err
 	}
@@ -137,6 +164,10 @@ func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backof
 // failed says why there is no session now.
 func (e *entry) failed(err error) {
 	err = redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
+	select {
+	case <-e.asked: // before it failed
+	default:
+	}
 	e.set(nil, err)
 	e.opts.Log.Info("vCenter session is down", "server", e.ep.Server, "user", e.ep.Username, "error", err)
 	e.down(err)

@@ -51,3 +51,9 @@ func (l *lines) line(server string) *line {
 	}
 	return l.to[server]
 }
+
+func (l *lines) forget(server string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.to, server)
+}

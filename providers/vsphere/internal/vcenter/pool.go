@@ -51,6 +51,8 @@ type Options struct {
 	OnEvent func(Event)
 	// OnCall is told of every call: the SOAP method as on the wire, or "GET /rest/..." without identifiers.
 	OnCall func(server, method string, d time.Duration, err error)
+	// OnServerGone is told that the pool has no session on a server any more, nor tries to have one.
+	OnServerGone func(server string)
 	// Idle is how long a session is kept that nobody asks for. The default is one hour.
 	Idle time.Duration
 	// UserAgent is shown in vCenter's list of sessions.
@@ -67,6 +69,8 @@ type Options struct {
 	writers  *groupWriters // of all sessions
 	lines    *lines        // of all sessions
 	vcenters *vcenters     // of all sessions
+
+	dial func(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error)
 }
 
 // EventKind says what an Event reports.
@@ -126,6 +130,12 @@ func NewPool(opts Options) *Pool {
 	if opts.OnCall == nil {
 		opts.OnCall = func(string, string, time.Duration, error) {}
 	}
+	if opts.OnServerGone == nil {
+		opts.OnServerGone = func(string) {}
+	}
+	if opts.dial == nil {
+		opts.dial = dial
+	}
 	if opts.Idle <= 0 {
 		opts.Idle = time.Hour
 	}
@@ -142,7 +152,8 @@ func NewPool(opts Options) *Pool {
 // Session returns the live session of an endpoint and never waits for the network. Without one it starts to connect, and
 // answers ErrConnecting until the inventory is known or the classified error of the last attempt (ErrUnreachable,
 // ErrUnauthorized, ErrThumbprint, ErrUntrusted) while it tries again. A SessionUp event follows. Ask again for each use:
-// a session that was lost is replaced by another.
+// a session that was lost is replaced by another. An account that vCenter refuses is tried again, a minute later at the
+// earliest, only if somebody asks in the meantime.
 func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {
 		return nil, fmt.Errorf("%w: no vCenter server is named", ErrInvalid)
@@ -161,12 +172,16 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 		go p.expire(id, e)
 	}
 	e.lastUsed = time.Now()
+	e.ask()
 	return e.current()
 }
 
-// expire ends an entry that nobody has asked for during Options.Idle.
+// forgotten is after how long an account is given up that vCenter refuses and nobody asks for.
+const forgotten = 10 * time.Minute
+
+// expire ends an entry that nobody has asked for during Options.Idle, or for less long if it is of no use.
 func (p *Pool) expire(id key, e *entry) {
-	timer := time.NewTimer(p.opts.Idle)
+	timer := time.NewTimer(min(p.opts.Idle, forgotten))
 	defer timer.Stop()
 	for {
 		select {
@@ -174,18 +189,44 @@ func (p *Pool) expire(id key, e *entry) {
 			return
 		case <-timer.C:
 		}
-		p.mu.Lock()
-		left := p.opts.Idle - time.Since(e.lastUsed)
+		left := p.drop(id, e)
 		if left <= 0 {
-			delete(p.entries, id)
-			e.stop(errIdle)
-		}
-		p.mu.Unlock()
-		if left <= 0 {
+			<-e.done
+			p.leave(e.ep.Server)
 			return
 		}
-		timer.Reset(left)
+		timer.Reset(min(left, forgotten))
 	}
+}
+
+// drop ends an entry that has been idle for too long. Else it returns how long it may be so yet.
+func (p *Pool) drop(id key, e *entry) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.opts.Idle
+	if e.refused() {
+		idle = min(idle, forgotten)
+	}
+	left := idle - time.Since(e.lastUsed)
+	if left <= 0 {
+		delete(p.entries, id)
+		e.stop(errIdle)
+	}
+	return left
+}
+
+// leave drops what is known of a server that no entry is for.
+func (p *Pool) leave(server string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.entries {
+		if id.server == server {
+			return
+		}
+	}
+	p.opts.lines.forget(server)
+	p.opts.vcenters.forget(server)
+	p.opts.OnServerGone(server)
 }
 
 // Close logs out everywhere and waits for that until ctx ends. The pool gives no sessions afterwards.

@@ -151,3 +151,9 @@ func (v *vcenters) records(server string) *records {
 	}
 	return v.of[server]
 }
+
+func (v *vcenters) forget(server string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.of, server)
+}

@@ -124,6 +124,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
+	if again := connection.AskAgain(err); again > 0 && (next == 0 || again < next) {
+		next = again
+	}
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 

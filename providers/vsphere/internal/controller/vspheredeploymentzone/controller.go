@@ -129,7 +129,7 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 	session, account, err := r.VCenters.ForZone(ctx, object)
 	conditions.Set(object, connection.Condition(err))
 	if err != nil {
-		return ctrl.Result{}, ignoreWaits(err)
+		return ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
 	}
 	report, err := session.CheckZone(ctx, placement.Check(zone))
 	if err != nil {
