@@ -21,7 +21,10 @@ type VSphereDeploymentZoneSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Server string `json:"server,omitempty"`
 
-	// thumbprint of the vCenter's certificate, when it is not the cluster's.
+	// thumbprint of the vCenter's certificate. Without one the certificate has to
+	// be of an authority that the manager trusts; a zone without an identityRef
+	// takes that of the oldest VSphereCluster which selects it and has the same
+	// server.
 	// +optional
 	Thumbprint string `json:"thumbprint,omitempty"`
 
@@ -105,6 +108,11 @@ type VSphereDeploymentZoneStatus struct {
 	// checkedAt is when the outcome of the checks last changed.
 	// +optional
 	CheckedAt metav1.Time `json:"checkedAt,omitempty,omitzero"`
+
+	// staleSince is since when the vCenter cannot be asked about the zone, which
+	// is shown as it was then. It is left out while the vCenter can be asked.
+	// +optional
+	StaleSince metav1.Time `json:"staleSince,omitempty,omitzero"`
 
 	// deprecated holds status of older API versions.
 	// +optional

@@ -1002,6 +1002,7 @@ func (in *VSphereDeploymentZoneStatus) DeepCopyInto(out *VSphereDeploymentZoneSt
 		**out = **in
 	}
 	in.CheckedAt.DeepCopyInto(&out.CheckedAt)
+	in.StaleSince.DeepCopyInto(&out.StaleSince)
 	if in.Deprecated != nil {
 		in, out := &in.Deprecated, &out.Deprecated
 		*out = new(DeprecatedStatus)

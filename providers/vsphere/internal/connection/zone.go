@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,14 +29,11 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	if err != nil {
 		return nil, "", err
 	}
-	thumbprint := zone.Spec.Thumbprint
-	if oldest != nil {
-		thumbprint = cmp.Or(thumbprint, oldest.Spec.Thumbprint)
-	}
 	if zone.Spec.IdentityRef != nil {
-		session, err := d.withIdentity(ctx, zone, thumbprint)
+		session, err := d.withIdentity(ctx, zone)
 		return session, infrav1.IdentityAccount, err
 	}
+	thumbprint := thumbprint(zone, oldest)
 	session, err := d.asManager(zone, thumbprint)
 	if err == nil || !passesOn(err, zone) {
 		return session, infrav1.ManagerAccount, err
@@ -47,12 +45,22 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	return session, infrav1.ClusterAccount, err
 }
 
-func (d *Dialer) withIdentity(ctx context.Context, zone *infrav1.VSphereDeploymentZone, thumbprint string) (*vcenter.Session, error) {
+// thumbprint is that of the zone, else that of a cluster on the same vCenter. With the manager's account a cluster that has
+// no identityRef goes there as well. An identityRef's account goes only to a vCenter that the zone, or an authority, vouches
+// for: a tenant shall not decide where it is shown.
+func thumbprint(zone *infrav1.VSphereDeploymentZone, oldest *infrav1.VSphereCluster) string {
+	if zone.Spec.Thumbprint == "" && oldest != nil && strings.EqualFold(oldest.Spec.Server, zone.Spec.Server) {
+		return oldest.Spec.Thumbprint
+	}
+	return zone.Spec.Thumbprint
+}
+
+func (d *Dialer) withIdentity(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*vcenter.Session, error) {
 	account, err := d.Identities.ForZone(ctx, zone)
 	if err != nil {
 		return nil, err
 	}
-	return d.judge(zone, infrav1.IdentityAccount, thumbprint, account)
+	return d.judge(zone, infrav1.IdentityAccount, zone.Spec.Thumbprint, account)
 }
 
 func (d *Dialer) asManager(zone *infrav1.VSphereDeploymentZone, thumbprint string) (*vcenter.Session, error) {

@@ -136,6 +136,33 @@ func TestZoneThatNobodyHasAnAccountFor(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("no VSphereCluster selects it"), ContainSubstring("spec.identityRef"))))
 }
 
+func TestThumbprintOfAClusterIsForItsOwnServerAndForNoAccountOfTheZone(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		server     string
+		ownAccount bool
+		want       string
+	}{
+		"the manager's account on the cluster's server":  {server, false, "of one"},
+		"the manager's account on another":               {"other.example.com", false, ""},
+		"the zone's own account on the cluster's server": {server, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d, opened := newDialer(t, newCluster("one", "one", time.Hour))
+			zone := newZone("one")
+			zone.Spec.Server = tc.server
+			if tc.ownAccount {
+				zone.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "zones"}
+			}
+			_, _, err := d.ForZone(t.Context(), zone)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(opened.asked[0].Thumbprint).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestThumbprintOfTheZoneComesFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -25,7 +25,7 @@ type CloneSpec struct {
 	Snapshot string
 
 	Placement      Resolved
-	NumCPUs        int32  // at least minCPUs
+	NumCPUs        int32  // at least MinCPUs
 	CoresPerSocket *int32 // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
 	MemoryMiB      int64  // at least minMemoryMiB
 	DiskGiB        int32  // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
@@ -39,9 +39,9 @@ type NICSpec struct {
 	MAC     string // "": vCenter chooses
 }
 
-// What Kubernetes needs to start at all.
+// What Kubernetes needs to start at all, and a machine gets that asks for less.
 const (
-	minCPUs      = 2
+	MinCPUs      = 2
 	minMemoryMiB = 2048
 )
 
@@ -119,7 +119,7 @@ func cloneSpec(spec CloneSpec, template templateData) (types.VirtualMachineClone
 
 // configSpec never leaves the template's cores per socket: vCenter refuses a number of processors that is no multiple of it.
 func configSpec(spec CloneSpec) *types.VirtualMachineConfigSpec {
-	cpus := max(spec.NumCPUs, minCPUs)
+	cpus := max(spec.NumCPUs, MinCPUs)
 	return &types.VirtualMachineConfigSpec{
 		Annotation:   spec.Annotation,
 		InstanceUuid: spec.InstanceUUID,

@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -74,9 +76,11 @@ func validateOS(guest infrav1.OS, path *field.Path) field.ErrorList {
 // validateSize has what vSphere wants of processors and memory.
 func validateSize(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if cores := spec.NumCoresPerSocket; cores != nil && *cores > 0 && spec.NumCPUs%*cores != 0 {
-		errs = append(errs, field.Invalid(path.Child("numCoresPerSocket"), *cores,
-			"numCPUs must be a multiple of it; choose one that divides numCPUs"))
+	cpus := max(spec.NumCPUs, vcenter.MinCPUs)
+	if cores := spec.NumCoresPerSocket; cores != nil && *cores > 0 && cpus%*cores != 0 {
+		errs = append(errs, field.Invalid(path.Child("numCoresPerSocket"), *cores, fmt.Sprintf(
+			"numCPUs, which is %d (%d when it is not set), must be a multiple of it; choose one that divides numCPUs, or set numCPUs",
+			cpus, vcenter.MinCPUs)))
 	}
 	if spec.MemoryMiB%memoryStepMiB != 0 {
 		errs = append(errs, field.Invalid(path.Child("memoryMiB"), spec.MemoryMiB, "must be a multiple of 4; round it up"))

@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -127,13 +128,13 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 	}
 	zone.Domain = domain
 	session, account, err := r.VCenters.ForZone(ctx, object)
-	conditions.Set(object, connection.Condition(err))
+	r.view(object, err)
 	if err != nil {
 		return ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
 	}
 	report, err := session.CheckZone(ctx, placement.Check(zone))
 	if err != nil {
-		conditions.Set(object, connection.Condition(err))
+		r.view(object, err)
 		return ctrl.Result{}, err
 	}
 	object.Status.CheckedBy = account
@@ -142,6 +143,21 @@ func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: recheck}, nil
 	}
 	return ctrl.Result{}, nil
+}
+
+// view says whether the zone can be seen, and since when it is shown as it was the last time that it could.
+func (r *Reconciler) view(zone *infrav1.VSphereDeploymentZone, err error) {
+	condition := connection.Condition(err)
+	switch {
+	case err == nil:
+		zone.Status.StaleSince = metav1.Time{}
+	case zone.Status.Ready != nil:
+		if zone.Status.StaleSince.IsZero() {
+			zone.Status.StaleSince = metav1.NewTime(r.Clock.Now())
+		}
+		condition.Message = fmt.Sprintf("%s; the zone is shown as it was at %s", condition.Message, zone.Status.StaleSince.UTC().Format(time.RFC3339))
+	}
+	conditions.Set(zone, condition)
 }
 
 func ignoreWaits(err error) error {
