@@ -26,9 +26,7 @@ func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
 // The end of a power-off says nothing about whether the machine is there.
 func TestMachineThatLeavesSightWhileItIsPoweredOffIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.vc.HoldTasks("PowerOffVM_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	vm := w.inFlight("node", "PowerOffVM_Task")
@@ -43,9 +41,7 @@ func TestMachineThatLeavesSightWhileItIsPoweredOffIsNotTakenForDeleted(t *testin
 
 func TestMachineThatLeavesSightWhileItsDestructionFailsIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.vc.FailTasks("Destroy_Task", 1, "a file is locked")
 	w.vc.HoldTasks("Destroy_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
@@ -62,9 +58,7 @@ func TestMachineThatLeavesSightWhileItsDestructionFailsIsNotTakenForDeleted(t *t
 
 func TestMachineDestroyedBySomebodyElseWhileItIsPoweredOffIsLetGo(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.vc.HoldTasks("PowerOffVM_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	w.inFlight("node", "PowerOffVM_Task")
@@ -76,9 +70,7 @@ func TestMachineDestroyedBySomebodyElseWhileItIsPoweredOffIsLetGo(t *testing.T) 
 // A VSphereVM that somebody deletes takes its virtual machine along; the bootstrap data is used up.
 func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	vm := w.vsphereVM("node")
 	provider := machine.Spec.ProviderID
 	w.Expect(w.client.Delete(t.Context(), vm)).To(Succeed())
@@ -97,9 +89,7 @@ func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) 
 // As when a backup of the management cluster is restored in parts.
 func TestMachineGoesOnWhenItsVSphereVMIsRestored(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	vm := w.takenAway("node")
 	w.start()
 	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
@@ -160,9 +150,7 @@ func TestCloneThatIsRemovedAtOnceIsMadeAgain(t *testing.T) {
 
 func TestMachineInAVAppIsReportedOutOfSightAndStaysReady(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
 	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
 	w.Expect(message).To(ContainSubstring("take it out of its vApp"))

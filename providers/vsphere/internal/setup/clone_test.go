@@ -36,6 +36,15 @@ func workshop(t *testing.T, templates ...simulator.Template) *world {
 	return w
 }
 
+// withNode is a workshop in which machine "node" is ready.
+func withNode(t *testing.T) (*world, *infrav1.VSphereMachine) {
+	t.Helper()
+	w := workshop(t)
+	machine := w.worker("node")
+	w.provisioned(machine)
+	return w, machine
+}
+
 // worker makes a machine that names no failure domain.
 func (w *world) worker(name string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()

@@ -26,9 +26,7 @@ func run(first string, n int) []netip.Prefix {
 // A Kubernetes node has a bridge for its pods, and in IPVS mode an interface with the addresses of all services.
 func TestInterfacesOfKubernetesAreNotTheMachinesAddresses(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	own := machine.Status.Addresses
 	w.Expect(own).To(HaveLen(2), "its card's and its name")
 	vm := w.vsphereVM("node")

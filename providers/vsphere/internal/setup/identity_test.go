@@ -73,9 +73,7 @@ func (w *world) moved(name string) *infrav1.VSphereVM {
 // UUID and its notes.
 func TestCopyOfAMachineIsNeitherPoweredOnNorDestroyed(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	original := w.vms()["node"]
 	copies := w.copies("node")
 	w.poked(w.vsphereVM("node"))
@@ -94,9 +92,7 @@ func TestCopyOfAMachineIsNeitherPoweredOnNorDestroyed(t *testing.T) {
 
 func TestMachineThatIsGoneIsNotReplacedByItsCopy(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	copies := w.copies("node")
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
 	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
@@ -108,9 +104,7 @@ func TestMachineThatIsGoneIsNotReplacedByItsCopy(t *testing.T) {
 // A manager that was restarted does not know what it has started itself.
 func TestDeletionThatWasInterruptedDoesNotTurnToACopy(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.moved("node")
 	w.start()
 	w.condition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
@@ -129,9 +123,7 @@ func TestDeletionThatWasInterruptedDoesNotTurnToACopy(t *testing.T) {
 
 func TestMovedMachineIsFoundByItsNotes(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	made := w.vms()["node"]
 	w.Expect(w.vc.SetNotes("node", "backed up on Monday\nVSphereVM "+w.name+"/node")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("node")})).To(Succeed(), "its bootstrap data")
@@ -148,9 +140,7 @@ func TestMovedMachineIsFoundByItsNotes(t *testing.T) {
 // Machines of Cluster API Provider vSphere have no notes of ours, and after a move no UID either.
 func TestMachineMovedFromUpstreamIsFoundByItsBootstrapData(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.SetNotes("node", "")).To(Succeed())
 	vm := w.moved("node")
 	w.start()
@@ -163,9 +153,7 @@ func TestMachineMovedFromUpstreamIsFoundByItsBootstrapData(t *testing.T) {
 
 func TestMovedMachineWithACopyIsAmbiguousUntilTheCopyIsGone(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.RegisterCopy("node", "copy")).To(Succeed())
 	vm := w.moved("node")
 	w.vc.ResetCalls()
@@ -213,9 +201,7 @@ func TestVSphereVMWithAForeignBIOSUUIDReachesNothing(t *testing.T) {
 // Whoever may write notes in vCenter says whose a machine is.
 func TestMachineThatNothingIdentifiesIsFoundWhenItsNotesSayWhoseItIs(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.SetNotes("node", "tidied up")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("node")})).To(Succeed())
 	vm := w.moved("node")

@@ -100,9 +100,7 @@ func TestPowerOffModesOfAGuestWithoutTools(t *testing.T) {
 
 func TestMachineDestroyedBehindOurBackIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
 	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
 	w.Expect(message).To(ContainSubstring(machine.Spec.ProviderID[len("vsphere://"):]))
@@ -116,9 +114,7 @@ func TestMachineDestroyedBehindOurBackIsNotMadeAgain(t *testing.T) {
 // The inventory shows what the account may see, which is not all there is.
 func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
 	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
@@ -135,9 +131,7 @@ func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
 
 func TestMachinePoweredOffBehindOurBackIsPoweredOn(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.PowerOffVM("node")).To(Succeed())
 	w.Eventually(func() string { return w.vms()["node"].Power }).Should(Equal("poweredOn"))
 	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
@@ -162,9 +156,7 @@ func TestMachineMovedToAnotherHostIsFollowed(t *testing.T) {
 // A guest that restarts reports no address for a while; the machine keeps the one it is known by.
 func TestAddressesStayWhileAGuestRestarts(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	known := machine.Status.Addresses
 	w.vc.SetGuestDelay(-1)
 	w.vc.HoldTasks("PowerOnVM_Task")

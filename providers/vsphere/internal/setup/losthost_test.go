@@ -61,9 +61,7 @@ func TestClusterWaitsForAMachineOfALostHost(t *testing.T) {
 // A machine that lost power with its host is switched on when the host is back, and nothing is tried before.
 func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.vc.HoldTasks("PowerOnVM_Task")
 	w.Expect(w.vc.PowerOffVM("node")).To(Succeed())
 	w.condition(w.vsphereVM("node"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachinePoweringOnReason)

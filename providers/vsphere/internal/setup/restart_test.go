@@ -35,14 +35,20 @@ func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
 	return vm
 }
 
-func TestRestartInTheMiddleOfAClone(t *testing.T) {
-	t.Parallel()
+// cloning is a world in which the clone of machine "cp-a" is under way, and held.
+func cloning(t *testing.T) (*world, *infrav1.VSphereMachine, *infrav1.VSphereVM) {
+	t.Helper()
 	w := newWorld(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.inFlight("cp-a", "CloneVM_Task")
+	return w, machine, w.inFlight("cp-a", "CloneVM_Task")
+}
+
+func TestRestartInTheMiddleOfAClone(t *testing.T) {
+	t.Parallel()
+	w, machine, _ := cloning(t)
 	w.stop()
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.start()
@@ -54,12 +60,7 @@ func TestRestartInTheMiddleOfAClone(t *testing.T) {
 // A manager that dies between the call and its record clones again, which vCenter refuses for the name.
 func TestRestartBeforeACloneIsRecorded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	w.cluster("one")
-	zone := w.threeZones()[0]
-	w.vc.HoldTasks("CloneVM_Task")
-	machine := w.machine("one", "cp-a", zone.Name)
-	vm := w.inFlight("cp-a", "CloneVM_Task")
+	w, machine, vm := cloning(t)
 	w.stop()
 	w.forgetTask(vm)
 	w.start()
@@ -72,12 +73,7 @@ func TestRestartBeforeACloneIsRecorded(t *testing.T) {
 // A deletion must not let go of a virtual machine that a lost clone is still making.
 func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	w.cluster("one")
-	zone := w.threeZones()[0]
-	w.vc.HoldTasks("CloneVM_Task")
-	machine := w.machine("one", "cp-a", zone.Name)
-	vm := w.inFlight("cp-a", "CloneVM_Task")
+	w, machine, vm := cloning(t)
 	w.stop()
 	w.forgetTask(vm)
 	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
@@ -97,12 +93,7 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 // well and of which nothing is left.
 func TestRestartBeforeADestroyIsRecorded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	w.cluster("one")
-	zone := w.threeZones()[0]
-	w.vc.HoldTasks("CloneVM_Task")
-	machine := w.machine("one", "cp-a", zone.Name)
-	w.inFlight("cp-a", "CloneVM_Task")
+	w, machine, _ := cloning(t)
 	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
 	w.stop()
 	w.vc.ReleaseTasks("CloneVM_Task")

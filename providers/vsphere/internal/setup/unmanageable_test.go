@@ -42,9 +42,7 @@ func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.
 // Behind a lost host it cannot even be unregistered.
 func TestInaccessibleMachineOfALostHostWaitsForTheHost(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
@@ -57,9 +55,7 @@ func TestInaccessibleMachineOfALostHostWaitsForTheHost(t *testing.T) {
 
 func TestMachineThatCannotBeUnregisteredSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.vc.FailTasks("PowerOffVM_Task", -1, "it does not answer")
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
@@ -87,9 +83,7 @@ func TestControlPlaneMachineThatCannotBeUnregisteredMakesRoom(t *testing.T) {
 // An orphaned machine that runs for nobody is not powered on, and says why.
 func TestOrphanedMachineThatIsOffSaysSo(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	machine := w.worker("node")
-	w.provisioned(machine)
+	w, machine := withNode(t)
 	w.vc.ResetCalls()
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateOrphaned)).To(Succeed())
 	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)

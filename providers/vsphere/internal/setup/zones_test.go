@@ -5,6 +5,7 @@ package setup_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -108,7 +109,10 @@ func TestUnreachableVCenterIsNoBrokenZone(t *testing.T) {
 	zones := w.threeZones()
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.vc.SetDown(true)
-	w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	message := w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	since := zones[0].Status.StaleSince
+	w.Expect(since.IsZero()).To(BeFalse())
+	w.Expect(message).To(HaveSuffix("; the zone is shown as it was at " + since.UTC().Format(time.RFC3339)))
 	w.Expect(zones[0].Status.Ready).To(HaveValue(BeTrue()), "the last good answer is kept")
 	w.Eventually(func(g Gomega) {
 		w.get(cluster)
@@ -117,6 +121,7 @@ func TestUnreachableVCenterIsNoBrokenZone(t *testing.T) {
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.vc.SetDown(false)
 	w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
+	w.Expect(zones[0].Status.StaleSince.IsZero()).To(BeTrue())
 }
 
 func TestBrokenZoneIsCordonedAndComesBack(t *testing.T) {
