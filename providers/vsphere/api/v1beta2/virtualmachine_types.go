@@ -104,8 +104,9 @@ type VirtualMachineCloneSpec struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Template string `json:"template,omitempty"`
 
-	// cloneMode is how to clone. Without it a linked clone is made when the
-	// template has a snapshot, else a full clone.
+	// cloneMode is how to clone. Unless it is fullClone a linked clone is made
+	// when the template has a snapshot, and its disk does not bind that to another
+	// datastore (vSAN, virtual volumes); else a full clone.
 	// +optional
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 

@@ -72,14 +72,44 @@ func (s *Session) CloneVM(ctx context.Context, spec CloneSpec) (string, error) {
 	return task, err
 }
 
-// LinkedPossible says whether CloneVM would make a linked clone. A snapshot that is named but missing is ErrNoSnapshot.
-func (s *Session) LinkedPossible(ctx context.Context, template VM, snapshot string) (bool, error) {
+// LinkedPossible says whether CloneVM can make a linked clone on a datastore. A snapshot that is named but missing is
+// ErrNoSnapshot, and one that cannot be cloned from there ErrInvalid.
+func (s *Session) LinkedPossible(ctx context.Context, template VM, snapshot, datastoreRef string) (bool, error) {
 	read, err := s.template(ctx, parseRef("VirtualMachine", template.Ref))
 	if err != nil {
 		return false, err
 	}
 	found, err := read.snapshot(snapshot)
-	return found != nil, err
+	if err != nil || found == nil {
+		return false, err
+	}
+	bound := s.index.boundTo(read.devices, parseRef("Datastore", datastoreRef))
+	if bound != "" && snapshot != "" {
+		return false, fmt.Errorf("%w: no linked clone of snapshot %q of template %s can be made there: %s; place the machine on that datastore, "+
+			"or set cloneMode to fullClone", ErrInvalid, snapshot, template.Path, bound)
+	}
+	return bound == "", nil
+}
+
+// boundTo says which disk cannot be the parent of one on another datastore: vSAN and virtual volumes keep the two together,
+// where files refer to one another across datastores. It returns "" if there is none.
+func (ix *index) boundTo(devices object.VirtualDeviceList, datastore ref) string {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	for _, device := range devices.SelectByType((*types.VirtualDisk)(nil)) {
+		backing, ok := device.GetVirtualDevice().Backing.(types.BaseVirtualDeviceFileBackingInfo)
+		if !ok {
+			continue
+		}
+		parent := backing.GetVirtualDeviceFileBackingInfo().Datastore
+		if parent == nil || *parent == datastore {
+			continue
+		}
+		if store, known := ix.entities[*parent]; known && store.keepsTogether() {
+			return fmt.Sprintf("its disk is on datastore %s of type %s, which a linked clone cannot leave", store.name, store.storage)
+		}
+	}
+	return ""
 }
 
 // cloneSpec decides what to ask of vCenter.

@@ -66,6 +66,7 @@ type entity struct {
 	connected   bool     // HostSystem
 	maintenance bool     // HostSystem, Datastore
 	accessible  bool     // Datastore
+	storage     string   // Datastore: its type, such as VMFS
 
 	portgroupKey, switchUUID string // distributed port group, distributed switch
 	portgroupSwitch          ref
@@ -86,6 +87,12 @@ type hostRule struct {
 
 // usable says whether a host can run virtual machines now.
 func (e *entity) usable() bool { return e.connected && !e.maintenance }
+
+// keepsTogether reports whether a datastore's disks have their parents there.
+func (e *entity) keepsTogether() bool {
+	return strings.EqualFold(e.storage, string(types.HostFileSystemVolumeFileSystemTypeVsan)) ||
+		strings.EqualFold(e.storage, string(types.HostFileSystemVolumeFileSystemTypeVVOL))
+}
 
 // names returns the name as vCenter stores it, which escapes slashes, and as people write it.
 func (e *entity) names() []string {
@@ -135,6 +142,8 @@ func (e *entity) setDetail(property string, value types.AnyType) {
 		e.maintenance = as[bool](value)
 	case "summary.accessible":
 		e.accessible = as[bool](value)
+	case "summary.type":
+		e.storage = as[string](value)
 	case "summary.maintenanceMode":
 		state := types.DatastoreSummaryMaintenanceModeState(as[string](value))
 		e.maintenance = state != "" && state != types.DatastoreSummaryMaintenanceModeStateNormal

@@ -147,7 +147,7 @@ func followed() []types.PropertySpec {
 		{Type: "ComputeResource", PathSet: []string{"name", "parent", "host", "network", "resourcePool", "configurationEx"}},
 		{Type: "HostSystem", PathSet: []string{"name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode"}},
 		{Type: "ResourcePool", PathSet: []string{"name", "parent"}},
-		{Type: "Datastore", PathSet: []string{"name", "parent", "host", "summary.accessible", "summary.maintenanceMode"}},
+		{Type: "Datastore", PathSet: []string{"name", "parent", "host", "summary.accessible", "summary.maintenanceMode", "summary.type"}},
 		{Type: "Network", PathSet: []string{"name", "parent", "host"}},
 		{Type: "OpaqueNetwork", PathSet: []string{"name", "parent", "host", "summary"}},
 		{Type: "DistributedVirtualPortgroup", PathSet: []string{"name", "parent", "host", "key", "config.distributedVirtualSwitch"}},
