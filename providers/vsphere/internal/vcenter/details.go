@@ -62,7 +62,8 @@ func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
 	return nics
 }
 
-// applyDetails takes over what the filter of details reports. What leaves that filter may well be there still.
+// applyDetails takes over what the filter of details reports. What leaves that filter may well be there still, and what the
+// inventory does not show, because it was moved to where the account cannot look, is not reported again when it comes back.
 func (ix *index) applyDetails(update types.ObjectUpdate, c *changes) {
 	if update.Kind == types.ObjectUpdateKindLeave {
 		delete(ix.details, update.Obj)

@@ -103,6 +103,9 @@ func (f *follower) want(vms ...ref) {
 	for _, vm := range vms {
 		if _, already := f.wanted[vm]; !already {
 			f.wanted[vm] = struct{}{}
+			if f.machines.keep(vm) {
+				continue
+			}
 			f.machines.add = append(f.machines.add, vm)
 			f.tell()
 		}
@@ -148,6 +151,15 @@ func (l *listView) drop(r ref) {
 	} else {
 		l.remove = append(l.remove, r)
 	}
+}
+
+// keep reports whether what was to be dropped is in the view still, and leaves it there.
+func (l *listView) keep(r ref) bool {
+	at := slices.Index(l.remove, r)
+	if at >= 0 {
+		l.remove = slices.Delete(l.remove, at, at+1)
+	}
+	return at >= 0
 }
 
 // take empties the lists, unless there is little to do that can wait.

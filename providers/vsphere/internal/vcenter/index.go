@@ -200,7 +200,6 @@ func (ix *index) dropVM(gone ref, c *changes) {
 	}
 	ix.unname(m)
 	delete(ix.vms, gone)
-	delete(ix.details, gone)
 	ix.shared.release(gone)
 	c.vm(m)
 	c.gone = append(c.gone, gone)

@@ -132,8 +132,28 @@ func TestDetailsAreReportedOfTheirOwnFilterOnly(t *testing.T) {
 	g.Expect(show(following, types.ObjectUpdateKindModify, version).vms).To(BeEmpty(), "not news by itself")
 	g.Expect(ix.versionOf(vm)).To(HavePrefix("2"))
 	g.Expect(show(following, types.ObjectUpdateKindModify, types.PropertyChange{Name: "guest.net"}).vms).To(HaveLen(1))
-	g.Expect(show(following, types.ObjectUpdateKindLeave).vms).To(BeEmpty())
-	g.Expect(ix.candidates("", "", vm)).To(HaveLen(1), "it has left the view, not the vCenter")
+	g.Expect(show(following, types.ObjectUpdateKindModify, nics).vms).To(HaveLen(1))
 	g.Expect(show(inventory, types.ObjectUpdateKindLeave).gone).To(Equal([]ref{vm}))
+	show(inventory, types.ObjectUpdateKindEnter, entered.ChangeSet...)
+	g.Expect(ix.candidates("", "", vm)[0].Guest).To(HaveLen(1), "of its details none has changed")
+	g.Expect(show(following, types.ObjectUpdateKindLeave).vms).To(BeEmpty())
 	g.Expect(ix.details).To(BeEmpty())
+	g.Expect(ix.candidates("", "", vm)).To(HaveLen(1), "it has left the view, not the vCenter")
+}
+
+func TestMachineThatComesBackIntoSightStaysInTheViewOfDetails(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	f, vm := newFollower(), foreignVM(1).Obj
+	f.want(vm)
+	_, change := f.take()
+	g.Expect(change.add).To(Equal([]ref{vm}))
+	f.unwant(vm)
+	f.want(vm)
+	_, change = f.take()
+	g.Expect(change.add).To(BeEmpty())
+	g.Expect(f.machines.remove).To(BeEmpty(), "vCenter would remove what the same call adds")
+	f.want(vm)
+	f.unwant(vm)
+	g.Expect(f.machines.remove).To(Equal([]ref{vm}))
 }
