@@ -48,7 +48,8 @@ func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Objec
 
 // Apply sends the difference between obj and what it was in From. Metadata and spec go with the resource version they
 // were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
-// reconcile runs again. The status belongs to one controller only and goes without. Afterwards obj is what it was
+// reconcile runs again. The status belongs to one controller only and goes without; that of an object which goes with its last
+// finalizer is not sent. Afterwards obj is what it was
 // before the call, with the resource version of the last write, and the Patch starts from it.
 func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	spec, status, err := p.changed(obj)
@@ -60,7 +61,7 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 			return err
 		}
 	}
-	if status != nil {
+	if status != nil && !gone(obj) {
 		sent := copyOf(obj)
 		if err := c.Status().Patch(ctx, sent, client.RawPatch(types.MergePatchType, status)); err != nil {
 			return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
@@ -89,6 +90,11 @@ func (p *Patch) changed(obj client.Object) (spec bool, status []byte, err error)
 	}
 	delete(fields, "status")
 	return len(fields) > 0, status, nil
+}
+
+// gone reports whether the API server has removed the object with its last finalizer, so that it has no status any more.
+func gone(obj client.Object) bool {
+	return !obj.GetDeletionTimestamp().IsZero() && len(obj.GetFinalizers()) == 0
 }
 
 func copyOf(obj client.Object) client.Object {

@@ -46,7 +46,10 @@ func TestMachineThatLeavesSightWhileItsDestructionFailsIsNotTakenForDeleted(t *t
 	w.vc.HoldTasks("Destroy_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	vm := w.inFlight("node", "Destroy_Task")
-	w.Expect(vm.Status.TaskOperation).To(Equal(infrav1.DestroyOperation))
+	w.Eventually(func() infrav1.TaskOperation { // the call comes a moment before its record replaces that of the power-off
+		w.get(vm)
+		return vm.Status.TaskOperation
+	}).Should(Equal(infrav1.DestroyOperation))
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
 	w.vc.ReleaseTasks("Destroy_Task")
 	w.saysOfDeletion(vm, "shows it in no folder")

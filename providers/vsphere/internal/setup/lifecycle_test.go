@@ -228,6 +228,13 @@ func TestPausedObjectsAreLeftAloneUntilTheyGoOn(t *testing.T) {
 	w.Expect(zone.Status.Ready).To(BeNil())
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) { z.Annotations = nil })
 	w.condition(zone, infrav1.VSphereDeploymentZoneDatacenterReadyCondition, infrav1.DatacenterNotFoundReason)
+
+	identity := w.identity("paused", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { pause(i) })
+	w.paused(identity, clusterv1.PausedReason)
+	w.Expect(identity.Finalizers).To(BeEmpty())
+	update(w, identity, func(i *infrav1.VSphereClusterIdentity) { i.Annotations = nil })
+	w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	w.paused(identity, clusterv1.NotPausedReason)
 }
 
 // A manager with a watch filter leaves all objects without its label alone, also when an event of another object or of

@@ -11,11 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -60,46 +59,30 @@ type scope struct {
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Reconcile publishes the cluster's failure domains and reports it as provisioned.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	cluster := &infrav1.Metal3Cluster{}
-	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.written.Forget(req.NamespacedName)
-			r.Domains.Forget(req.NamespacedName)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.Metal3Cluster, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer,
+		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
+		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.Domains.Forget,
+	}.Run(ctx, req, &infrav1.Metal3Cluster{})
+}
+
+func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.Metal3Cluster, _ *patch.Patch) (*scope, error) {
+	if annotations.IsExternallyManaged(cluster) {
+		return nil, nil
 	}
-	if !r.filter.Passes(cluster) || annotations.IsExternallyManaged(cluster) {
-		return ctrl.Result{}, nil // another's
+	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
+	if err != nil || owner == nil {
+		return nil, err
 	}
-	if wait := r.written.StandBack(cluster); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	owner, err := util.GetOwnerCluster(ctx, r.Client, cluster.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, err
-	}
-	if owner == nil {
-		if cluster.DeletionTimestamp.IsZero() {
-			return ctrl.Result{}, nil // the Cluster controller sets the owner
-		}
-		owner = &clusterv1.Cluster{}
-	}
-	p := patch.From(cluster)
-	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
-		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
-	}
-	s := &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}
-	defer func() {
-		if err := r.save(ctx, &p, s); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
-	if !cluster.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.reconcileDelete(ctx, s)
-	}
-	controllerutil.AddFinalizer(cluster, infrav1.ClusterFinalizer)
-	return r.reconcileNormal(ctx, s)
+	return &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}, nil
+}
+
+// Owner is the Cluster.
+func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
+
+func summarize(_ context.Context, s *scope) error {
+	return s.domains.Summarize(infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition)
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -147,22 +130,22 @@ func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
 
 // reconcileDelete waits for the machines, whose hosts are released as hosts of the cluster. The last of them to go is an
 // event.
-func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	names, err := r.remaining(ctx, s)
 	if err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	if len(names) > 0 {
 		status.False(s.cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason,
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
-		return nil
+		return ctrl.Result{}, nil
 	}
 	if err := r.Hosts.ReleaseKept(ctx, s.cluster.Namespace, s.name()); err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	s.domains.Withdraw()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
-	return nil
+	return ctrl.Result{}, nil
 }
 
 // name is the Cluster's, which may be gone.
@@ -196,21 +179,4 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 		names = append(names, "Machine "+machines.Items[i].Name)
 	}
 	return names, nil
-}
-
-// save sums the conditions up and writes them.
-func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
-	cluster := s.cluster
-	if err := s.domains.Summarize(infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition); err != nil {
-		return err
-	}
-	err := p.Apply(ctx, r.Client, cluster)
-	if err == nil {
-		r.written.Note(cluster)
-		s.domains.Announce()
-	}
-	if !cluster.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
-	}
-	return err
 }

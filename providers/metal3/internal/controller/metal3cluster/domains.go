@@ -38,14 +38,14 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	condition, err := r.summarize(ctx, s, result)
+	condition, err := r.domainsReady(ctx, s, result)
 	s.domains.Report(condition, !result.NoControlPlaneDomain)
 	return result.NextCheck, err
 }
 
-// summarize returns the condition FailureDomainsReady. Hosts with a label that means nothing are in its message, whatever the
+// domainsReady returns the condition FailureDomainsReady. Hosts with a label that means nothing are in its message, whatever the
 // status: mostly the label or the cluster has a typing error.
-func (r *Reconciler) summarize(ctx context.Context, s *scope, result distribution.Result) (metav1.Condition, error) {
+func (r *Reconciler) domainsReady(ctx context.Context, s *scope, result distribution.Result) (metav1.Condition, error) {
 	condition := result.Condition()
 	all, err := hosts.List(ctx, r.Client, s.cluster.Namespace)
 	if err != nil {

@@ -7,15 +7,12 @@ package metal3data
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -24,6 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -57,6 +55,8 @@ type addressBook interface {
 type scope struct {
 	data     *infrav1.Metal3Data
 	patch    *patch.Patch
+	cluster  *clusterv1.Cluster
+	former   string // the problem that the status had
 	template *infrav1.Metal3DataTemplate
 	objects
 	retryAfter time.Duration // set where the time that passes is what matters, not an event
@@ -74,35 +74,20 @@ type scope struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create
 
 // Reconcile renders the data once, when everything that the template refers to is there.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	data := &infrav1.Metal3Data{}
-	if err := r.Client.Get(ctx, req.NamespacedName, data); err != nil {
-		r.written.Forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !r.filter.Passes(data) {
-		return ctrl.Result{}, nil // another manager's
-	}
-	if wait := r.written.StandBack(data); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	if paused, err := r.paused(ctx, data); err != nil || paused {
-		return ctrl.Result{}, err
-	}
-	p := patch.From(data)
-	s := &scope{data: data, patch: &p}
-	before := ptr.Deref(data.Status.ErrorMessage, "")
-	defer func() {
-		r.announce(data, before)
-		if err := r.save(ctx, s); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
-	if !data.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.reconcileDelete(ctx, s)
-	}
-	return r.reconcileNormal(ctx, s)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.Metal3Data, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, PausedOnlyWhenTrue: true,
+		Gather: r.begin, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: r.announce,
+	}.Run(ctx, req, &infrav1.Metal3Data{})
 }
+
+func (r *Reconciler) begin(ctx context.Context, data *infrav1.Metal3Data, p *patch.Patch) (*scope, error) {
+	cluster, err := reconcile.ClusterOf(ctx, r.Client, data)
+	return &scope{data: data, patch: p, cluster: cluster, former: ptr.Deref(data.Status.ErrorMessage, "")}, err
+}
+
+// Owner is the Cluster.
+func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 // reconcileNormal leaves in the status what is in the way. The objects that are waited for bring the data back.
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -178,30 +163,10 @@ func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Poo
 	return all, "", nil
 }
 
-func (r *Reconciler) paused(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
-	cluster := &clusterv1.Cluster{}
-	if name := data.Labels[clusterv1.ClusterNameLabel]; name != "" {
-		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: data.Namespace, Name: name}, cluster); client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("reading Cluster %s: %w", name, err)
-		}
-	}
-	return annotations.IsPaused(cluster, data), nil
-}
-
 // announce tells of a problem that is new.
-func (r *Reconciler) announce(data *infrav1.Metal3Data, before string) {
-	if message := ptr.Deref(data.Status.ErrorMessage, ""); message != "" && message != before {
-		r.Recorder.Eventf(data, nil, corev1.EventTypeWarning, "DataNotRendered", "Render", "%s", message)
+func (r *Reconciler) announce(_ context.Context, s *scope) error {
+	if message := ptr.Deref(s.data.Status.ErrorMessage, ""); message != "" && message != s.former {
+		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, "DataNotRendered", "Render", "%s", message)
 	}
-}
-
-func (r *Reconciler) save(ctx context.Context, s *scope) error {
-	err := s.patch.Apply(ctx, r.Client, s.data)
-	if err == nil {
-		r.written.Note(s.data)
-	}
-	if !s.data.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
-	}
-	return err
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
@@ -225,7 +226,15 @@ func TestDataOfAPausedCluster(t *testing.T) {
 	w.host("h-1")
 	w.machine("m-1", "h-1")
 	data := w.data("t-4", "m-1")
-	w.idle(data)
+	w.Eventually(func() bool {
+		w.get(data)
+		return conditions.IsTrue(data, clusterv1.PausedCondition)
+	}).Should(BeTrue())
+	w.Expect(data.Finalizers).To(BeEmpty())
+	w.Consistently(func() bool {
+		w.get(data)
+		return data.Status.Ready
+	}).Should(BeFalse())
 	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(false) })
 	w.ready(data)
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -24,6 +23,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -52,6 +52,7 @@ type scope struct {
 	key client.ObjectKey
 	// template is nil when it does not exist, or no more.
 	template    *infrav1.Metal3DataTemplate
+	patch       *patch.Patch
 	claims      []infrav1.Metal3DataClaim
 	datas       []infrav1.Metal3Data
 	assignments []*assignment
@@ -72,38 +73,36 @@ type scope struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
 // Reconcile serves all claims of a template. Claims of a template that does not exist are told so, and can be deleted.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	template := &infrav1.Metal3DataTemplate{}
-	if err := r.Client.Get(ctx, req.NamespacedName, template); err != nil {
-		if !apierrors.IsNotFound(err) {
-			return ctrl.Result{}, err
-		}
-		r.templates.Forget(req.NamespacedName)
-		r.shown.Delete(req.NamespacedName)
-		template = nil
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.templates,
+		Gather: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
+			return r.gather(ctx, req.NamespacedName, template, p)
+		},
+		Normal: r.reconcile, Delete: r.reconcile, Absent: r.reconcileAbsent,
+		Forget: func(template client.ObjectKey) { r.shown.Delete(template) },
+	}.Run(ctx, req, &infrav1.Metal3DataTemplate{})
+}
+
+// Owner is nil: a template may serve several Clusters.
+func (s *scope) Owner() *clusterv1.Cluster { return nil }
+
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if err := r.hold(ctx, s); err != nil {
+		return ctrl.Result{}, err
 	}
-	if template != nil && (!r.filter.Passes(template) || annotations.HasPaused(template)) {
-		return ctrl.Result{}, nil
-	}
-	if template != nil {
-		if wait := r.templates.StandBack(template); wait > 0 {
-			return ctrl.Result{RequeueAfter: wait}, nil
-		}
-	}
-	s, err := r.gather(ctx, req.NamespacedName, template)
+	err := r.serve(ctx, s)
+	r.show(s)
+	return s.result(), err
+}
+
+func (r *Reconciler) reconcileAbsent(ctx context.Context, template client.ObjectKey) (ctrl.Result, error) {
+	s, err := r.gather(ctx, template, nil, nil)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if template == nil {
-		return s.result(), r.serve(ctx, s)
-	}
-	p := patch.From(template)
-	if err := r.hold(ctx, s, &p); err != nil {
-		return ctrl.Result{}, err
-	}
 	err = r.serve(ctx, s)
-	r.show(s)
-	return s.result(), kerrors.NewAggregate([]error{err, r.save(ctx, template, &p)})
+	return s.result(), err
 }
 
 func (s *scope) result() ctrl.Result {
@@ -132,8 +131,8 @@ func (r *Reconciler) show(s *scope) {
 
 // gather reads the claims and the data of the template, out of the cache's indexes and without copies of them: most need
 // nothing done. Whoever changes one makes a copy of it.
-func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate) (*scope, error) {
-	s := &scope{key: key, template: template}
+func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
+	s := &scope{key: key, template: template, patch: p}
 	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
 	options := []client.ListOption{
 		client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}, client.UnsafeDisableDeepCopy,
@@ -153,14 +152,14 @@ func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template 
 }
 
 // hold keeps the template as long as it has claims or data. The finalizer is stored before the first data exists.
-func (r *Reconciler) hold(ctx context.Context, s *scope, p *patch.Patch) error {
+func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 	switch {
 	case s.template.DeletionTimestamp.IsZero():
 		controllerutil.AddFinalizer(s.template, infrav1.DataTemplateFinalizer)
 	case len(s.claims) == 0 && len(s.datas) == 0:
 		controllerutil.RemoveFinalizer(s.template, infrav1.DataTemplateFinalizer)
 	}
-	return client.IgnoreNotFound(p.ApplySpec(ctx, r.Client, s.template))
+	return client.IgnoreNotFound(s.patch.ApplySpec(ctx, r.Client, s.template))
 }
 
 // serve does for every claim what is to be done, and goes on when it fails for one.
@@ -241,15 +240,4 @@ func (r *Reconciler) pausedClusters(ctx context.Context, s *scope) (map[string]b
 		}
 	}
 	return paused, nil
-}
-
-func (r *Reconciler) save(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) error {
-	err := p.Apply(ctx, r.Client, template)
-	if err == nil {
-		r.templates.Note(template)
-	}
-	if !template.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
-	}
-	return err
 }

@@ -4,6 +4,8 @@
 package metal3machine
 
 import (
+	"context"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -20,17 +22,25 @@ func unprovisioned(s *scope, reason, message string) {
 	status.False(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, reason, message)
 }
 
-// summarize sets Ready. A condition that has not been reached yet does not count: the one that holds it up does.
-func summarize(metal3 *infrav1.Metal3Machine) error {
+// summarize sets Ready. Metadata and spec are written before, because that changes the generation which the conditions are said
+// to be of: all of them have just been looked at. A condition that has not been reached yet does not count: the one that holds it
+// up does.
+func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
+	if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
+		return err
+	}
+	for i := range s.metal3.Status.Conditions {
+		s.metal3.Status.Conditions[i].ObservedGeneration = s.metal3.Generation
+	}
 	types := []string{infrav1.Metal3MachineAssociateBareMetalHostCondition}
 	for _, condition := range []string{
 		infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineHostProvisionedCondition,
 	} {
-		if conditions.Has(metal3, condition) {
+		if conditions.Has(s.metal3, condition) {
 			types = append(types, condition)
 		}
 	}
-	return status.Summarize(metal3, types...)
+	return status.Summarize(s.metal3, types...)
 }
 
 // addresses are those that inspection has found on the host.

@@ -12,13 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -26,7 +26,8 @@ import (
 type Reconciler struct {
 	Client client.Client
 
-	filter watchfilter.Filter
+	filter  watchfilter.Filter
+	written patch.Written
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -35,59 +36,62 @@ type Reconciler struct {
 
 // Reconcile gives the template's cleaning mode to its machines. A template without one leaves it to the machines.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	template := &infrav1.Metal3MachineTemplate{}
-	if err := r.Client.Get(ctx, req.NamespacedName, template); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	mode := template.Spec.Template.Spec.AutomatedCleaningMode
-	if !r.filter.Passes(template) || !template.DeletionTimestamp.IsZero() || mode == "" {
-		return ctrl.Result{}, nil
+	return reconcile.Loop[*infrav1.Metal3MachineTemplate, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, Gather: r.gather, Normal: r.cleanAll,
+	}.Run(ctx, req, &infrav1.Metal3MachineTemplate{})
+}
+
+// scope is a template and its machines.
+type scope struct {
+	template *infrav1.Metal3MachineTemplate
+	machines []infrav1.Metal3Machine
+}
+
+// Owner is nil: a template may serve several Clusters.
+func (s *scope) Owner() *clusterv1.Cluster { return nil }
+
+// gather returns nil for a template without a cleaning mode.
+func (r *Reconciler) gather(ctx context.Context, template *infrav1.Metal3MachineTemplate, _ *patch.Patch) (*scope, error) {
+	if template.Spec.Template.Spec.AutomatedCleaningMode == "" {
+		return nil, nil
 	}
 	machines := &infrav1.Metal3MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(req.Namespace), client.MatchingFields{templateIndex: req.Name}); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing Metal3Machines of Metal3MachineTemplate %s: %w", req.Name, err)
+	if err := r.Client.List(ctx, machines, client.InNamespace(template.Namespace), client.MatchingFields{templateIndex: template.Name}); err != nil {
+		return nil, fmt.Errorf("listing Metal3Machines of Metal3MachineTemplate %s: %w", template.Name, err)
 	}
+	return &scope{template: template, machines: machines.Items}, nil
+}
+
+// cleanAll goes on with the others when it has lost against another's write of one machine, or fails for it.
+func (r *Reconciler) cleanAll(ctx context.Context, s *scope) (ctrl.Result, error) {
 	var (
 		errs   []error
-		behind bool
+		result ctrl.Result
 	)
-	for i := range machines.Items {
-		err := r.clean(ctx, template, &machines.Items[i], mode)
-		behind = behind || apierrors.IsConflict(err)
-		if !apierrors.IsConflict(err) {
-			errs = append(errs, client.IgnoreNotFound(err))
+	for i := range s.machines {
+		err := r.clean(ctx, &s.machines[i], s.template.Spec.Template.Spec.AutomatedCleaningMode)
+		if apierrors.IsConflict(err) {
+			result.RequeueAfter = patch.CatchUp
+			continue
 		}
+		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	if behind {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, kerrors.NewAggregate(errs)
-	}
-	return ctrl.Result{}, kerrors.NewAggregate(errs)
+	return result, kerrors.NewAggregate(errs)
 }
 
 // clean gives one machine the mode, from where its host gets it. One that is being deleted has no say in that any more.
-func (r *Reconciler) clean(ctx context.Context, template client.Object, machine *infrav1.Metal3Machine, mode infrav1.CleaningMode) error {
+func (r *Reconciler) clean(ctx context.Context, machine *infrav1.Metal3Machine, mode infrav1.CleaningMode) error {
 	if machine.Spec.AutomatedCleaningMode == mode || !machine.DeletionTimestamp.IsZero() || !r.filter.Passes(machine) {
 		return nil
 	}
-	if paused, err := r.paused(ctx, template, machine); err != nil || paused {
+	cluster, err := reconcile.ClusterOf(ctx, r.Client, machine)
+	if err != nil {
 		return err
+	}
+	if annotations.HasPaused(machine) || cluster != nil && annotations.IsPaused(cluster, machine) {
+		return nil
 	}
 	p := patch.From(machine)
 	machine.Spec.AutomatedCleaningMode = mode
 	return p.ApplySpec(ctx, r.Client, machine)
-}
-
-// paused asks for each machine, because a template may serve several clusters.
-func (r *Reconciler) paused(ctx context.Context, template client.Object, machine *infrav1.Metal3Machine) (bool, error) {
-	cluster := &clusterv1.Cluster{}
-	if machine.Labels[clusterv1.ClusterNameLabel] != "" {
-		found, err := util.GetClusterFromMetadata(ctx, r.Client, machine.ObjectMeta)
-		if client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("reading the Cluster of Metal3Machine %s: %w", machine.Name, err)
-		}
-		if err == nil {
-			cluster = found
-		}
-	}
-	return annotations.IsPaused(cluster, machine) || annotations.HasPaused(template), nil
 }

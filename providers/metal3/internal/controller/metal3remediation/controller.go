@@ -7,21 +7,17 @@ package metal3remediation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -30,6 +26,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -69,36 +66,17 @@ type scope struct {
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Reconcile does the next step of the remediation.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	remediation := &infrav1.Metal3Remediation{}
-	if err := r.Client.Get(ctx, req.NamespacedName, remediation); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.written.Forget(req.NamespacedName)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !r.filter.Passes(remediation) {
-		return ctrl.Result{}, nil // another manager's
-	}
-	if wait := r.written.StandBack(remediation); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	s, err := r.gather(ctx, remediation)
-	if err != nil || s.paused() {
-		return ctrl.Result{}, err
-	}
-	p := patch.From(remediation)
-	defer func() {
-		if err := r.save(ctx, &p, remediation); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.Metal3Remediation, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written,
+		Gather: r.gather, Normal: r.remediate, Delete: r.remediate,
+	}.Run(ctx, req, &infrav1.Metal3Remediation{})
+}
+
+func (r *Reconciler) remediate(ctx context.Context, s *scope) (ctrl.Result, error) {
 	after, err := r.proceed(ctx, s)
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil // the host is about to be seen as it is
-	case errors.Is(err, clustercache.ErrClusterNotConnected):
-		return ctrl.Result{RequeueAfter: after}, nil // the connection is an event
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		err = nil // the connection is an event
 	}
 	return ctrl.Result{RequeueAfter: after}, err
 }
@@ -148,27 +126,20 @@ func (r *Reconciler) now() *metav1.Time {
 	return &now
 }
 
-func (s *scope) paused() bool {
-	cluster := s.cluster
-	if cluster == nil {
-		cluster = &clusterv1.Cluster{}
-	}
-	return annotations.IsPaused(cluster, s.remediation)
-}
+// Owner is the Cluster.
+func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 // gather reads everything but the Node.
-func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Remediation) (*scope, error) {
+func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Remediation, _ *patch.Patch) (*scope, error) {
 	s := &scope{remediation: remediation}
 	machine, err := util.GetOwnerMachine(ctx, r.Client, remediation.ObjectMeta)
 	if err != nil || machine == nil {
 		return s, client.IgnoreNotFound(err)
 	}
 	s.machine = machine
-	cluster := &clusterv1.Cluster{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}, cluster); err == nil {
-		s.cluster = cluster
-	} else if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("reading Cluster %s: %w", machine.Spec.ClusterName, err)
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
+	if s.cluster, err = reconcile.Find(ctx, r.Client, key, &clusterv1.Cluster{}); err != nil {
+		return nil, err
 	}
 	s.host, err = r.hostOf(ctx, machine)
 	return s, err
@@ -186,15 +157,4 @@ func (r *Reconciler) hostOf(ctx context.Context, machine *clusterv1.Machine) (*b
 		return nil, nil
 	}
 	return r.Hosts.Recover(ctx, key, name)
-}
-
-func (r *Reconciler) save(ctx context.Context, p *patch.Patch, remediation *infrav1.Metal3Remediation) error {
-	err := p.Apply(ctx, r.Client, remediation)
-	if err == nil {
-		r.written.Note(remediation)
-	}
-	if !remediation.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
-	}
-	return err
 }

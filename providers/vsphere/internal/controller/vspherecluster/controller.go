@@ -9,11 +9,8 @@ import (
 	"fmt"
 	"strings"
 
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -62,47 +60,32 @@ type scope struct {
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
 // Reconcile owns the cluster's identity, publishes its failure domains and reports it as provisioned.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	cluster := &infrav1.VSphereCluster{}
-	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.written.Forget(req.NamespacedName)
-			r.Domains.Forget(req.NamespacedName)
-			r.VCenters.ForgetCluster(req.NamespacedName)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.VSphereCluster, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer,
+		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
+		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.forget,
+	}.Run(ctx, req, &infrav1.VSphereCluster{})
+}
+
+func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.VSphereCluster, _ *patch.Patch) (*scope, error) {
+	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
+	if err != nil || owner == nil {
+		return nil, err
 	}
-	if !r.filter.Passes(cluster) {
-		return ctrl.Result{}, nil // another manager's
-	}
-	if wait := r.written.StandBack(cluster); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	owner, err := util.GetOwnerCluster(ctx, r.Client, cluster.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, err
-	}
-	if owner == nil {
-		if cluster.DeletionTimestamp.IsZero() {
-			return ctrl.Result{}, nil // the Cluster controller sets the owner
-		}
-		owner = &clusterv1.Cluster{}
-	}
-	p := patch.From(cluster)
-	if status.Paused(cluster, annotations.IsPaused(owner, cluster)) {
-		return ctrl.Result{}, p.Apply(ctx, r.Client, cluster)
-	}
-	s := &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}
-	defer func() {
-		if err := r.save(ctx, &p, s); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
-	if !cluster.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.reconcileDelete(ctx, s)
-	}
-	controllerutil.AddFinalizer(cluster, infrav1.ClusterFinalizer)
-	return r.reconcileNormal(ctx, s)
+	return &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}, nil
+}
+
+func (r *Reconciler) forget(cluster client.ObjectKey) {
+	r.Domains.Forget(cluster)
+	r.VCenters.ForgetCluster(cluster)
+}
+
+// Owner is the Cluster.
+func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
+
+func summarize(_ context.Context, s *scope) error {
+	return s.domains.Summarize(infrav1.VSphereClusterVCenterAvailableCondition)
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -131,22 +114,22 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 }
 
 // reconcileDelete waits for the machines, which need the cluster's account to be deleted.
-func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	names, err := r.remaining(ctx, s)
 	if err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	if len(names) > 0 {
 		status.False(s.cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason,
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
-		return nil
+		return ctrl.Result{}, nil
 	}
 	if err := r.Secrets.Release(ctx, s.cluster); err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	s.domains.Withdraw()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
-	return nil
+	return ctrl.Result{}, nil
 }
 
 // remaining names the machines and virtual machines that still belong to the cluster.
@@ -172,21 +155,4 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 		names = append(names, "VSphereVM "+vms.Items[i].Name)
 	}
 	return names, nil
-}
-
-// save sums the conditions up and writes them.
-func (r *Reconciler) save(ctx context.Context, p *patch.Patch, s *scope) error {
-	cluster := s.cluster
-	if err := s.domains.Summarize(infrav1.VSphereClusterVCenterAvailableCondition); err != nil {
-		return err
-	}
-	err := p.Apply(ctx, r.Client, cluster)
-	if err == nil {
-		r.written.Note(cluster)
-		s.domains.Announce()
-	}
-	if !cluster.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
-	}
-	return err
 }

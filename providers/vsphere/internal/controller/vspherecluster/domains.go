@@ -46,7 +46,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	s.domains.Report(summarize(s.cluster, len(seen), unchecked, result))
+	s.domains.Report(domainsReady(s.cluster, len(seen), unchecked, result))
 	return result.NextCheck, nil
 }
 
@@ -75,9 +75,9 @@ func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereClus
 	return names, nil
 }
 
-// summarize returns the condition FailureDomainsReady and whether machines may be created. That needs one zone that takes
+// domainsReady returns the condition FailureDomainsReady and whether machines may be created. That needs one zone that takes
 // control-plane machines: Cluster API creates machines without a failure domain when there is none.
-func summarize(cluster *infrav1.VSphereCluster, selected int, unchecked []string, result distribution.Result) (condition metav1.Condition, ready bool) {
+func domainsReady(cluster *infrav1.VSphereCluster, selected int, unchecked []string, result distribution.Result) (condition metav1.Condition, ready bool) {
 	condition = metav1.Condition{Status: metav1.ConditionFalse}
 	switch {
 	case selected == 0:

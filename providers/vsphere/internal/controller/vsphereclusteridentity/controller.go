@@ -13,10 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -25,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -49,57 +48,42 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusteridentities/status,verbs=patch
 
 // Reconcile takes the Secret into the identity's possession.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	identity := &infrav1.VSphereClusterIdentity{}
-	if err := r.Client.Get(ctx, req.NamespacedName, identity); err != nil {
-		r.written.Forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !r.filter.Passes(identity) {
-		return ctrl.Result{}, nil // another manager's
-	}
-	if wait := r.written.StandBack(identity); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	p := patch.From(identity)
-	if annotations.HasPaused(identity) {
-		return ctrl.Result{}, nil
-	}
-	defer func() {
-		err := p.Apply(ctx, r.Client, identity)
-		if err == nil {
-			r.written.Note(identity)
-		}
-		if !identity.DeletionTimestamp.IsZero() {
-			err = client.IgnoreNotFound(err)
-		}
-		if err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
-	if !identity.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.reconcileDelete(ctx, identity)
-	}
-	controllerutil.AddFinalizer(identity, infrav1.VSphereClusterIdentityFinalizer)
-	return ctrl.Result{}, r.own(ctx, identity)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.VSphereClusterIdentity, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.VSphereClusterIdentityFinalizer,
+		Gather: gather, Normal: r.own, Delete: r.reconcileDelete,
+	}.Run(ctx, req, &infrav1.VSphereClusterIdentity{})
 }
 
+// scope is the identity, which belongs to no Cluster.
+type scope struct {
+	identity *infrav1.VSphereClusterIdentity
+}
+
+func gather(_ context.Context, identity *infrav1.VSphereClusterIdentity, _ *patch.Patch) (*scope, error) {
+	return &scope{identity: identity}, nil
+}
+
+// Owner is nil.
+func (s *scope) Owner() *clusterv1.Cluster { return nil }
+
 // own puts owner reference and finalizer on the Secret, unless it is another's.
-func (r *Reconciler) own(ctx context.Context, identity *infrav1.VSphereClusterIdentity) error {
+func (r *Reconciler) own(ctx context.Context, s *scope) (ctrl.Result, error) {
+	identity := s.identity
 	secret, err := r.secret(ctx, identity)
 	if apierrors.IsNotFound(err) {
 		unavailable(identity, infrav1.VSphereClusterIdentitySecretNotAvailableReason, fmt.Sprintf(
 			"Secret %s/%s, named by spec.secretName, does not exist: create it with the keys username and password", r.Namespace, identity.Spec.SecretName))
-		return nil
+		return ctrl.Result{}, nil
 	}
 	if err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	for _, ref := range secret.OwnerReferences {
 		if strings.HasPrefix(ref.Kind, "VSphereCluster") && ref.UID != identity.UID && (ref.Kind != "VSphereClusterIdentity" || ref.Name != identity.Name) {
 			unavailable(identity, infrav1.VSphereClusterIdentitySecretAlreadyInUseReason, fmt.Sprintf(
 				"Secret %s/%s belongs to %s %s: give each its own Secret", r.Namespace, secret.Name, ref.Kind, ref.Name))
-			return nil
+			return ctrl.Result{}, nil
 		}
 	}
 	before := secret.DeepCopy()
@@ -109,33 +93,34 @@ func (r *Reconciler) own(ctx context.Context, identity *infrav1.VSphereClusterId
 	controllerutil.AddFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
 	if !equality.Semantic.DeepEqual(before, secret) {
 		if err := r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("patching Secret %s: %w", secret.Name, err)
+			return ctrl.Result{}, fmt.Errorf("patching Secret %s: %w", secret.Name, err)
 		}
 	}
 	status.True(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 	identity.Status.Ready = ptr.To(true)
-	return r.release(ctx, identity, secret.Name)
+	return ctrl.Result{}, r.release(ctx, identity, secret.Name)
 }
 
 // reconcileDelete waits for the clusters that use the identity, whose machines cannot be deleted without it, and lets the
 // garbage collector remove the Secret.
-func (r *Reconciler) reconcileDelete(ctx context.Context, identity *infrav1.VSphereClusterIdentity) error {
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	identity := s.identity
 	clusters := &infrav1.VSphereClusterList{}
 	if err := r.Client.List(ctx, clusters); err != nil {
-		return fmt.Errorf("listing VSphereClusters: %w", err)
+		return ctrl.Result{}, fmt.Errorf("listing VSphereClusters: %w", err)
 	}
 	for i := range clusters.Items {
 		if uses(&clusters.Items[i], identity) {
 			unavailable(identity, infrav1.VSphereClusterIdentityDeletingReason, fmt.Sprintf(
 				"Still used by VSphereCluster %s", client.ObjectKeyFromObject(&clusters.Items[i])))
-			return nil
+			return ctrl.Result{}, nil
 		}
 	}
 	if err := r.release(ctx, identity, ""); err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	controllerutil.RemoveFinalizer(identity, infrav1.VSphereClusterIdentityFinalizer)
-	return nil
+	return ctrl.Result{}, nil
 }
 
 // release lets go of the identity's Secrets but one: spec.secretName may have named another before. A Secret that is kept
@@ -199,7 +184,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Complete(r)
 }
 
-func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Object) []ctrl.Request {
 	if secret.GetNamespace() != r.Namespace {
 		return nil
 	}
@@ -208,19 +193,19 @@ func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Objec
 		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereClusterIdentities")
 		return nil
 	}
-	var requests []reconcile.Request
+	var requests []ctrl.Request
 	for i := range identities.Items {
 		if identities.Items[i].Spec.SecretName == secret.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&identities.Items[i])})
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&identities.Items[i])})
 		}
 	}
 	return requests
 }
 
-func identityOfCluster(_ context.Context, o client.Object) []reconcile.Request {
+func identityOfCluster(_ context.Context, o client.Object) []ctrl.Request {
 	ref := o.(*infrav1.VSphereCluster).Spec.IdentityRef
 	if ref.Kind != infrav1.VSphereClusterIdentityKind {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: ref.Name}}}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Name: ref.Name}}}
 }

@@ -12,11 +12,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +25,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -62,59 +61,35 @@ type VCenters interface {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=get;list;watch
 
 // Reconcile checks the zone against the inventory and reports everything that is wrong at once.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	zone := &placement.Zone{}
-	if err := r.Client.Get(ctx, req.NamespacedName, &zone.VSphereDeploymentZone); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.written.Forget(req.NamespacedName)
-			r.VCenters.ForgetZone(req.NamespacedName)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	object := &zone.VSphereDeploymentZone
-	if !r.filter.Passes(object) {
-		return ctrl.Result{}, nil // another manager's
-	}
-	if wait := r.written.StandBack(object); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	p := patch.From(object)
-	if status.Paused(object, annotations.HasPaused(object)) {
-		return ctrl.Result{}, p.Apply(ctx, r.Client, object)
-	}
-	defer func() {
-		if err := r.save(ctx, &p, object); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
-	if !object.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.reconcileDelete(ctx, object)
-	}
-	controllerutil.AddFinalizer(object, infrav1.DeploymentZoneFinalizer)
-	return r.check(ctx, zone)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	zone := &scope{}
+	return reconcile.Loop[*infrav1.VSphereDeploymentZone, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.DeploymentZoneFinalizer,
+		Gather: func(context.Context, *infrav1.VSphereDeploymentZone, *patch.Patch) (*scope, error) { return zone, nil },
+		Normal: r.check, Delete: r.reconcileDelete, Summarize: summarize, Forget: r.VCenters.ForgetZone,
+	}.Run(ctx, req, &zone.VSphereDeploymentZone)
 }
 
-func (r *Reconciler) save(ctx context.Context, p *patch.Patch, zone *infrav1.VSphereDeploymentZone) error {
-	if zone.DeletionTimestamp.IsZero() {
-		if err := status.Summarize(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition,
-			infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition); err != nil {
-			return err
-		}
+// scope is the zone, which belongs to no Cluster. Its failure domain is read when it is checked.
+type scope struct {
+	placement.Zone
+}
+
+// Owner is nil.
+func (s *scope) Owner() *clusterv1.Cluster { return nil }
+
+func summarize(_ context.Context, s *scope) error {
+	if !s.DeletionTimestamp.IsZero() {
+		return nil // the condition Ready says what the deletion waits for
 	}
-	err := p.Apply(ctx, r.Client, zone)
-	if err == nil {
-		r.written.Note(zone)
-	}
-	if !zone.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
-	}
-	return err
+	return status.Summarize(&s.VSphereDeploymentZone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition,
+		infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition)
 }
 
 // check sets status.ready. It leaves it as it is when nothing can be said: a vCenter that does not answer says nothing
 // about the zone.
-func (r *Reconciler) check(ctx context.Context, zone *placement.Zone) (ctrl.Result, error) {
-	object := &zone.VSphereDeploymentZone
+func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
+	zone, object := &s.Zone, &s.VSphereDeploymentZone
 	domain := &infrav1.VSphereFailureDomain{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: object.Spec.FailureDomain}, domain); err != nil {
 		if !apierrors.IsNotFound(err) {
@@ -169,16 +144,17 @@ func ignoreWaits(err error) error {
 
 // reconcileDelete lets the zone go when no machine names it any more. Machines that are being deleted count: they are
 // still there.
-func (r *Reconciler) reconcileDelete(ctx context.Context, zone *infrav1.VSphereDeploymentZone) error {
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	zone := &s.VSphereDeploymentZone
 	machines, err := placement.MachinesIn(ctx, r.Client, zone.Name)
 	if err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	if len(machines) == 0 {
 		controllerutil.RemoveFinalizer(zone, infrav1.DeploymentZoneFinalizer)
-		return nil
+		return ctrl.Result{}, nil
 	}
 	message := fmt.Sprintf("Still the failure domain of %d machines: %s", len(machines), strings.Join(machines[:min(3, len(machines))], ", "))
 	status.False(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason, message)
-	return nil
+	return ctrl.Result{}, nil
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -95,21 +96,21 @@ func where(spec infrav1.VSphereVMSpec) string {
 }
 
 // reconcileDelete removes the VSphereVM and waits for it to go. It looks at no zone.
-func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.vm == nil { // or the cache does not show it yet
 		var err error
 		if s.vm, err = findVM(ctx, r.Live, s); err != nil {
-			return fmt.Errorf("looking for the VSphereVM: %w", err)
+			return ctrl.Result{}, fmt.Errorf("looking for the VSphereVM: %w", err)
 		}
 	}
 	if s.vm == nil {
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
-		return nil
+		return ctrl.Result{}, nil
 	}
 	if !metav1.IsControlledBy(s.vm, s.vsphere) && !ownedBy(s.vm, s.vsphere) {
 		// Another machine's: nothing of ours is left.
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
-		return nil
+		return ctrl.Result{}, nil
 	}
 	message := fmt.Sprintf("Deleting VSphereVM %s", s.vm.Name)
 	why := ""
@@ -119,19 +120,19 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineDeletingReason, message)
 	if err := r.syncPowerOff(ctx, s); client.IgnoreNotFound(err) != nil {
-		return err
+		return ctrl.Result{}, err
 	}
 	if s.vm.DeletionTimestamp.IsZero() {
 		if err := r.Client.Delete(ctx, s.vm); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting VSphereVM %s: %w", s.vm.Name, err)
+			return ctrl.Result{}, fmt.Errorf("deleting VSphereVM %s: %w", s.vm.Name, err)
 		}
-		return nil
+		return ctrl.Result{}, nil
 	}
 	if outlives(s.vm, s.vsphere) {
 		r.warn(s, "LeftToVSphereVM", "Delete", "VSphereVM %s destroys the virtual machine later: %s", s.vm.Name, why)
 		controllerutil.RemoveFinalizer(s.vsphere, infrav1.MachineFinalizer)
 	}
-	return nil
+	return ctrl.Result{}, nil
 }
 
 // outlives reports whether the VSphereVM is left to do its work alone. No control plane gets a replacement while one of its
@@ -163,6 +164,6 @@ func setProvisioned(machine *infrav1.VSphereMachine, reason, message string) {
 	status.False(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, reason, message)
 }
 
-func summarize(machine *infrav1.VSphereMachine) error {
-	return status.Summarize(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition)
+func summarize(_ context.Context, s *scope) error {
+	return status.Summarize(s.vsphere, infrav1.VSphereMachineVirtualMachineProvisionedCondition)
 }

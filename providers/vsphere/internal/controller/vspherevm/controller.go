@@ -6,18 +6,12 @@ package vspherevm
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -25,7 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/steps"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -57,7 +51,9 @@ type VCenters interface {
 
 // scope is what one reconcile knows. It holds data and the session, nothing that reads or writes Kubernetes.
 type scope struct {
-	vm      *infrav1.VSphereVM
+	vm *infrav1.VSphereVM
+	// owner is the Cluster; it and its VSphereCluster are nil when they do not exist.
+	owner   *clusterv1.Cluster
 	cluster *infrav1.VSphereCluster
 	patch   *patch.Patch
 
@@ -95,42 +91,41 @@ func (r *Reconciler) waitForInventory(s *scope) steps.Progress {
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Reconcile runs the steps that the VSphereVM still needs, up to the first that has to wait.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	vm := &infrav1.VSphereVM{}
-	if err := r.Client.Get(ctx, req.NamespacedName, vm); err != nil {
-		r.written.Forget(req.NamespacedName)
-		r.failures.forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.VSphereVM, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written,
+		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
+		Summarize: func(_ context.Context, s *scope) error { return setReady(s.vm) }, Forget: r.failures.forget,
+	}.Run(ctx, req, &infrav1.VSphereVM{})
+}
+
+// gather finds the Cluster and the VSphereCluster. Neither needs to exist: a VM can be deleted after them.
+func (r *Reconciler) gather(ctx context.Context, vm *infrav1.VSphereVM, p *patch.Patch) (*scope, error) {
+	s := &scope{vm: vm, patch: p}
+	owner, err := reconcile.ClusterOf(ctx, r.Client, vm)
+	if err != nil || owner == nil {
+		return s, err
 	}
-	if !r.filter.Passes(vm) {
-		return ctrl.Result{}, nil // another manager's
-	}
-	if wait := r.written.StandBack(vm); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	cluster, infra, err := r.owners(ctx, vm)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	p := patch.From(vm)
-	s := &scope{vm: vm, cluster: infra, patch: &p}
-	if status.Paused(vm, annotations.IsPaused(cluster, vm)) {
-		return ctrl.Result{}, p.Apply(ctx, r.Client, vm)
-	}
-	defer func() {
-		if err := r.save(ctx, s); err != nil {
-			reterr = kerrors.NewAggregate([]error{reterr, err})
-		}
-	}()
-	if !vm.DeletionTimestamp.IsZero() {
-		return r.run(ctx, s, r.deletion())
-	}
-	if infra == nil {
-		setProvisioned(vm, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster of the cluster is not there yet")
+	s.owner = owner
+	key := client.ObjectKey{Namespace: vm.Namespace, Name: owner.Spec.InfrastructureRef.Name}
+	s.cluster, err = reconcile.Find(ctx, r.Client, key, &infrav1.VSphereCluster{})
+	return s, err
+}
+
+// Owner is the Cluster.
+func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
+
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.cluster == nil {
+		setProvisioned(s.vm, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster of the cluster is not there yet")
 		return ctrl.Result{}, nil
 	}
-	controllerutil.AddFinalizer(vm, infrav1.VMFinalizer)
+	controllerutil.AddFinalizer(s.vm, infrav1.VMFinalizer)
 	return r.run(ctx, s, r.provisioning())
+}
+
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	return r.run(ctx, s, r.deletion())
 }
 
 // provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
@@ -149,26 +144,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope, all []steps.Step[*scope]
 	return ctrl.Result{RequeueAfter: s.later}, nil
 }
 
-// owners finds the Cluster and the VSphereCluster. Neither needs to exist: a VM can be deleted after them.
-func (r *Reconciler) owners(ctx context.Context, vm *infrav1.VSphereVM) (*clusterv1.Cluster, *infrav1.VSphereCluster, error) {
-	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, vm.ObjectMeta)
-	if apierrors.IsNotFound(err) || errors.Is(err, util.ErrNoCluster) {
-		return &clusterv1.Cluster{}, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	infra := &infrav1.VSphereCluster{}
-	key := client.ObjectKey{Namespace: vm.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
-	if err := r.Client.Get(ctx, key, infra); err != nil {
-		if apierrors.IsNotFound(err) {
-			return cluster, nil, nil
-		}
-		return nil, nil, fmt.Errorf("reading VSphereCluster %s: %w", key, err)
-	}
-	return cluster, infra, nil
-}
-
+// save writes what is known before the work is over: what follows could not be told from what was before.
 func (r *Reconciler) save(ctx context.Context, s *scope) error {
 	if err := setReady(s.vm); err != nil {
 		return err

@@ -1,0 +1,183 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reconcile is what comes before and after the work of every reconciler. A controller that changes objects of its own kind
+// has a Loop for it; one that only reads its objects, and changes others', needs none.
+package reconcile
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Scope is what one reconcile knows. Its zero value means that there is nothing to be done.
+type Scope interface {
+	comparable
+	// Owner is the Cluster whose pause is the object's too; nil when there is none.
+	Owner() *clusterv1.Cluster
+}
+
+// Loop says what one kind's reconciles are made of. In this order, Run
+//
+//   - reads the object, and leaves alone what is another manager's;
+//   - stands back as long as the cache shows the object as it was before the loop's own last write;
+//   - gathers what the work depends on;
+//   - does nothing but say so while the object or its Cluster is paused;
+//   - deletes, or adds the finalizer and does the normal work;
+//   - sums up, and writes everything that has changed in as few requests as there can be, also when the work has failed.
+//
+// Work, or a write, that has lost against another's is no error: the loop comes again when the cache has had time to show it.
+type Loop[T client.Object, S Scope] struct {
+	Client client.Client
+	Filter watchfilter.Filter
+	// Written remembers the loop's writes from one reconcile to the next.
+	Written *patch.Written
+	// Finalizer is on the object before Normal runs; "" for a kind that adds its own when there is something to hold.
+	Finalizer string
+	// PausedOnlyWhenTrue leaves the condition Paused out until it has been true once. Other kinds that have conditions show it from
+	// the beginning, as Cluster API asks of its contract's kinds.
+	PausedOnlyWhenTrue bool
+
+	// Gather reads what the work depends on. The patch writes the object before the work is over.
+	Gather func(ctx context.Context, obj T, p *patch.Patch) (S, error)
+	Normal func(context.Context, S) (ctrl.Result, error)
+	// Delete is the work for an object that is being deleted; it removes the finalizer. nil when there is none.
+	Delete func(context.Context, S) (ctrl.Result, error)
+	// Paused is the work for a paused object, which then sets the condition itself. nil for the condition alone.
+	Paused func(context.Context, S) (ctrl.Result, error)
+
+	// Summarize completes the status before it is written. It may be nil, as may what follows.
+	Summarize func(context.Context, S) error
+	// Stored is told that everything has been written.
+	Stored func(S)
+	// Forget is told of an object that is gone, or another manager's.
+	Forget func(client.ObjectKey)
+	// Absent is the work for an object that does not exist.
+	Absent func(context.Context, client.ObjectKey) (ctrl.Result, error)
+}
+
+// Run reconciles the object of the request, which it reads into obj.
+func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ctrl.Result, reterr error) {
+	switch err := l.Client.Get(ctx, req.NamespacedName, obj); {
+	case apierrors.IsNotFound(err):
+		l.forget(req.NamespacedName)
+		if l.Absent != nil {
+			return l.Absent(ctx, req.NamespacedName)
+		}
+		return ctrl.Result{}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case !l.Filter.Passes(obj):
+		l.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if wait := l.Written.StandBack(obj); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	p := patch.From(obj)
+	var nothing S
+	s, err := l.Gather(ctx, obj, &p)
+	if err != nil || s == nothing {
+		return ctrl.Result{}, err
+	}
+	work := l.work(obj, s)
+	defer func() {
+		result, reterr = outcome(result, reterr, l.save(ctx, &p, obj, s))
+	}()
+	if work == nil {
+		return ctrl.Result{}, nil
+	}
+	return work(ctx, s)
+}
+
+func (l Loop[T, S]) forget(key client.ObjectKey) {
+	l.Written.Forget(key)
+	if l.Forget != nil {
+		l.Forget(key)
+	}
+}
+
+// work chooses what is to be done, nil for nothing, and shows whether the object is paused.
+func (l Loop[T, S]) work(obj T, s S) func(context.Context, S) (ctrl.Result, error) {
+	if paused(s.Owner(), obj) {
+		if l.Paused == nil {
+			l.showPaused(obj, true)
+		}
+		return l.Paused
+	}
+	l.showPaused(obj, false)
+	if !obj.GetDeletionTimestamp().IsZero() {
+		return l.Delete
+	}
+	if l.Finalizer != "" {
+		controllerutil.AddFinalizer(obj, l.Finalizer)
+	}
+	return l.Normal
+}
+
+func paused(owner *clusterv1.Cluster, obj client.Object) bool {
+	if owner == nil {
+		return annotations.HasPaused(obj)
+	}
+	return annotations.IsPaused(owner, obj)
+}
+
+func (l Loop[T, S]) showPaused(obj T, is bool) {
+	o, ok := any(obj).(status.Object)
+	if !ok || l.PausedOnlyWhenTrue && !is && !conditions.Has(o, clusterv1.PausedCondition) {
+		return
+	}
+	status.Paused(o, is)
+}
+
+func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S) error {
+	idle := l.Paused == nil && paused(s.Owner(), obj) // nothing has been looked at that could be summed up
+	if l.Summarize != nil && !idle {
+		if err := l.Summarize(ctx, s); err != nil {
+			return ignoreGone(obj, err)
+		}
+	}
+	if err := p.Apply(ctx, l.Client, obj); err != nil {
+		return ignoreGone(obj, err)
+	}
+	l.Written.Note(obj)
+	if l.Stored != nil && !idle {
+		l.Stored(s)
+	}
+	return nil
+}
+
+// ignoreGone is no error when the object has gone with its finalizer.
+func ignoreGone(obj client.Object, err error) error {
+	if obj.GetDeletionTimestamp().IsZero() {
+		return err
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// outcome is that of work and of writing it down.
+func outcome(result ctrl.Result, work, write error) (ctrl.Result, error) {
+	if apierrors.IsConflict(work) || apierrors.IsConflict(write) {
+		result = ctrl.Result{RequeueAfter: patch.CatchUp}
+	}
+	return result, kerrors.NewAggregate([]error{ignoreConflict(work), ignoreConflict(write)})
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,303 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+const finalizer = "test/finalizer"
+
+type scope struct {
+	cluster *providertest.Cluster
+	owner   *clusterv1.Cluster
+}
+
+func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
+
+// world is a loop for clusters, with notes of what it called.
+type world struct {
+	*WithT
+	t       *testing.T
+	client  client.Client
+	written patch.Written
+	owner   *clusterv1.Cluster
+	filter  watchfilter.Filter
+	idle    bool  // there is nothing to be done
+	fails   error // the work
+	get     error // reads
+	patched int
+	called  []string
+	change  func(*reconcile.Loop[*providertest.Cluster, *scope])
+}
+
+func newWorld(t *testing.T, cluster *providertest.Cluster) *world {
+	t.Helper()
+	w := &world{WithT: NewWithT(t), t: t}
+	scheme := runtime.NewScheme()
+	w.Expect(providertest.AddToScheme(scheme)).To(Succeed())
+	w.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster).WithStatusSubresource(cluster).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				return errors.Join(w.get, c.Get(ctx, key, obj, opts...))
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+				w.patched++
+				return c.Patch(ctx, obj, p, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				w.patched++
+				return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+			},
+		}).Build()
+	return w
+}
+
+func cluster() *providertest.Cluster {
+	return &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "1"}}
+}
+
+func deleted() *providertest.Cluster {
+	c := cluster()
+	c.Finalizers, c.DeletionTimestamp = []string{finalizer}, ptr.To(metav1.Now())
+	return c
+}
+
+func (w *world) note(name string) { w.called = append(w.called, name) }
+
+func (w *world) run() (ctrl.Result, error) {
+	w.t.Helper()
+	work := func(name string) func(context.Context, *scope) (ctrl.Result, error) {
+		return func(_ context.Context, s *scope) (ctrl.Result, error) {
+			w.note(name)
+			s.cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: name}}
+			return ctrl.Result{RequeueAfter: time.Hour}, w.fails
+		}
+	}
+	remove := work("delete")
+	loop := reconcile.Loop[*providertest.Cluster, *scope]{
+		Client: w.client, Filter: w.filter, Written: &w.written, Finalizer: finalizer,
+		Gather: func(_ context.Context, c *providertest.Cluster, _ *patch.Patch) (*scope, error) {
+			if w.idle {
+				return nil, nil
+			}
+			return &scope{cluster: c, owner: w.owner}, nil
+		},
+		Normal: work("normal"),
+		Delete: func(ctx context.Context, s *scope) (ctrl.Result, error) {
+			s.cluster.Finalizers = nil
+			return remove(ctx, s)
+		},
+		Summarize: func(_ context.Context, s *scope) error {
+			w.note("summarize")
+			status.True(s.cluster, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+			return nil
+		},
+		Stored: func(*scope) { w.note("stored") },
+		Forget: func(client.ObjectKey) { w.note("forget") },
+	}
+	if w.change != nil {
+		w.change(&loop)
+	}
+	return loop.Run(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "c"}}, &providertest.Cluster{})
+}
+
+func (w *world) stored() *providertest.Cluster {
+	w.t.Helper()
+	c := cluster()
+	w.get = nil
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed())
+	return c
+}
+
+func TestAnObjectIsWorkedOnSummedUpAndStoredInTwoRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(time.Hour))
+	w.Expect(w.called).To(Equal([]string{"normal", "summarize", "stored"}))
+	c := w.stored()
+	w.Expect(c.Finalizers).To(ConsistOf(finalizer))
+	w.Expect(c.Status.FailureDomains).To(HaveLen(1))
+	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue())
+	w.Expect(conditions.GetReason(c, clusterv1.PausedCondition)).To(Equal(clusterv1.NotPausedReason))
+	w.Expect(w.patched).To(Equal(2))
+	_, err = w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.patched).To(Equal(2), "nothing has changed")
+}
+
+func TestWhatFailingWorkHasFoundIsStored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	w.fails = errors.New("broken")
+	_, err := w.run()
+	w.Expect(err).To(MatchError(ContainSubstring("broken")))
+	w.Expect(w.called).To(Equal([]string{"normal", "summarize", "stored"}))
+	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1))
+}
+
+func TestAnObjectThatGoesWithItsFinalizerIsNoError(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, deleted())
+	_, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.called).To(Equal([]string{"delete", "summarize", "stored"}))
+	w.Expect(w.patched).To(Equal(1), "it has no status any more")
+	_, err = w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.called).To(HaveExactElements("delete", "summarize", "stored", "forget"))
+}
+
+func TestAPausedObjectIsLeftAloneAndSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, pause := range map[string]func(*world, *providertest.Cluster){
+		"by itself": func(_ *world, c *providertest.Cluster) {
+			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		},
+		"by its Cluster": func(w *world, _ *providertest.Cluster) { w.owner.Spec.Paused = ptr.To(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := cluster()
+			pause(&world{owner: &clusterv1.Cluster{}}, c)
+			w := newWorld(t, c)
+			w.owner = &clusterv1.Cluster{}
+			pause(w, c)
+			_, err := w.run()
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(w.called).To(BeEmpty())
+			w.Expect(conditions.IsTrue(w.stored(), clusterv1.PausedCondition)).To(BeTrue())
+			w.Expect(w.stored().Finalizers).To(BeEmpty())
+		})
+	}
+}
+
+func TestAKindMayHaveWorkToDoForAPausedObject(t *testing.T) {
+	t.Parallel()
+	c := cluster()
+	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	w := newWorld(t, c)
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
+		l.Paused = func(context.Context, *scope) (ctrl.Result, error) {
+			w.note("paused")
+			return ctrl.Result{}, nil
+		}
+	}
+	_, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.called).To(Equal([]string{"paused", "summarize", "stored"}))
+	w.Expect(conditions.Has(w.stored(), clusterv1.PausedCondition)).To(BeFalse(), "that is the work's to say")
+}
+
+func TestAKindMayShowThatItIsNotPausedOnlyWhenItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) { l.PausedOnlyWhenTrue = true }
+	_, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	c := w.stored()
+	w.Expect(conditions.Has(c, clusterv1.PausedCondition)).To(BeFalse())
+	for _, reason := range []string{clusterv1.PausedReason, clusterv1.NotPausedReason} {
+		w.owner = &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(reason == clusterv1.PausedReason)}}
+		_, err := w.run()
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(conditions.GetReason(w.stored(), clusterv1.PausedCondition)).To(Equal(reason))
+	}
+}
+
+func TestNothingIsDoneForWhatIsNotReadyOrAnothers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*world)
+		called []string
+		fails  bool
+	}{
+		"nothing to be done":         {change: func(w *world) { w.idle = true }},
+		"another manager's":          {change: func(w *world) { w.filter = "mine" }, called: []string{"forget"}},
+		"it cannot be read":          {change: func(w *world) { w.get = errors.New("no answer") }, fails: true},
+		"the cache lags behind":      {change: func(w *world) { w.written.Note(newer()) }},
+		"a write of its former self": {change: func(w *world) { o := newer(); o.UID = "0"; w.written.Note(o) }, called: []string{"normal", "summarize", "stored"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cluster())
+			tc.change(w)
+			_, err := w.run()
+			w.Expect(err != nil).To(Equal(tc.fails))
+			w.Expect(w.called).To(HaveExactElements(tc.called))
+		})
+	}
+}
+
+func newer() *providertest.Cluster {
+	c := cluster()
+	c.ResourceVersion = "1000000"
+	return c
+}
+
+func TestWhoeverLosesAgainstAnothersWriteComesAgainSoon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	w.fails = apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed"))
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
+	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1))
+}
+
+func TestAKindMayHaveWorkToDoForAnObjectThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}})
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
+		l.Absent = func(context.Context, client.ObjectKey) (ctrl.Result, error) {
+			w.note("absent")
+			return ctrl.Result{RequeueAfter: time.Second}, nil
+		}
+	}
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(time.Second))
+	w.Expect(w.called).To(Equal([]string{"forget", "absent"}))
+}
+
+func TestOwnersAreFoundOrNil(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	owned := cluster()
+	w.Expect(reconcile.ClusterOf(t.Context(), w.client, owned)).To(BeNil(), "nothing says which")
+	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).To(BeNil())
+	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, deleted())).NotTo(BeNil(), "its deletion needs none")
+	owned.Labels = map[string]string{clusterv1.ClusterNameLabel: "one"}
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one"}}
+	w.Expect(reconcile.ClusterOf(t.Context(), w.client, owned)).To(BeNil(), "it does not exist")
+	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).To(BeNil())
+	w.Expect(w.client.Create(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one"}})).To(Succeed())
+	w.Expect(reconcile.ClusterOf(t.Context(), w.client, owned)).NotTo(BeNil())
+	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).NotTo(BeNil())
+}
