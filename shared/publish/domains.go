@@ -20,6 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Domains are the failure domains of one cluster during one reconcile.
@@ -132,8 +133,7 @@ func (d *Domains) Announce() {
 // Waiting counts the infrastructure machines of a cluster that wait for a place, by the reason that why returns; "" means that a
 // machine does not wait. The list is an empty one of the provider's machines.
 func Waiting[T client.Object](ctx context.Context, d *Domains, list client.ObjectList, why func(T) string) (map[string]int, error) {
-	if err := d.publisher.Client.List(ctx, list, client.InNamespace(d.cluster.Namespace), client.UnsafeDisableDeepCopy, // they are only looked at
-		client.MatchingLabels{clusterv1.ClusterNameLabel: d.cluster.Name}); err != nil {
+	if err := d.publisher.Client.List(ctx, list, watch.OfCluster(d.cluster), client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
 		return nil, fmt.Errorf("listing the machines of %s as %T: %w", d.cluster.Name, list, err)
 	}
 	reasons := map[string]int{}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Publisher evaluates the failure domains of clusters and reports them: see Of.
@@ -41,8 +42,7 @@ func (p *Publisher) Forget(object client.ObjectKey) {
 // machines lists the cluster's machines as they are counted.
 func (p *Publisher) machines(ctx context.Context, cluster client.ObjectKey) ([]distribution.Machine, error) {
 	list := &clusterv1.MachineList{}
-	if err := p.Client.List(ctx, list, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+	if err := p.Client.List(ctx, list, watch.OfCluster(cluster)); err != nil {
 		return nil, fmt.Errorf("listing Machines of %s: %w", cluster.Name, err)
 	}
 	machines := make([]distribution.Machine, 0, len(list.Items))

@@ -15,22 +15,23 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machinetemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3remediation"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // addCare adds what looks after machines that have their hosts.
 func addCare(ctx context.Context, mgr ctrl.Manager, o Options, workloads clustercache.ClusterCache, ours *hosts.Hosts) error {
 	if err := (&metal3machinetemplate.Reconciler{Client: mgr.GetClient()}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.MachineTemplates)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.MachineTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
 	if err := (&metal3labelsync.Reconciler{Client: mgr.GetClient(), Workloads: workloads}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Labels)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
 	if err := (&metal3remediation.Reconciler{
 		Client: mgr.GetClient(), Hosts: ours, Workloads: workloads, Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("metal3remediation"),
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Remediations)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Remediations)); err != nil {
 		return fmt.Errorf("adding Metal3Remediation controller: %w", err)
 	}
 	return nil

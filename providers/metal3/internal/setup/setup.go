@@ -18,7 +18,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3cluster"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
@@ -28,6 +27,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Options are what the command line decides.
@@ -88,12 +88,12 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := (&metal3cluster.Reconciler{
 		Client: c, Hosts: ours, Recorder: recorder, Provider: provider.Metal3{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: domainMetrics},
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Clusters)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}
 	if err := (&metal3machine.Reconciler{
 		Client: c, Hosts: ours, Workloads: workloads, Recorder: mgr.GetEventRecorder("metal3machine"),
-	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, workers(o.Machines)); err != nil {
+	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
 	if err := addCare(ctx, mgr, o, workloads, ours); err != nil {
@@ -105,12 +105,12 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // addData adds what renders metadata and network data.
 func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.DataTemplates)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.DataTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
 	}
 	if err := (&metal3data.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: mgr.GetEventRecorder("metal3data"), NameClaimsByHost: o.NameClaimsByHost,
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Data)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Data)); err != nil {
 		return fmt.Errorf("adding Metal3Data controller: %w", err)
 	}
 	return nil
@@ -132,7 +132,7 @@ func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercach
 			Indexes:          metal3machine.NodeIndexes(),
 		},
 		Client: clustercache.ClientOptions{UserAgent: "faultline-metal3-manager", QPS: o.WorkloadQPS, Burst: o.WorkloadBurst},
-	}, workers(o.Workloads))
+	}, watch.Workers(o.Workloads))
 	if err != nil {
 		return nil, fmt.Errorf("adding connections to workload clusters: %w", err)
 	}
@@ -145,8 +145,4 @@ func stripNode(o any) (any, error) {
 		node.Status.Images = nil
 	}
 	return o, nil
-}
-
-func workers(n int) controller.Options {
-	return controller.Options{MaxConcurrentReconciles: max(n, 1)}
 }

@@ -12,12 +12,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherecluster"
@@ -32,6 +29,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Options are what the command line decides.
@@ -101,40 +99,26 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics},
-	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Clusters)); err != nil {
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}
 	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("vspheremachine")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Machines)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
 	if err := (&vspherevm.Reconciler{
 		Client: c, Secrets: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"), Clock: now, RetryAfter: o.RetryAfter,
-	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.VMs)); err != nil {
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.VMs)); err != nil {
 		return fmt.Errorf("adding VSphereVM controller: %w", err)
 	}
 	if err := (&vspheredeploymentzone.Reconciler{
 		Client: c, VCenters: dialer, Recorder: mgr.GetEventRecorder("vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
-	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, workers(o.Zones)); err != nil {
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
 	}
 	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, workers(o.Identities)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
 	}
 	return nil
-}
-
-// longestBackoff bounds the pause after an error, which the queue doubles from firstBackoff: what such an error was about
-// may send no event when it is over.
-const (
-	firstBackoff   = 5 * time.Millisecond
-	longestBackoff = time.Minute
-)
-
-func workers(n int) controller.Options {
-	return controller.Options{
-		MaxConcurrentReconciles: max(n, 1),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, longestBackoff),
-	}
 }

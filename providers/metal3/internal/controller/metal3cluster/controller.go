@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -162,17 +163,17 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 	if name == "" {
 		return nil, nil // it never had a Cluster, so no machine
 	}
-	ours := []client.ListOption{client.InNamespace(s.cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+	ours := watch.OfCluster{Namespace: s.cluster.Namespace, Name: name}
 	var names []string
 	infra := &infrav1.Metal3MachineList{}
-	if err := r.Client.List(ctx, infra, ours...); err != nil {
+	if err := r.Client.List(ctx, infra, ours); err != nil {
 		return nil, fmt.Errorf("listing Metal3Machines: %w", err)
 	}
 	for i := range infra.Items {
 		names = append(names, "Metal3Machine "+infra.Items[i].Name)
 	}
 	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, ours...); err != nil {
+	if err := r.Client.List(ctx, machines, ours); err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
 	for i := range machines.Items {

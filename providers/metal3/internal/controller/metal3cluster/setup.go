@@ -5,11 +5,9 @@ package metal3cluster
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -27,6 +25,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -39,7 +38,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
+		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
 			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
@@ -49,18 +48,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&infrav1.Metal3Machine{}, collect(r.clusterOf), builder.WithPredicates(waits())).
 		Watches(&clusterv1.Machine{}, collect(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
 		Complete(r)
-}
-
-// notStatusOnly drops updates of the status alone, which are the controller's own.
-func notStatusOnly() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			// A resync, by which a lost event is made good.
-			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	}}
 }
 
 // collect enqueues what an object maps to after settle, so that what happens until then is one request.
@@ -115,30 +102,10 @@ func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile
 		return nil
 	}
 	return r.clustersWhere(ctx, o.GetNamespace(), func(cluster *infrav1.Metal3Cluster) bool {
-		return cluster.Labels[clusterv1.ClusterNameLabel] == name || ownedBy(cluster, name)
+		return watch.ClusterName(cluster) == name
 	})
 }
 
-func ownedBy(cluster *infrav1.Metal3Cluster, name string) bool {
-	for _, ref := range cluster.OwnerReferences {
-		if ref.Kind == "Cluster" && ref.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 func (r *Reconciler) clustersWhere(ctx context.Context, namespace string, keep func(*infrav1.Metal3Cluster) bool) []reconcile.Request {
-	clusters := &infrav1.Metal3ClusterList{}
-	if err := r.Client.List(ctx, clusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Clusters")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range clusters.Items {
-		if keep(&clusters.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.Metal3ClusterList{}, keep, client.InNamespace(namespace))
 }

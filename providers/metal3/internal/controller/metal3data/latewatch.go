@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // lateWatch watches the kinds of metal3's IP address manager from the first time that a template needs one. A manager
@@ -41,8 +42,8 @@ func (w *lateWatch) start(ctx context.Context) (installed bool, _ error) {
 	steps := []func(context.Context) error{
 		w.index,
 		w.watch(&ipamv1.IPClaim{}, w.reconciler.dataOfIPClaim, predicate.Funcs{}),
-		w.watch(&ipamv1.IPAddress{}, w.reconciler.dataOfIPAddress, comes()),
-		w.watch(newPoolMetadata(), w.reconciler.dataOfIPPool, comes()),
+		w.watch(&ipamv1.IPAddress{}, w.reconciler.dataOfIPAddress, watch.CreatesOnly()),
+		w.watch(newPoolMetadata(), w.reconciler.dataOfIPPool, watch.CreatesOnly()),
 	}
 	if w.done == 0 {
 		if installed, err := w.installed(); err != nil || !installed {

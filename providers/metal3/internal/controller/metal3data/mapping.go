@@ -10,27 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // datas names the data that the options select and keep does not drop.
 func (r *Reconciler) datas(ctx context.Context, keep func(*infrav1.Metal3Data) bool, options ...client.ListOption) []reconcile.Request {
-	datas := &infrav1.Metal3DataList{}
-	if err := r.Client.List(ctx, datas, options...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Datas")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range datas.Items {
-		if keep(&datas.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&datas.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.Metal3DataList{}, keep, options...)
 }
 
 func waiting(data *infrav1.Metal3Data) bool {
@@ -77,7 +66,7 @@ func (r *Reconciler) dataOfHost(ctx context.Context, o client.Object) []reconcil
 
 // dataOfSecret names the data that a Secret was made for.
 func (r *Reconciler) dataOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
-	return r.datas(ctx, func(*infrav1.Metal3Data) bool { return true },
+	return r.datas(ctx, nil,
 		client.InNamespace(secret.GetNamespace()), client.MatchingFields{secretIndex: secret.GetName()})
 }
 

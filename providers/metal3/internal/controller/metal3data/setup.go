@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -44,18 +45,18 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		return fmt.Errorf("mapping Clusters to Metal3Datas: %w", err)
 	}
 	c, err := ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.Metal3Data{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		For(&infrav1.Metal3Data{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterDatas),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfClaim), builder.WithPredicates(notStatusOnly())).
-		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(r.dataOfTemplate), builder.WithPredicates(comes())).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMetal3Machine), builder.WithPredicates(notStatusOnly())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMachine), builder.WithPredicates(notStatusOnly())).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfClaim), builder.WithPredicates(watch.NotStatusOnly())).
+		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(r.dataOfTemplate), builder.WithPredicates(watch.CreatesOnly())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMetal3Machine), builder.WithPredicates(watch.NotStatusOnly())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMachine), builder.WithPredicates(watch.NotStatusOnly())).
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.dataOfHost), builder.WithPredicates(worthRendering())).
 		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddressClaim)).
-		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddress), builder.WithPredicates(comes())).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.dataOfSecret), builder.WithPredicates(goes())).
+		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddress), builder.WithPredicates(watch.CreatesOnly())).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.dataOfSecret), builder.WithPredicates(watch.DeletesOnly())).
 		Build(r)
 	if err != nil {
 		return err
@@ -81,18 +82,6 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// notStatusOnly drops updates of the status alone.
-func notStatusOnly() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			// A resync, by which a lost event is made good.
-			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	}}
-}
-
 // worthRendering passes hosts of which something changed that templates can refer to.
 func worthRendering() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -110,18 +99,4 @@ func nics(host *bmov1alpha1.BareMetalHost) []bmov1alpha1.NIC {
 		return nil
 	}
 	return host.Status.HardwareDetails.NIC
-}
-
-func comes() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
-}
-
-func goes() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		WithOptions(options).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(worthServing())).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.comesOrGoes())).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(goes())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(watch.DeletesOnly())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Complete(r)
@@ -66,17 +66,11 @@ func templateName(o client.Object) string {
 	}
 }
 
-// worthServing drops updates of the status alone, which are the controller's own.
+// worthServing drops updates of the status alone, which are the controller's own, unless a finalizer was taken off.
 func worthServing() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers()) ||
-			// A resync, by which a lost event is made good.
-			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	}}
+	return predicate.Or(watch.NotStatusOnly(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers())
+	}})
 }
 
 // comesOrGoes drops updates: what matters of data never changes. Data that goes has been seen.
@@ -87,13 +81,6 @@ func (r *Reconciler) comesOrGoes() predicate.Predicate {
 			r.created.Forget(client.ObjectKeyFromObject(e.Object))
 			return true
 		},
-	}
-}
-
-func goes() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
 }
 

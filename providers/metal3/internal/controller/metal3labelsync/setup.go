@@ -22,6 +22,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -79,27 +80,13 @@ func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []recon
 }
 
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	for _, owner := range o.GetOwnerReferences() {
-		if owner.Kind == "Cluster" {
-			return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: owner.Name})
-		}
-	}
-	return nil
+	return r.machines(ctx, watch.OfInfrastructure(o))
 }
 
 func (r *Reconciler) machinesOfCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()})
+	return r.machines(ctx, watch.OfCluster(client.ObjectKeyFromObject(o)))
 }
 
-func (r *Reconciler) machines(ctx context.Context, which ...client.ListOption) []reconcile.Request {
-	list := &infrav1.Metal3MachineList{}
-	if err := r.Client.List(ctx, list, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Machines")
-		return nil
-	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
-	}
-	return requests
+func (r *Reconciler) machines(ctx context.Context, which client.ListOption) []reconcile.Request {
+	return watch.Requests[*infrav1.Metal3Machine](ctx, r.Client, &infrav1.Metal3MachineList{}, nil, which)
 }

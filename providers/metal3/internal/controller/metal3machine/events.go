@@ -9,7 +9,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // machineOfHost names the machine that has the host. Machines that wait for one are named by the book.
@@ -64,44 +64,23 @@ func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []recon
 // machinesOfInfraCluster names the machines that have no host yet, or say that the cluster does not list their domain: its
 // domains have changed.
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.machinesBelow(ctx, o, func(metal3 *infrav1.Metal3Machine) bool {
+	return watch.Requests(ctx, r.Client, &infrav1.Metal3MachineList{}, func(metal3 *infrav1.Metal3Machine) bool {
 		return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) ||
 			conditions.Has(metal3, infrav1.Metal3MachineFailureDomainUnlistedCondition)
-	})
+	}, watch.OfInfrastructure(o))
 }
 
 // allMachinesOfInfraCluster names those that have a host too: what their Nodes may be told has changed.
 func (r *Reconciler) allMachinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.machinesBelow(ctx, o, func(*infrav1.Metal3Machine) bool { return true })
-}
-
-func (r *Reconciler) machinesBelow(ctx context.Context, infra client.Object, keep func(*infrav1.Metal3Machine) bool) []reconcile.Request {
-	for _, owner := range infra.GetOwnerReferences() {
-		if owner.Kind == "Cluster" {
-			return r.machines(ctx, client.ObjectKey{Namespace: infra.GetNamespace(), Name: owner.Name}, keep)
-		}
-	}
-	return nil
+	return r.machines(ctx, watch.OfInfrastructure(o))
 }
 
 // machinesOfWorkload names the machines of a Cluster that can be reached again: some wait for their Node, and those that have
 // it must hear of one that comes back.
 func (r *Reconciler) machinesOfWorkload(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.machines(ctx, client.ObjectKeyFromObject(o), func(*infrav1.Metal3Machine) bool { return true })
+	return r.machines(ctx, watch.OfCluster(client.ObjectKeyFromObject(o)))
 }
 
-func (r *Reconciler) machines(ctx context.Context, cluster client.ObjectKey, keep func(*infrav1.Metal3Machine) bool) []reconcile.Request {
-	list := &infrav1.Metal3MachineList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Machines")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if keep(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return requests
+func (r *Reconciler) machines(ctx context.Context, which client.ListOption) []reconcile.Request {
+	return watch.Requests[*infrav1.Metal3Machine](ctx, r.Client, &infrav1.Metal3MachineList{}, nil, which)
 }

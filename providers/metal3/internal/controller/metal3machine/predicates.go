@@ -4,7 +4,6 @@
 package metal3machine
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,18 +18,6 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
-
-// notStatusOnly drops updates of the status alone, which are the controller's own.
-func notStatusOnly() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			// A resync, by which a lost event is made good.
-			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	}}
-}
 
 // hostProgressed passes what a machine shows of its host, or waits for. A host that is given its owner is not news to the
 // machine that has just taken it; one that is created with an owner, from a backup, is.

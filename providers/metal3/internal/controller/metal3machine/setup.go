@@ -22,6 +22,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -48,7 +49,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 	}
 	ours := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.Metal3Machine{}, handler.OnlyControllerOwner())
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.Metal3Machine{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		For(&infrav1.Metal3Machine{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("Metal3Machine"))),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).

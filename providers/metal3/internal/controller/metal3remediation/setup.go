@@ -24,6 +24,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -80,19 +81,7 @@ func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
 
 // remediationsWithBackup names those of a cluster that wait for the Node they have deleted to go or to come back.
 func (r *Reconciler) remediationsWithBackup(ctx context.Context, cluster client.ObjectKey) []reconcile.Request {
-	list := &infrav1.Metal3RemediationList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Remediations")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if isBackedUp(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.Metal3RemediationList{}, isBackedUp, watch.OfCluster(cluster))
 }
 
 // powerChanged drops all that happens to a host but what a remediation waits for.
@@ -148,18 +137,9 @@ func (r *Reconciler) remediationsOfMachine(ctx context.Context, machine client.O
 
 // remediationsOfCluster names those that a MachineHealthCheck has labelled; it labels all.
 func (r *Reconciler) remediationsOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return r.remediations(ctx, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
+	return r.remediations(ctx, watch.OfCluster(client.ObjectKeyFromObject(cluster)))
 }
 
 func (r *Reconciler) remediations(ctx context.Context, which ...client.ListOption) []reconcile.Request {
-	list := &infrav1.Metal3RemediationList{}
-	if err := r.Client.List(ctx, list, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Metal3Remediations")
-		return nil
-	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
-	}
-	return requests
+	return watch.Requests[*infrav1.Metal3Remediation](ctx, r.Client, &infrav1.Metal3RemediationList{}, nil, which...)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -139,16 +140,16 @@ func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) 
 	if name == "" {
 		name = s.cluster.Labels[clusterv1.ClusterNameLabel]
 	}
-	ours := []client.ListOption{client.InNamespace(s.cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}}
+	ours := watch.OfCluster{Namespace: s.cluster.Namespace, Name: name}
 	machines := &infrav1.VSphereMachineList{}
-	if err := r.Client.List(ctx, machines, ours...); err != nil {
+	if err := r.Client.List(ctx, machines, ours); err != nil {
 		return nil, fmt.Errorf("listing VSphereMachines: %w", err)
 	}
 	for i := range machines.Items {
 		names = append(names, "VSphereMachine "+machines.Items[i].Name)
 	}
 	vms := &infrav1.VSphereVMList{}
-	if err := r.Client.List(ctx, vms, ours...); err != nil {
+	if err := r.Client.List(ctx, vms, ours); err != nil {
 		return nil, fmt.Errorf("listing VSphereVMs: %w", err)
 	}
 	for i := range vms.Items {

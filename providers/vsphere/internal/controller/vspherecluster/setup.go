@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -45,7 +46,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("VSphereCluster"), mgr.GetClient(), &infrav1.VSphereCluster{})),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfZone)).
-		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(deletes())).
+		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(watch.DeletesOnly())).
 		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(waits())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
@@ -101,15 +102,6 @@ func keptBy(secret client.Object) []string {
 	return names
 }
 
-// deletes passes objects that have gone, for which a cluster in deletion waits.
-func deletes() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
-}
-
 // waits passes machines that begin or cease to wait for their failure domain, or that have gone.
 func waits() predicate.Predicate {
 	return predicate.Funcs{
@@ -130,18 +122,7 @@ func waitsFor(machine *infrav1.VSphereMachine) string {
 }
 
 func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphereCluster) bool, opts ...client.ListOption) []reconcile.Request {
-	clusters := &infrav1.VSphereClusterList{}
-	if err := r.Client.List(ctx, clusters, opts...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereClusters")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range clusters.Items {
-		if keep(&clusters.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.VSphereClusterList{}, keep, opts...)
 }
 
 // clustersOfZone also finds clusters that the zone has just stopped being a failure domain of.
@@ -167,8 +148,7 @@ func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile
 	if name == "" {
 		return nil
 	}
-	return r.clustersWhere(ctx, func(*infrav1.VSphereCluster) bool { return true },
-		client.InNamespace(o.GetNamespace()), client.MatchingFields{nameIndex: name})
+	return r.clustersWhere(ctx, nil, client.InNamespace(o.GetNamespace()), client.MatchingFields{nameIndex: name})
 }
 
 func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []reconcile.Request {
@@ -197,7 +177,7 @@ func (r *Reconciler) clustersOfEvent(ctx context.Context, e vcenter.Event) []rec
 		return nil
 	}
 	if e.Server == "" { // every account may have changed
-		return r.clustersWhere(ctx, func(*infrav1.VSphereCluster) bool { return true })
+		return r.clustersWhere(ctx, nil)
 	}
 	var requests []reconcile.Request
 	for _, key := range r.VCenters.ClustersOf(e.Account) {

@@ -29,6 +29,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -188,18 +189,9 @@ func (r *Reconciler) identitiesOfSecret(ctx context.Context, secret client.Objec
 	if secret.GetNamespace() != r.Namespace {
 		return nil
 	}
-	identities := &infrav1.VSphereClusterIdentityList{}
-	if err := r.Client.List(ctx, identities); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereClusterIdentities")
-		return nil
-	}
-	var requests []ctrl.Request
-	for i := range identities.Items {
-		if identities.Items[i].Spec.SecretName == secret.GetName() {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&identities.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.VSphereClusterIdentityList{}, func(identity *infrav1.VSphereClusterIdentity) bool {
+		return identity.Spec.SecretName == secret.GetName()
+	})
 }
 
 func identityOfCluster(_ context.Context, o client.Object) []ctrl.Request {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,6 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -38,33 +38,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfCluster), builder.WithPredicates(connection.Changed())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfIdentity)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfSecret)).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.zoneLeft), builder.WithPredicates(onlyDeletes())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.zoneLeft), builder.WithPredicates(watch.DeletesOnly())).
 		WatchesRawSource(hub.Source(r.zonesOfEvent)).
 		Complete(r)
 }
 
-// onlyDeletes passes machines that have gone, for which a zone in deletion waits.
-func onlyDeletes() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
-}
-
 func (r *Reconciler) zonesWhere(ctx context.Context, keep func(*infrav1.VSphereDeploymentZone) bool) []reconcile.Request {
-	zones := &infrav1.VSphereDeploymentZoneList{}
-	if err := r.Client.List(ctx, zones); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereDeploymentZones")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range zones.Items {
-		if keep(&zones.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&zones.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.VSphereDeploymentZoneList{}, keep)
 }
 
 func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []reconcile.Request {

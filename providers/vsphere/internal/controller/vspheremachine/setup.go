@@ -24,6 +24,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -36,7 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.VSphereMachine{}, builder.WithPredicates(notStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		For(&infrav1.VSphereMachine{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("VSphereMachine"))),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -49,18 +50,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaitingInCluster), builder.WithPredicates(domainsChanged())).
 		Complete(r)
-}
-
-// notStatusOnly drops updates of the status alone, which are the controller's own.
-func notStatusOnly() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			// A resync, by which a lost event is made good.
-			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
-	}}
 }
 
 // worthMirroring drops the steps of a VSphereVM's provisioning that a VSphereMachine does not show.
@@ -137,24 +126,15 @@ func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []r
 
 // machinesOfCluster names all of a cluster's machines: those that are placed may need a new thumbprint.
 func (r *Reconciler) machinesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return r.machinesIn(ctx, cluster, func(*infrav1.VSphereMachine) bool { return true })
+	return r.machines(ctx, nil, watch.OfInfrastructure(cluster))
 }
 
 // machinesWaitingInCluster names those of a cluster's machines that may have a domain now. What is said of a domain changes
 // with every outage of a vCenter, so it is to concern no others.
 func (r *Reconciler) machinesWaitingInCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
-	return r.machinesIn(ctx, cluster, func(machine *infrav1.VSphereMachine) bool {
+	return r.machines(ctx, func(machine *infrav1.VSphereMachine) bool {
 		return !ptr.Deref(machine.Status.Initialization.Provisioned, false)
-	})
-}
-
-func (r *Reconciler) machinesIn(ctx context.Context, cluster client.Object, keep func(*infrav1.VSphereMachine) bool) []reconcile.Request {
-	for _, owner := range cluster.GetOwnerReferences() {
-		if owner.Kind == "Cluster" {
-			return r.machines(ctx, keep, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: owner.Name})
-		}
-	}
-	return nil
+	}, watch.OfInfrastructure(cluster))
 }
 
 // machinesWaiting names the machines that have found no place yet.
@@ -165,16 +145,5 @@ func (r *Reconciler) machinesWaiting(ctx context.Context, _ client.Object) []rec
 }
 
 func (r *Reconciler) machines(ctx context.Context, keep func(*infrav1.VSphereMachine) bool, opts ...client.ListOption) []reconcile.Request {
-	machines := &infrav1.VSphereMachineList{}
-	if err := r.Client.List(ctx, machines, append(opts, client.UnsafeDisableDeepCopy)...); err != nil { // they are only looked at
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereMachines")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range machines.Items {
-		if keep(&machines.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
-		}
-	}
-	return requests
+	return watch.Requests(ctx, r.Client, &infrav1.VSphereMachineList{}, keep, opts...)
 }

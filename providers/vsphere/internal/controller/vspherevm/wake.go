@@ -9,12 +9,12 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // wakeIndex finds VSphereVMs by what may move them on. A vCenter reports tens of events a second that concern none of
@@ -70,16 +70,6 @@ func lacksSomething(vm *infrav1.VSphereVM) bool {
 	}
 }
 
-// clusterName names the Cluster of a VSphereCluster.
-func clusterName(o client.Object) string {
-	for _, ref := range o.GetOwnerReferences() {
-		if ref.Kind == "Cluster" {
-			return ref.Name
-		}
-	}
-	return o.GetLabels()[clusterv1.ClusterNameLabel]
-}
-
 // vmsOfEvent finds the objects that an event of vCenter moves on.
 func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	switch e.Kind {
@@ -123,14 +113,14 @@ func (r *Reconciler) vmsOfAccount(ctx context.Context, e vcenter.Event) []reconc
 		if err := r.Client.Get(ctx, key, infra); err != nil {
 			continue // gone; and so is whatever could be done with its account
 		}
-		requests = append(requests, r.wakenBy(ctx, bySession(e.Server, clusterName(infra)), client.InNamespace(key.Namespace))...)
+		requests = append(requests, r.wakenBy(ctx, bySession(e.Server, watch.ClusterName(infra)), client.InNamespace(key.Namespace))...)
 	}
 	return requests
 }
 
 // vmsOfCluster finds the objects of a Cluster's VSphereCluster.
 func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.vms(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: clusterName(o)})
+	return r.vms(ctx, watch.OfInfrastructure(o))
 }
 
 func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile.Request {
@@ -150,16 +140,6 @@ func (r *Reconciler) wakenBy(ctx context.Context, key string, opts ...client.Lis
 	return r.vms(ctx, append(opts, client.MatchingFields{wakeIndex: key})...)
 }
 
-// vms reads the cache's own objects, of which it takes the names only.
 func (r *Reconciler) vms(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
-	list := &infrav1.VSphereVMList{}
-	if err := r.Client.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing VSphereVMs")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return watch.Requests[*infrav1.VSphereVM](ctx, r.Client, &infrav1.VSphereVMList{}, nil, opts...)
 }
