@@ -12,13 +12,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-func testClusterAdmission(t *testing.T, api *apiServer) {
+func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	newCluster := func() *infrav1.Metal3Cluster {
-		return &infrav1.Metal3Cluster{ObjectMeta: named("cluster"), Spec: validCluster()}
+		return &infrav1.Metal3Cluster{ObjectMeta: rulestest.Named("cluster"), Spec: validCluster()}
 	}
 	for name, tc := range map[string]struct {
 		change func(*infrav1.Metal3Cluster)
@@ -35,7 +36,7 @@ func testClusterAdmission(t *testing.T, api *apiServer) {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster()
 			tc.change(cluster)
-			refused(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
+			rulestest.Refused(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
 		})
 	}
 	cluster := newCluster()
@@ -43,23 +44,23 @@ func testClusterAdmission(t *testing.T, api *apiServer) {
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443), "the webhook's default")
 	g.Expect(cluster.Spec.Distribution.GracePeriodSeconds).To(HaveValue(BeEquivalentTo(120)), "the CRD's default")
-	api.warnings.take()
+	api.Warnings()
 	cluster.Spec.Distribution.FailureDomains[0].Name = "rack-9"
 	g.Expect(api.Update(ctx, cluster)).To(Succeed())
-	g.Expect(api.warnings.take()).To(ContainElement(HavePrefix("spec.distribution.failureDomains[0].name: ")))
+	g.Expect(api.Warnings()).To(ContainElement(HavePrefix("spec.distribution.failureDomains[0].name: ")))
 }
 
 // testDomainInUse removes a failure domain in which a machine is, one in which
 // a machine is to be, and one that only machines of others name.
-func testDomainInUse(t *testing.T, api *apiServer) {
+func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	cluster := &infrav1.Metal3Cluster{ObjectMeta: named("in-use"), Spec: validCluster()}
+	cluster := &infrav1.Metal3Cluster{ObjectMeta: rulestest.Named("in-use"), Spec: validCluster()}
 	cluster.Labels = map[string]string{clusterv1.ClusterNameLabel: "in-use"}
 	cluster.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack-1"}, {Name: "rack-2"}, {Name: "rack-3"}}
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
 	newMachine := func(name, owner, asked, observed string) *infrav1.Metal3Machine {
-		machine := &infrav1.Metal3Machine{ObjectMeta: named(name), Spec: validMachine()}
+		machine := &infrav1.Metal3Machine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
 		machine.Labels = map[string]string{clusterv1.ClusterNameLabel: owner}
 		machine.Spec.FailureDomain = asked
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
@@ -75,7 +76,7 @@ func testDomainInUse(t *testing.T, api *apiServer) {
 	removed := cluster.DeepCopy()
 	removed.Spec.FailureDomains = nil
 	err := api.Update(ctx, removed)
-	refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
+	rulestest.Refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
 	g.Expect(err).To(MatchError(And(ContainSubstring("rack-1 cannot be removed: Metal3Machine elsewhere is in it"),
 		ContainSubstring("rack-2 cannot be removed"), ContainSubstring("Cordoned"))))
 	cluster.Spec.FailureDomains[1].ControlPlane = ptr.To(true)
@@ -87,24 +88,24 @@ func testDomainInUse(t *testing.T, api *apiServer) {
 	g.Expect(api.Delete(ctx, other)).To(Succeed())
 }
 
-func testClusterTemplateAdmission(t *testing.T, api *apiServer) {
+func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	template := &infrav1.Metal3ClusterTemplate{ObjectMeta: named("template")}
+	template := &infrav1.Metal3ClusterTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack 1"}}
-	refused(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.failureDomains[0].name: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.failureDomains[0].name: Invalid value")
 	template.Spec.Template.Spec.FailureDomains[0].Name = "rack-1"
 	g.Expect(api.Create(ctx, template)).To(Succeed(), "the ClusterClass fills the endpoint in")
 	template.Spec.Template.Spec.FailureDomains[0].Name = "rack-2"
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "the topology controller passes it on")
 	template.Spec.Template.Spec.FailureDomains[0].Name = "rack 2"
-	refused(g, api.Update(ctx, template), "spec.template.spec.failureDomains[0].name: Invalid value")
+	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.failureDomains[0].name: Invalid value")
 }
 
-func testMachineAdmission(t *testing.T, api *apiServer) {
+func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	machine := &infrav1.Metal3Machine{ObjectMeta: named("machine"), Spec: validMachine()}
+	machine := &infrav1.Metal3Machine{ObjectMeta: rulestest.Named("machine"), Spec: validMachine()}
 	for want, change := range map[string]func(*infrav1.Metal3MachineSpec){
 		"spec.image.checksum: Required value":         func(s *infrav1.Metal3MachineSpec) { s.Image.Checksum = "" },
 		"spec.failureDomainPolicy: Unsupported value": func(s *infrav1.Metal3MachineSpec) { s.FailureDomainPolicy = "Maybe" },
@@ -113,18 +114,18 @@ func testMachineAdmission(t *testing.T, api *apiServer) {
 	} {
 		broken := machine.DeepCopy()
 		change(&broken.Spec)
-		refused(g, api.Create(ctx, broken), want)
+		rulestest.Refused(g, api.Create(ctx, broken), want)
 	}
 	g.Expect(api.Create(ctx, machine)).To(Succeed())
 	machine.Spec.UserData.Namespace = "other"
-	refused(g, api.Update(ctx, machine), "spec.userData.namespace: Invalid value")
+	rulestest.Refused(g, api.Update(ctx, machine), "spec.userData.namespace: Invalid value")
 }
 
-func testMachineTemplateAdmission(t *testing.T, api *apiServer) {
+func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	type spec = infrav1.Metal3MachineTemplateSpec
-	refused(g, api.Create(ctx, newTemplate(func(s *spec) { s.Template.Spec.ProviderID = "metal3://a" })),
+	rulestest.Refused(g, api.Create(ctx, newTemplate(func(s *spec) { s.Template.Spec.ProviderID = "metal3://a" })),
 		"spec.template.spec.providerID: Forbidden")
 
 	template := newTemplate(func(*spec) {})
@@ -139,66 +140,66 @@ func testMachineTemplateAdmission(t *testing.T, api *apiServer) {
 
 	broken := template.DeepCopy()
 	broken.Spec.FailureDomainDataTemplates = append(broken.Spec.FailureDomainDataTemplates, broken.Spec.FailureDomainDataTemplates[0])
-	refused(g, api.Update(ctx, broken), "spec.failureDomainDataTemplates[1]: Duplicate value")
+	rulestest.Refused(g, api.Update(ctx, broken), "spec.failureDomainDataTemplates[1]: Duplicate value")
 	template.Spec.Template.Spec.Image.URL = "https://images.example.com/other.qcow2"
-	refused(g, api.Update(ctx, template), "spec.template.spec.image.url: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.image.url: Forbidden")
 }
 
-func testDataTemplateAdmission(t *testing.T, api *apiServer) {
+func testDataTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: named("data"), Spec: validDataTemplate(t)}
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: rulestest.Named("data"), Spec: validDataTemplate(t)}
 	broken := template.DeepCopy()
 	broken.Spec.MetaData.FromHostInterfaces[0].Interface = ""
-	refused(g, api.Create(ctx, broken), "spec.metaData.fromHostInterfaces[0].interface: Required value")
+	rulestest.Refused(g, api.Create(ctx, broken), "spec.metaData.fromHostInterfaces[0].interface: Required value")
 	broken = template.DeepCopy()
 	*broken.Spec.NetworkData.Networks.IPv4[0].Routes[0].Gateway.String = "fd00::1"
-	refused(g, api.Create(ctx, broken), "spec.networkData.networks.ipv4[0].routes[0].gateway.string: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, broken), "spec.networkData.networks.ipv4[0].routes[0].gateway.string: Invalid value")
 
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	template.Spec.ClusterName = "other"
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "nobody reads it")
 	template.Spec.MetaData.Strings[0].Value = "other"
 	template.Spec.NetworkData.Services.DNSFromIPPool = nil
-	refused(g, api.Update(ctx, template), "spec.metaData.strings: Forbidden", "spec.networkData.services.dnsFromIPPool: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, template), "spec.metaData.strings: Forbidden", "spec.networkData.services.dnsFromIPPool: Forbidden")
 }
 
-func testDataAdmission(t *testing.T, api *apiServer) {
+func testDataAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	data := newData()
 	broken := data.DeepCopy()
 	broken.Name = "data-1"
-	refused(g, api.Create(ctx, broken), "metadata.name: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, broken), "metadata.name: Invalid value")
 	g.Expect(api.Create(ctx, data)).To(Succeed())
 	data.Spec.MetaData = &corev1.SecretReference{Name: "m-metadata", Namespace: namespace}
 	g.Expect(api.Update(ctx, data)).To(Succeed(), "the controller can set what it has to")
 	data.Spec.Claim.Name = "other"
-	refused(g, api.Update(ctx, data), "spec.claim.name: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, data), "spec.claim.name: Forbidden")
 }
 
-func testDataClaimAdmission(t *testing.T, api *apiServer) {
+func testDataClaimAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	claim := &infrav1.Metal3DataClaim{ObjectMeta: named("m"), Spec: infrav1.Metal3DataClaimSpec{
+	claim := &infrav1.Metal3DataClaim{ObjectMeta: rulestest.Named("m"), Spec: infrav1.Metal3DataClaimSpec{
 		Template: corev1.ObjectReference{Name: "data", Namespace: "other"}}}
-	refused(g, api.Create(ctx, claim.DeepCopy()), "spec.template.namespace: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, claim.DeepCopy()), "spec.template.namespace: Invalid value")
 	claim.Spec.Template.Namespace = ""
 	g.Expect(api.Create(ctx, claim)).To(Succeed())
 	claim.Spec.Template.Name = "other"
-	refused(g, api.Update(ctx, claim), "spec.template.name: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, claim), "spec.template.name: Forbidden")
 }
 
-func testRemediationAdmission(t *testing.T, api *apiServer) {
+func testRemediationAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	remediation := &infrav1.Metal3Remediation{ObjectMeta: named("m")}
+	remediation := &infrav1.Metal3Remediation{ObjectMeta: rulestest.Named("m")}
 	g.Expect(api.Create(ctx, remediation)).To(Succeed())
 	g.Expect(remediation.Spec.Strategy).To(Equal(defaultStrategy(infrav1.RemediationStrategy{})))
 	remediation.Spec.Strategy.TimeoutSeconds, remediation.Spec.Strategy.Type = 99, "Pray"
-	refused(g, api.Update(ctx, remediation), "spec.strategy.timeoutSeconds: Invalid value", "spec.strategy.type: Unsupported value")
+	rulestest.Refused(g, api.Update(ctx, remediation), "spec.strategy.timeoutSeconds: Invalid value", "spec.strategy.type: Unsupported value")
 
-	template := &infrav1.Metal3RemediationTemplate{ObjectMeta: named("template")}
+	template := &infrav1.Metal3RemediationTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec.Strategy.RetryLimit = 3
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	g.Expect(template.Spec.Template.Spec.Strategy).To(Equal(infrav1.RemediationStrategy{

@@ -4,36 +4,33 @@
 package webhook
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // testOlderObjects stores objects that the rules would refuse, as they are when
 // they were written before the rules were, and wants them to be alive still.
-func testOlderObjects(t *testing.T, api *apiServer) {
+func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	machine := &infrav1.Metal3Machine{ObjectMeta: named("older")}
+	machine := &infrav1.Metal3Machine{ObjectMeta: rulestest.Named("older")}
 	machine.Finalizers = []string{infrav1.MachineFinalizer}
-	cluster := &infrav1.Metal3Cluster{ObjectMeta: named("older"), Spec: validCluster()}
+	cluster := &infrav1.Metal3Cluster{ObjectMeta: rulestest.Named("older"), Spec: validCluster()}
 	cluster.Spec.FailureDomains[0].Name = "rack 1"
 	cluster.Finalizers = []string{infrav1.ClusterFinalizer}
-	withoutWebhooks(t, api, func() {
+	api.Without(t, func() {
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
 		g.Expect(api.Create(ctx, cluster)).To(Succeed())
-	})
+	}, validated(t, api), defaulted(t, api))
 	machine.Spec.ProviderID = "metal3://default/host-1/older"
 	g.Expect(api.Update(ctx, machine)).To(Succeed(), "the controller can set what it has to")
 	machine.Spec.ProviderID = "host-1"
-	refused(g, api.Update(ctx, machine.DeepCopy()), "spec.providerID: Invalid value")
+	rulestest.Refused(g, api.Update(ctx, machine.DeepCopy()), "spec.providerID: Invalid value")
 	cluster.Spec.ControlPlaneEndpoint.Port = 443
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "what is wrong already may stay")
 
@@ -45,69 +42,17 @@ func testOlderObjects(t *testing.T, api *apiServer) {
 	}
 }
 
-// withoutWebhooks takes the webhook configurations away while do runs.
-func withoutWebhooks(t *testing.T, api *apiServer, do func()) {
+func validated(t *testing.T, api *rulestest.APIServer) func() bool {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	var saved []*unstructured.Unstructured
-	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("admissionregistration.k8s.io/v1")
-		list.SetKind(kind + "List")
-		g.Expect(api.List(ctx, list)).To(Succeed())
-		for i := range list.Items {
-			saved = append(saved, &list.Items[i])
-			g.Expect(api.Delete(ctx, &list.Items[i])).To(Succeed())
-		}
+	return func() bool {
+		return api.Create(t.Context(), &infrav1.Metal3Machine{ObjectMeta: rulestest.Named("probe")}, client.DryRunAll) != nil
 	}
-	g.Expect(saved).To(HaveLen(2))
-	validated := func() bool {
-		return api.Create(ctx, &infrav1.Metal3Machine{ObjectMeta: named("probe")}, client.DryRunAll) != nil
-	}
-	defaulted := func() bool {
-		remediation := &infrav1.Metal3Remediation{ObjectMeta: named("probe")}
-		return api.Create(ctx, remediation, client.DryRunAll) == nil && remediation.Spec.Strategy.Type != ""
-	}
-	g.Eventually(validated).WithTimeout(eventually).Should(BeFalse())
-	g.Eventually(defaulted).WithTimeout(eventually).Should(BeFalse())
-	do()
-	for _, configuration := range saved {
-		configuration.SetResourceVersion("")
-		configuration.SetUID("")
-		g.Expect(api.Create(ctx, configuration)).To(Succeed())
-	}
-	g.Eventually(validated).WithTimeout(eventually).Should(BeTrue())
-	g.Eventually(defaulted).WithTimeout(eventually).Should(BeTrue())
 }
 
-// testStoredAsWritten wants CRDs and webhooks to accept and to keep every field
-// of the wire format.
-func testStoredAsWritten(t *testing.T, api *apiServer) {
+func defaulted(t *testing.T, api *rulestest.APIServer) func() bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "api", "v1beta2", "testdata", "*.yaml"))
-	g := NewWithT(t)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).To(HaveLen(9))
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			g, ctx := NewWithT(t), t.Context()
-			data, err := os.ReadFile(file)
-			g.Expect(err).NotTo(HaveOccurred())
-			content, err := yaml.YAMLToJSON(data)
-			g.Expect(err).NotTo(HaveOccurred())
-			want := &unstructured.Unstructured{}
-			g.Expect(want.UnmarshalJSON(content)).To(Succeed())
-
-			got := want.DeepCopy()
-			g.Expect(client.IgnoreNotFound(api.Delete(ctx, got.DeepCopy()))).To(Succeed())
-			g.Expect(api.Create(ctx, got)).To(Succeed())
-			g.Expect(got.Object["spec"]).To(Equal(want.Object["spec"]))
-			if want.Object["status"] == nil {
-				return
-			}
-			got.Object["status"] = want.DeepCopy().Object["status"]
-			g.Expect(api.Status().Update(ctx, got)).To(Succeed())
-			g.Expect(got.Object["status"]).To(Equal(want.Object["status"]))
-		})
+	return func() bool {
+		remediation := &infrav1.Metal3Remediation{ObjectMeta: rulestest.Named("probe")}
+		return api.Create(t.Context(), remediation, client.DryRunAll) == nil && remediation.Spec.Strategy.Type != ""
 	}
 }

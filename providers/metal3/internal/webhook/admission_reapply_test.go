@@ -21,6 +21,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // pools is a template with a pool in every place that can have one, none with its kind.
@@ -47,7 +49,7 @@ spec:
 
 // testReappliedAfterUpstream applies the manifest that an object was made from to what upstream has stored of it: its CRD
 // completes every reference to a pool.
-func testReappliedAfterUpstream(t *testing.T, api *apiServer) {
+func testReappliedAfterUpstream(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g := NewWithT(t)
 	stored := decode(g, strings.ReplaceAll(pools, "name: pool}", "name: pool, kind: IPPool, apiGroup: ipam.metal3.io}"))
@@ -60,7 +62,7 @@ func testReappliedAfterUpstream(t *testing.T, api *apiServer) {
 }
 
 // testUpstreamManifests wants every manifest of upstream's end-to-end tests to be accepted, kept, and accepted again.
-func testUpstreamManifests(t *testing.T, api *apiServer) {
+func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "metal3", "v1beta2", "*.yaml"))
 	g := NewWithT(t)
@@ -88,7 +90,7 @@ func testUpstreamManifests(t *testing.T, api *apiServer) {
 	}
 }
 
-func testManifest(t *testing.T, api *apiServer, manifest *unstructured.Unstructured) {
+func testManifest(t *testing.T, api *rulestest.APIServer, manifest *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
 	what := manifest.GetKind() + " " + manifest.GetName()
@@ -99,7 +101,7 @@ func testManifest(t *testing.T, api *apiServer, manifest *unstructured.Unstructu
 }
 
 // reapply applies a manifest as kubectl does, which sends lists whole, and then on the server; neither changes anything.
-func reapply(t *testing.T, api *apiServer, manifest *unstructured.Unstructured) {
+func reapply(t *testing.T, api *rulestest.APIServer, manifest *unstructured.Unstructured) {
 	t.Helper()
 	g, what := NewWithT(t), manifest.GetKind()+" "+manifest.GetName()
 	before := read(t, api, manifest).GetGeneration()
@@ -121,7 +123,7 @@ func decode(g Gomega, text string) *unstructured.Unstructured {
 	return object
 }
 
-func read(t *testing.T, api *apiServer, manifest *unstructured.Unstructured) *unstructured.Unstructured {
+func read(t *testing.T, api *rulestest.APIServer, manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	got := &unstructured.Unstructured{}
 	got.SetGroupVersionKind(manifest.GroupVersionKind())

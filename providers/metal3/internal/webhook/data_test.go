@@ -128,7 +128,7 @@ func TestValidateData(t *testing.T) {
 }
 
 func newData() *infrav1.Metal3Data {
-	return &infrav1.Metal3Data{ObjectMeta: named("data-0"), Spec: infrav1.Metal3DataSpec{
+	return &infrav1.Metal3Data{ObjectMeta: rulestest.Named("data-0"), Spec: infrav1.Metal3DataSpec{
 		Template: corev1.ObjectReference{Name: "data", Namespace: namespace}, Claim: corev1.ObjectReference{Name: "m"}}}
 }
 

@@ -92,7 +92,7 @@ func TestWarnMachine(t *testing.T) {
 }
 
 func newTemplate(change func(*infrav1.Metal3MachineTemplateSpec)) *infrav1.Metal3MachineTemplate {
-	template := &infrav1.Metal3MachineTemplate{ObjectMeta: named("template")}
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec = validMachine()
 	template.Spec.Template.Spec.ProviderID, template.Spec.Template.Spec.FailureDomain = "", ""
 	change(&template.Spec)

@@ -91,7 +91,7 @@ func (w *Metal3Cluster) removedInUse(ctx context.Context, before, after *infrav1
 		if names := machines[domain]; len(names) > 0 {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "failureDomains"), fmt.Sprintf(
 				"%s cannot be removed: %s in it; set it to Cordoned in spec.distribution, replace the machines, and remove it then",
-				domain, inUseBy(names))))
+				domain, rules.InUseBy("Metal3Machine", names))))
 		}
 	}
 	return errs, nil

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,9 +19,6 @@ import (
 const (
 	// pageSize bounds the memory that reading all machines takes.
 	pageSize = 500
-
-	// namesShown is how many names a message has at most.
-	namesShown = 3
 )
 
 // machinesByDomain returns the names of a cluster's machines, sorted, by the
@@ -54,20 +50,4 @@ func domainsOf(machine *infrav1.Metal3Machine) []string {
 	domains := []string{machine.Status.FailureDomain, machine.Spec.FailureDomain}
 	slices.Sort(domains)
 	return slices.DeleteFunc(slices.Compact(domains), func(domain string) bool { return domain == "" })
-}
-
-// inUseBy says which machines are in the way, as the beginning of a sentence.
-func inUseBy(machines []string) string {
-	if len(machines) == 1 {
-		return "Metal3Machine " + machines[0] + " is"
-	}
-	return fmt.Sprintf("%d Metal3Machines (%s) are", len(machines), abbreviated(machines))
-}
-
-// abbreviated joins names, and leaves out what is too much to read.
-func abbreviated(names []string) string {
-	if len(names) <= namesShown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
 }

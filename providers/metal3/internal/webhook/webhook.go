@@ -11,8 +11,6 @@
 package webhook
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -22,25 +20,17 @@ import (
 
 // SetupWithManager registers the webhooks of every kind.
 func SetupWithManager(mgr ctrl.Manager) error {
-	for _, kind := range []struct {
-		name  string
-		setup func(ctrl.Manager) error
-	}{
-		{"Metal3Cluster", (&Metal3Cluster{Reader: mgr.GetAPIReader()}).SetupWithManager},
-		{"Metal3ClusterTemplate", (&Metal3ClusterTemplate{}).SetupWithManager},
-		{"Metal3Data", (&Metal3Data{}).SetupWithManager},
-		{"Metal3DataClaim", (&Metal3DataClaim{}).SetupWithManager},
-		{"Metal3DataTemplate", (&Metal3DataTemplate{}).SetupWithManager},
-		{"Metal3Machine", (&Metal3Machine{}).SetupWithManager},
-		{"Metal3MachineTemplate", (&Metal3MachineTemplate{}).SetupWithManager},
-		{"Metal3Remediation", (&Metal3Remediation{}).SetupWithManager},
-		{"Metal3RemediationTemplate", (&Metal3RemediationTemplate{}).SetupWithManager},
-	} {
-		if err := kind.setup(mgr); err != nil {
-			return fmt.Errorf("setting up the webhooks of %s: %w", kind.name, err)
-		}
-	}
-	return nil
+	return rules.Setup(mgr,
+		rules.Kind{Name: "Metal3Cluster", Webhooks: &Metal3Cluster{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "Metal3ClusterTemplate", Webhooks: &Metal3ClusterTemplate{}},
+		rules.Kind{Name: "Metal3Data", Webhooks: &Metal3Data{}},
+		rules.Kind{Name: "Metal3DataClaim", Webhooks: &Metal3DataClaim{}},
+		rules.Kind{Name: "Metal3DataTemplate", Webhooks: &Metal3DataTemplate{}},
+		rules.Kind{Name: "Metal3Machine", Webhooks: &Metal3Machine{}},
+		rules.Kind{Name: "Metal3MachineTemplate", Webhooks: &Metal3MachineTemplate{}},
+		rules.Kind{Name: "Metal3Remediation", Webhooks: &Metal3Remediation{}},
+		rules.Kind{Name: "Metal3RemediationTemplate", Webhooks: &Metal3RemediationTemplate{}},
+	)
 }
 
 // refuse makes one error of an object's errors, nil when there are none.

@@ -5,7 +5,6 @@ package webhook
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,16 +14,14 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// eventually is more than anything takes on a busy machine.
-const eventually = 2 * time.Minute
-
-func testClusterAdmission(t *testing.T, api *apiServer) {
+func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	newCluster := func() *infrav1.VSphereCluster {
-		return &infrav1.VSphereCluster{ObjectMeta: named("cluster"), Spec: infrav1.VSphereClusterSpec{
+		return &infrav1.VSphereCluster{ObjectMeta: rulestest.Named("cluster"), Spec: infrav1.VSphereClusterSpec{
 			Server:                "vcenter.example.com",
 			IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "vcenter"},
 			FailureDomainSelector: &metav1.LabelSelector{},
@@ -47,114 +44,114 @@ func testClusterAdmission(t *testing.T, api *apiServer) {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster()
 			tc.change(cluster)
-			refused(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
+			rulestest.Refused(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
 		})
 	}
 	cluster := newCluster()
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
 	g.Expect(cluster.Spec.Distribution.GracePeriodSeconds).To(HaveValue(BeEquivalentTo(120)), "the CRD's default")
 	cluster.Spec.Thumbprint = "AA"
-	refused(g, api.Update(ctx, cluster), "spec.thumbprint: Invalid value")
+	rulestest.Refused(g, api.Update(ctx, cluster), "spec.thumbprint: Invalid value")
 }
 
-func testClusterTemplateAdmission(t *testing.T, api *apiServer) {
+func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	newTemplate := func(server string) *infrav1.VSphereClusterTemplate {
-		template := &infrav1.VSphereClusterTemplate{ObjectMeta: named("template")}
+		template := &infrav1.VSphereClusterTemplate{ObjectMeta: rulestest.Named("template")}
 		template.Spec.Template.Spec.Server = server
 		return template
 	}
-	refused(g, api.Create(ctx, newTemplate("https://vcenter")), "spec.template.spec.server: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, newTemplate("https://vcenter")), "spec.template.spec.server: Invalid value")
 
 	template := newTemplate("vcenter")
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	template.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "metadata may change")
 	template.Spec.Template.Spec.FailureDomainSelector = &metav1.LabelSelector{}
-	refused(g, api.Update(ctx, template), "spec.template.spec.failureDomainSelector: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.failureDomainSelector: Forbidden")
 }
 
-func testIdentityAdmission(t *testing.T, api *apiServer) {
+func testIdentityAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	identity := &infrav1.VSphereClusterIdentity{ObjectMeta: clusterScoped("identity"), Spec: infrav1.VSphereClusterIdentitySpec{SecretName: "a/b"}}
-	refused(g, api.Create(ctx, identity), "spec.secretName: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, identity), "spec.secretName: Invalid value")
 
-	api.warnings.take()
+	api.Warnings()
 	identity.Spec.SecretName = "vcenter"
 	g.Expect(api.Create(ctx, identity)).To(Succeed())
-	g.Expect(api.warnings.take()).To(ConsistOf(HavePrefix("spec.allowedNamespaces: is not set")))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.allowedNamespaces: is not set")))
 
 	identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}}
-	refused(g, api.Update(ctx, identity), "spec.allowedNamespaces.selector.matchExpressions[0].operator: Invalid value")
+	rulestest.Refused(g, api.Update(ctx, identity), "spec.allowedNamespaces.selector.matchExpressions[0].operator: Invalid value")
 
-	api.warnings.take()
+	api.Warnings()
 	identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{}
 	g.Expect(api.Update(ctx, identity)).To(Succeed())
-	g.Expect(api.warnings.take()).To(ConsistOf(HavePrefix("spec.servers: is not set")))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.servers: is not set")))
 	identity.Spec.Servers = []string{"vcenter.example.com", "https://vcenter.example.com"}
-	refused(g, api.Update(ctx, identity), "spec.servers[1]: Invalid value")
+	rulestest.Refused(g, api.Update(ctx, identity), "spec.servers[1]: Invalid value")
 	identity.Spec.Servers = identity.Spec.Servers[:1]
 	g.Expect(api.Update(ctx, identity)).To(Succeed())
 }
 
-func testMachineAdmission(t *testing.T, api *apiServer) {
+func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	machine := &infrav1.VSphereMachine{ObjectMeta: named("machine"), Spec: infrav1.VSphereMachineSpec{
+	machine := &infrav1.VSphereMachine{ObjectMeta: rulestest.Named("machine"), Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", StoragePolicyName: "gold"}}}
-	refused(g, api.Create(ctx, machine), "spec.storagePolicyName: Forbidden")
+	rulestest.Refused(g, api.Create(ctx, machine), "spec.storagePolicyName: Forbidden")
 
-	api.warnings.take()
+	api.Warnings()
 	machine.Spec.StoragePolicyName = ""
 	machine.Spec.Network.Devices = []infrav1.NetworkDeviceSpec{{DHCP4: ptr.To(true)}}
 	g.Expect(api.Create(ctx, machine)).To(Succeed(), "the failure domain may name the network")
 	g.Expect(machine.Spec.Datacenter).To(Equal("*"))
-	g.Expect(api.warnings.take()).To(ConsistOf(HavePrefix("spec.network.devices[0].networkName: is not set")))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.network.devices[0].networkName: is not set")))
 
 	machine.Spec.ProviderID = "vsphere://423c0b3b"
 	machine.Spec.PowerOffMode = infrav1.VirtualMachinePowerOpModeTrySoft
 	machine.Spec.GuestSoftPowerOffTimeoutSeconds = 60
 	machine.Spec.Network.Devices[0].IPAddrs = []string{"10.0.0.10/24"}
 	g.Expect(api.Update(ctx, machine)).To(Succeed(), "all that may change")
-	g.Expect(api.warnings.take()).To(BeEmpty(), "what was warned of before")
+	g.Expect(api.Warnings()).To(BeEmpty(), "what was warned of before")
 
 	machine.Spec.NumCPUs, machine.Spec.Template = 4, "debian"
-	refused(g, api.Update(ctx, machine), "spec.numCPUs: Forbidden", "spec.template: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, machine), "spec.numCPUs: Forbidden", "spec.template: Forbidden")
 }
 
-func testMachineTemplateAdmission(t *testing.T, api *apiServer) {
+func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	template := &infrav1.VSphereMachineTemplate{ObjectMeta: named("template")}
+	template := &infrav1.VSphereMachineTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec.Template = "ubuntu"
 	template.Spec.Template.Spec.ProviderID = "vsphere://423c0b3b"
-	refused(g, api.Create(ctx, template), "spec.template.spec.providerID: Forbidden")
+	rulestest.Refused(g, api.Create(ctx, template), "spec.template.spec.providerID: Forbidden")
 
 	template.Spec.Template.Spec.ProviderID = ""
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	g.Expect(template.Spec.Template.Spec.PowerOffMode).To(BeEmpty())
 
 	template.Spec.Template.Spec.NumCPUs = 4
-	refused(g, api.Update(ctx, template.DeepCopy()), "spec.template.spec.numCPUs: Forbidden")
-	refused(g, api.Update(ctx, template.DeepCopy(), client.DryRunAll), "spec.template.spec.numCPUs: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, template.DeepCopy()), "spec.template.spec.numCPUs: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, template.DeepCopy(), client.DryRunAll), "spec.template.spec.numCPUs: Forbidden")
 
 	template.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 	g.Expect(api.Update(ctx, template, client.DryRunAll)).To(Succeed(), "a dry run of the topology controller")
 	g.Expect(template.Spec.Template.Spec.PowerOffMode).To(Equal(infrav1.VirtualMachinePowerOpModeHard))
 }
 
-func testVMAdmission(t *testing.T, api *apiServer) {
+func testVMAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	vm := &infrav1.VSphereVM{ObjectMeta: named("vm"), Spec: infrav1.VSphereVMSpec{
+	vm := &infrav1.VSphereVM{ObjectMeta: rulestest.Named("vm"), Spec: infrav1.VSphereVMSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 			Template: "ubuntu", Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{DHCP4: ptr.To(true)}}}},
 		Placement: infrav1.VSphereVMPlacement{FailureDomain: "zone-a", ComputeCluster: "cluster"},
 	}}
-	refused(g, api.Create(ctx, vm), "spec.network.devices[0].networkName: Required value")
+	rulestest.Refused(g, api.Create(ctx, vm), "spec.network.devices[0].networkName: Required value")
 
 	vm.Spec.Network.Devices[0].NetworkName = "VM Network"
 	g.Expect(api.Create(ctx, vm)).To(Succeed())
@@ -169,5 +166,5 @@ func testVMAdmission(t *testing.T, api *apiServer) {
 
 	vm.Spec.BiosUUID = "another"
 	vm.Spec.Placement.FailureDomain = "zone-b"
-	refused(g, api.Update(ctx, vm), "spec.biosUUID: Forbidden", "spec.placement.failureDomain: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, vm), "spec.biosUUID: Forbidden", "spec.placement.failureDomain: Forbidden")
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 func newFailureDomain(name string) *infrav1.VSphereFailureDomain {
@@ -31,7 +32,7 @@ func newZone(name, failureDomain string) *infrav1.VSphereDeploymentZone {
 // newMachine is a Machine of the given infrastructure in a zone. It has a
 // finalizer, so that deleting it takes time.
 func newMachine(name, zone, infrastructure string) *clusterv1.Machine {
-	machine := &clusterv1.Machine{ObjectMeta: named(name), Spec: clusterv1.MachineSpec{
+	machine := &clusterv1.Machine{ObjectMeta: rulestest.Named(name), Spec: clusterv1.MachineSpec{
 		ClusterName:   "cluster",
 		FailureDomain: zone,
 		Bootstrap:     clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
@@ -43,7 +44,7 @@ func newMachine(name, zone, infrastructure string) *clusterv1.Machine {
 }
 
 // release takes the finalizer off a machine, and deletes it.
-func release(t *testing.T, api *apiServer, machine *clusterv1.Machine) {
+func release(t *testing.T, api *rulestest.APIServer, machine *clusterv1.Machine) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
@@ -53,15 +54,15 @@ func release(t *testing.T, api *apiServer, machine *clusterv1.Machine) {
 	g.Expect(apierrors.IsNotFound(api.Get(ctx, client.ObjectKeyFromObject(machine), machine))).To(BeTrue())
 }
 
-func testFailureDomainAdmission(t *testing.T, api *apiServer) {
+func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	broken := newFailureDomain("domain")
 	broken.Spec.Region.Type = infrav1.HostGroupFailureDomain
-	refused(g, api.Create(ctx, broken), "spec.region.type: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, broken), "spec.region.type: Invalid value")
 	broken = newFailureDomain("domain")
 	broken.Spec.Topology.Hosts.VMGroupName = ""
-	refused(g, api.Create(ctx, broken), "spec.topology.hosts.vmGroupName: Required value")
+	rulestest.Refused(g, api.Create(ctx, broken), "spec.topology.hosts.vmGroupName: Required value")
 
 	domain := newFailureDomain("domain")
 	g.Expect(api.Create(ctx, domain)).To(Succeed())
@@ -79,7 +80,7 @@ func testFailureDomainAdmission(t *testing.T, api *apiServer) {
 	edited := domain.DeepCopy()
 	edited.Spec.Topology.Datastore, edited.Spec.Zone.Name = "nfs", "other"
 	err := api.Update(ctx, edited)
-	refused(g, err, "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
+	rulestest.Refused(g, err, "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
 	g.Expect(err).To(MatchError(ContainSubstring("Machine default/domain-machine is in the failure domain; move them to another failure domain first")))
 	domain.Labels = map[string]string{"a": "b"}
 	g.Expect(api.Update(ctx, domain)).To(Succeed(), "labels may always change")
@@ -87,37 +88,37 @@ func testFailureDomainAdmission(t *testing.T, api *apiServer) {
 	// Until it is gone, a machine needs the place it is in.
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())
 	edited.ResourceVersion = domain.ResourceVersion
-	refused(g, api.Update(ctx, edited.DeepCopy()), "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
+	rulestest.Refused(g, api.Update(ctx, edited.DeepCopy()), "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
 	release(t, api, machine)
 	g.Expect(api.Update(ctx, edited)).To(Succeed())
 
 	err = api.Delete(ctx, edited)
-	refused(g, err, "metadata.name: Forbidden")
+	rulestest.Refused(g, err, "metadata.name: Forbidden")
 	g.Expect(err).To(MatchError(ContainSubstring("VSphereDeploymentZones domain-1, domain-2 name it; delete them")))
 	g.Expect(api.Delete(ctx, newZone("domain-1", ""))).To(Succeed())
-	refused(g, api.Delete(ctx, edited), "metadata.name: Forbidden")
+	rulestest.Refused(g, api.Delete(ctx, edited), "metadata.name: Forbidden")
 	g.Expect(api.Delete(ctx, newZone("domain-2", ""))).To(Succeed())
 	g.Expect(api.Delete(ctx, edited)).To(Succeed())
 }
 
-func testZoneAdmission(t *testing.T, api *apiServer) {
+func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	broken := newZone("zone", "zone-domain")
 	broken.Spec.Server = "https://vcenter"
-	refused(g, api.Create(ctx, broken), "spec.server: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, broken), "spec.server: Invalid value")
 
-	api.warnings.take()
+	api.Warnings()
 	zone := newZone("zone", "zone-domain")
 	g.Expect(api.Create(ctx, zone)).To(Succeed())
 	g.Expect(zone.Spec.ControlPlane).To(HaveValue(BeTrue()))
-	g.Expect(api.warnings.take()).To(ConsistOf(HavePrefix(`spec.failureDomain: there is no VSphereFailureDomain "zone-domain" yet`)))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix(`spec.failureDomain: there is no VSphereFailureDomain "zone-domain" yet`)))
 	workers := newZone("zone-workers", "zone-domain")
 	workers.Spec.ControlPlane = ptr.To(false)
 	g.Expect(api.Create(ctx, newFailureDomain("zone-domain"))).To(Succeed())
 	g.Expect(api.Create(ctx, workers)).To(Succeed())
 	g.Expect(workers.Spec.ControlPlane).To(HaveValue(BeFalse()), "what is said stays")
-	g.Expect(api.warnings.take()).To(BeEmpty())
+	g.Expect(api.Warnings()).To(BeEmpty())
 
 	zone.Spec.PlacementConstraint.Folder = "other"
 	g.Expect(api.Update(ctx, zone)).To(Succeed(), "without machines it may change")
@@ -130,7 +131,7 @@ func testZoneAdmission(t *testing.T, api *apiServer) {
 	edited := zone.DeepCopy()
 	edited.Spec.Server, edited.Spec.FailureDomain, edited.Spec.PlacementConstraint.Folder = "elsewhere", "b", ""
 	err := api.Update(ctx, edited)
-	refused(g, err, "spec.server: Forbidden", "spec.failureDomain: Forbidden", "spec.placementConstraint.folder: Forbidden")
+	rulestest.Refused(g, err, "spec.server: Forbidden", "spec.failureDomain: Forbidden", "spec.placementConstraint.folder: Forbidden")
 	g.Expect(err).To(MatchError(ContainSubstring(
 		"5 Machines (default/zone-0, default/zone-1, default/zone-2 and 2 more) are in the zone; move them to another failure domain first")))
 
@@ -145,5 +146,5 @@ func testZoneAdmission(t *testing.T, api *apiServer) {
 		release(t, api, machine)
 	}
 	g.Expect(api.Update(ctx, edited)).To(Succeed())
-	g.Expect(api.warnings.take()).To(ConsistOf(HavePrefix(`spec.failureDomain: there is no VSphereFailureDomain "b" yet`)))
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix(`spec.failureDomain: there is no VSphereFailureDomain "b" yet`)))
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,9 +23,6 @@ const (
 
 	// pageSize bounds the memory that reading all machines takes.
 	pageSize = 500
-
-	// namesShown is how many names a message has at most.
-	namesShown = 3
 )
 
 // zonesOf returns the names of the zones of a failure domain, sorted, and of those that stay.
@@ -80,20 +76,4 @@ func machinesIn(ctx context.Context, reader client.Reader, zones ...string) ([]s
 func isVSphere(machine *clusterv1.Machine) bool {
 	ref := machine.Spec.InfrastructureRef
 	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "VSphereMachine"
-}
-
-// inUseBy says which machines are in the way, as the beginning of a sentence.
-func inUseBy(machines []string) string {
-	if len(machines) == 1 {
-		return "Machine " + machines[0] + " is"
-	}
-	return fmt.Sprintf("%d Machines (%s) are", len(machines), abbreviated(machines))
-}
-
-// abbreviated joins names, and leaves out what is too much to read.
-func abbreviated(names []string) string {
-	if len(names) <= namesShown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
 }

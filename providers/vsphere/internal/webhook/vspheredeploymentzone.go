@@ -67,7 +67,7 @@ func (w *VSphereDeploymentZone) ValidateUpdate(ctx context.Context, before, afte
 			return nil, err
 		}
 		if len(machines) > 0 {
-			errs = append(errs, movedZone(before, after, fmt.Sprintf("%s in the zone; %s", inUseBy(machines), wayOutOfUse))...)
+			errs = append(errs, movedZone(before, after, fmt.Sprintf("%s in the zone; %s", rules.InUseBy("Machine", machines), wayOutOfUse))...)
 		}
 	}
 	if err := refuse("VSphereDeploymentZone", after.Name, errs); err != nil {

@@ -54,7 +54,7 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 		}
 		if len(machines) > 0 {
 			errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
-				"%s in the failure domain; %s", inUseBy(machines), wayOutOfUse))...)
+				"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse))...)
 		}
 	}
 	return nil, refuse("VSphereFailureDomain", after.Name, errs)
@@ -75,7 +75,7 @@ func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infra
 	}
 	return nil, refuse("VSphereFailureDomain", domain.Name, field.ErrorList{
 		field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
-			"VSphereDeploymentZones %s name it; delete them, or give them another failureDomain, first", abbreviated(zones)))})
+			"VSphereDeploymentZones %s name it; delete them, or give them another failureDomain, first", rules.Abbreviated(zones)))})
 }
 
 // validateFailureDomain has the rules of a failure domain.

@@ -11,8 +11,6 @@
 package webhook
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -22,24 +20,16 @@ import (
 
 // SetupWithManager registers the webhooks of every kind.
 func SetupWithManager(mgr ctrl.Manager) error {
-	for _, kind := range []struct {
-		name  string
-		setup func(ctrl.Manager) error
-	}{
-		{"VSphereCluster", (&VSphereCluster{}).SetupWithManager},
-		{"VSphereClusterIdentity", (&VSphereClusterIdentity{}).SetupWithManager},
-		{"VSphereClusterTemplate", (&VSphereClusterTemplate{}).SetupWithManager},
-		{"VSphereDeploymentZone", (&VSphereDeploymentZone{Reader: mgr.GetAPIReader()}).SetupWithManager},
-		{"VSphereFailureDomain", (&VSphereFailureDomain{Reader: mgr.GetAPIReader()}).SetupWithManager},
-		{"VSphereMachine", (&VSphereMachine{}).SetupWithManager},
-		{"VSphereMachineTemplate", (&VSphereMachineTemplate{}).SetupWithManager},
-		{"VSphereVM", (&VSphereVM{}).SetupWithManager},
-	} {
-		if err := kind.setup(mgr); err != nil {
-			return fmt.Errorf("setting up the webhooks of %s: %w", kind.name, err)
-		}
-	}
-	return nil
+	return rules.Setup(mgr,
+		rules.Kind{Name: "VSphereCluster", Webhooks: &VSphereCluster{}},
+		rules.Kind{Name: "VSphereClusterIdentity", Webhooks: &VSphereClusterIdentity{}},
+		rules.Kind{Name: "VSphereClusterTemplate", Webhooks: &VSphereClusterTemplate{}},
+		rules.Kind{Name: "VSphereDeploymentZone", Webhooks: &VSphereDeploymentZone{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "VSphereFailureDomain", Webhooks: &VSphereFailureDomain{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "VSphereMachine", Webhooks: &VSphereMachine{}},
+		rules.Kind{Name: "VSphereMachineTemplate", Webhooks: &VSphereMachineTemplate{}},
+		rules.Kind{Name: "VSphereVM", Webhooks: &VSphereVM{}},
+	)
 }
 
 // refuse makes one error of an object's errors, nil when there are none.

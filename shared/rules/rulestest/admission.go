@@ -1,0 +1,133 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rulestest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// Patience is more than anything takes on a busy machine.
+const Patience = 2 * time.Minute
+
+// APIServer is a real API server with a provider's CRDs, and its webhooks in front of it.
+type APIServer struct {
+	client.Client
+
+	mutex    sync.Mutex
+	warnings []string
+}
+
+// StartAPIServer starts one for a test.
+func StartAPIServer(t *testing.T, options testenv.Options) *APIServer {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	api := &APIServer{}
+	config := rest.CopyConfig(testenv.Start(t, options).Config)
+	config.WarningHandlerWithContext = api
+	var err error
+	api.Client, err = client.New(config, client.Options{Scheme: options.Scheme})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	return api
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (a *APIServer) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.warnings = append(a.warnings, text)
+}
+
+// Warnings returns what the API server has warned of since the last call.
+func (a *APIServer) Warnings() []string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	texts := a.warnings
+	a.warnings = nil
+	return texts
+}
+
+// Without takes the webhooks away while do runs. Probes report whether webhooks are at work, one for each configuration.
+func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
+	t.Helper()
+	g, ctx := gomega.NewWithT(t), t.Context()
+	var saved []*unstructured.Unstructured
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion("admissionregistration.k8s.io/v1")
+		list.SetKind(kind + "List")
+		g.Expect(a.List(ctx, list)).To(gomega.Succeed())
+		for i := range list.Items {
+			saved = append(saved, &list.Items[i])
+			g.Expect(a.Delete(ctx, &list.Items[i])).To(gomega.Succeed())
+		}
+	}
+	g.Expect(saved).To(gomega.HaveLen(len(probes)))
+	for _, probe := range probes {
+		g.Eventually(probe).WithTimeout(Patience).Should(gomega.BeFalse())
+	}
+	do()
+	for _, configuration := range saved {
+		configuration.SetResourceVersion("")
+		configuration.SetUID("")
+		g.Expect(a.Create(ctx, configuration)).To(gomega.Succeed())
+	}
+	for _, probe := range probes {
+		g.Eventually(probe).WithTimeout(Patience).Should(gomega.BeTrue())
+	}
+}
+
+// StoresAsWritten wants the CRDs to accept and to keep every field of the wire format, whether anything acts on it or not. The
+// folder has an object of each kind.
+func (a *APIServer) StoresAsWritten(t *testing.T, folder string, kinds int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	g, ctx := gomega.NewWithT(t), t.Context()
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(files).To(gomega.HaveLen(kinds))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		content, err := yaml.YAMLToJSON(data)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		want := &unstructured.Unstructured{}
+		g.Expect(want.UnmarshalJSON(content)).To(gomega.Succeed())
+
+		got := want.DeepCopy()
+		g.Expect(client.IgnoreNotFound(a.Delete(ctx, got.DeepCopy()))).To(gomega.Succeed(), file)
+		g.Expect(a.Create(ctx, got)).To(gomega.Succeed(), file)
+		g.Expect(got.Object["spec"]).To(gomega.Equal(want.Object["spec"]), file)
+		if want.Object["status"] == nil {
+			continue
+		}
+		got.Object["status"] = want.DeepCopy().Object["status"]
+		g.Expect(a.Status().Update(ctx, got)).To(gomega.Succeed(), file)
+		g.Expect(got.Object["status"]).To(gomega.Equal(want.Object["status"]), file)
+	}
+}
+
+// Refused expects an object to be refused for exactly these causes.
+func Refused(g gomega.Gomega, err error, want ...string) {
+	g.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
+	g.Expect(Causes(err)).To(gomega.ConsistOf(want))
+}
+
+// Named is the metadata of an object in a namespace that is always there.
+func Named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}
+}

@@ -1,0 +1,35 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+func TestWhatIsInTheWayIsNamedAsFarAsItCanBeRead(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(rules.InUseBy("Machine", []string{"ns/a"})).To(Equal("Machine ns/a is"))
+	g.Expect(rules.InUseBy("Machine", []string{"ns/a", "ns/b", "ns/c"})).To(Equal("3 Machines (ns/a, ns/b, ns/c) are"))
+	g.Expect(rules.InUseBy("Machine", []string{"ns/a", "ns/b", "ns/c", "ns/d", "ns/e"})).To(Equal("5 Machines (ns/a, ns/b, ns/c and 2 more) are"))
+	g.Expect(rules.Abbreviated(nil)).To(BeEmpty())
+}
+
+type webhooks struct{ err error }
+
+func (w webhooks) SetupWithManager(ctrl.Manager) error { return w.err }
+
+func TestSetupNamesTheKindThatFails(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(rules.Setup(nil, rules.Kind{Name: "A", Webhooks: webhooks{}})).To(Succeed())
+	g.Expect(rules.Setup(nil, rules.Kind{Name: "A", Webhooks: webhooks{}}, rules.Kind{Name: "B", Webhooks: webhooks{errors.New("no path")}})).
+		To(MatchError("setting up the webhooks of B: no path"))
+}
