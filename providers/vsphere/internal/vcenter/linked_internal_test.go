@@ -22,13 +22,13 @@ func TestLinkedCloneStaysOnADatastoreThatKeepsDisksTogether(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage string
 		on      ref
-		bound   bool
+		want    string
 	}{
-		"vSAN, the same":             {"vsan", own, false},
-		"vSAN, another":              {"vsan", other, true},
-		"virtual volumes, another":   {"VVOL", other, true},
-		"VMFS, another":              {"VMFS", other, false},
-		"of a kind that is not told": {"", other, false},
+		"vSAN, the same":             {"vsan", own, ""},
+		"vSAN, another":              {"vsan", other, "its disk is on datastore store of type vsan, which a linked clone cannot leave"},
+		"virtual volumes, another":   {"VVOL", other, "its disk is on datastore store of type VVOL, which a linked clone cannot leave"},
+		"VMFS, another":              {"VMFS", other, ""},
+		"of a kind that is not told": {"", other, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,8 +39,7 @@ func TestLinkedCloneStaysOnADatastoreThatKeepsDisksTogether(t *testing.T) {
 					{Name: "name", Val: "store"}, {Name: "summary.type", Val: test.storage},
 				},
 			}}}}})
-			bound := ix.boundTo(object.VirtualDeviceList{disk}, test.on)
-			g.Expect(bound != "").To(Equal(test.bound), bound)
+			g.Expect(ix.boundTo(object.VirtualDeviceList{disk}, test.on)).To(Equal(test.want))
 		})
 	}
 }
