@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,22 +26,13 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
-
-// Provider is what is to be known of a provider besides its program.
-type Provider struct {
-	// Name is a folder of providers/.
-	Name string
-	// Kinds register the provider's types and those that it works with.
-	Kinds func(*runtime.Scheme) error
-	// Objects makes what the management plane needs besides.
-	Objects func() ([]*unstructured.Unstructured, error)
-}
 
 // Installation is a provider with the programs and manifests that it takes to run
 // it. Any number of planes can be made of it.
 type Installation struct {
-	Provider Provider
+	Provider provider.Installed
 	Programs binaries.Paths
 	// Root is the root folder of the repository.
 	Root string
@@ -50,20 +42,20 @@ type Installation struct {
 }
 
 // Install builds the programs that are missing or outdated.
-func Install(ctx context.Context, provider Provider, progress io.Writer) (*Installation, error) {
+func Install(ctx context.Context, p provider.Installed, progress io.Writer) (*Installation, error) {
 	builder, err := binaries.New(progress)
 	if err != nil {
 		return nil, err
 	}
-	i := &Installation{Provider: provider, Root: builder.Root}
-	i.Programs, err = builder.Ensure(ctx, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(provider.Name))
+	i := &Installation{Provider: p, Root: builder.Root}
+	i.Programs, err = builder.Ensure(ctx, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(p.Describe().Name))
 	if err != nil {
 		return nil, err
 	}
 	if i.clusterAPI, _, err = builder.ClusterAPI(ctx); err != nil {
 		return nil, err
 	}
-	i.objects, err = provider.Objects()
+	i.objects, err = p.Objects()
 	return i, err
 }
 
@@ -76,17 +68,16 @@ func (i *Installation) Component(programs binaries.Paths, folder string) (plane.
 	if err := i.writeConfig(folder); err != nil {
 		return plane.Component{}, fmt.Errorf("preparing the manager's manifests: %w", err)
 	}
-	component := plane.Provider(programs, i.Root, i.Provider.Name)
+	component := plane.Provider(programs, i.Root, i.Provider.Describe().Name)
 	component.Config, component.Objects = folder, i.objects
-	// The account for clusters that name no identity; those made here name one.
-	component.Variables["VSPHERE_USERNAME"], component.Variables["VSPHERE_PASSWORD"] = "none", "none"
+	maps.Copy(component.Variables, i.Provider.Describe().Unset)
 	return component, nil
 }
 
 // writeConfig writes a kustomize folder with the provider's release and the CRDs of
 // Cluster API, whose managers are not there to bring them.
 func (i *Installation) writeConfig(dir string) error {
-	release, err := filepath.Rel(dir, filepath.Join(i.Root, "providers", i.Provider.Name, "config", "default"))
+	release, err := filepath.Rel(dir, filepath.Join(i.Root, "providers", i.Provider.Describe().Name, "config", "default"))
 	if err != nil {
 		return err
 	}
@@ -112,7 +103,7 @@ func (i *Installation) writeConfig(dir string) error {
 // Connect opens a client that knows the provider's kinds.
 func (i *Installation) Connect(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), i.Provider.Kinds(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), i.Provider.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // machine is an infrastructure machine of any provider.
@@ -23,25 +23,26 @@ type machine interface {
 	GetConditions() []metav1.Condition
 }
 
-// waiting are machines of which something is expected.
-type waiting[M machine] struct {
+// Waiting are machines of which something is expected.
+type Waiting[M machine] struct {
 	done func(M) bool
 	// missing are the conditions of those that it is still expected of.
 	missing map[string][]metav1.Condition
-	// seen is when the others had come so far.
-	seen map[string]time.Time
+	// Seen is when the others had come so far.
+	Seen map[string]time.Time
 }
 
-func newWaiting[M machine](names []string, done func(M) bool) *waiting[M] {
-	w := &waiting[M]{done: done, missing: map[string][]metav1.Condition{}, seen: map[string]time.Time{}}
+// NewWaiting waits for each of some machines until it is done.
+func NewWaiting[M machine](names []string, done func(M) bool) *Waiting[M] {
+	w := &Waiting[M]{done: done, missing: map[string][]metav1.Condition{}, Seen: map[string]time.Time{}}
 	for _, name := range names {
 		w.missing[name] = nil
 	}
 	return w
 }
 
-// await watches the machines of a namespace until none is missing.
-func await[M machine](ctx context.Context, c client.WithWatch, kind client.ObjectList, namespace string, w *waiting[M]) error {
+// Await watches the machines of a namespace until none is missing.
+func Await[M machine](ctx context.Context, c client.WithWatch, kind client.ObjectList, namespace string, w *Waiting[M]) error {
 	for len(w.missing) > 0 {
 		// The API server ends watches that cannot keep up with a burst of changes. A
 		// new one begins with all objects as they are.
@@ -61,7 +62,7 @@ func await[M machine](ctx context.Context, c client.WithWatch, kind client.Objec
 
 // strike takes machines off the missing ones as they come so far, and notes the
 // conditions of the others, until none is missing or the watch has ended.
-func (w *waiting[M]) strike(ctx context.Context, changes watch.Interface) {
+func (w *Waiting[M]) strike(ctx context.Context, changes watch.Interface) {
 	defer changes.Stop()
 	for len(w.missing) > 0 {
 		select {
@@ -77,7 +78,7 @@ func (w *waiting[M]) strike(ctx context.Context, changes watch.Interface) {
 	}
 }
 
-func (w *waiting[M]) note(found M) {
+func (w *Waiting[M]) note(found M) {
 	name := found.GetName()
 	if _, missing := w.missing[name]; !missing {
 		return
@@ -87,11 +88,11 @@ func (w *waiting[M]) note(found M) {
 		return
 	}
 	delete(w.missing, name)
-	w.seen[name] = time.Now()
+	w.Seen[name] = time.Now()
 }
 
 // still says what is known of the first of the machines that are not ready.
-func (w *waiting[M]) still(cause error) error {
+func (w *Waiting[M]) still(cause error) error {
 	first := slices.Min(slices.Collect(maps.Keys(w.missing)))
-	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s", cause, len(w.missing), first, alone.Explain(w.missing[first]))
+	return fmt.Errorf("waiting for machines: %w; %d are not ready, the first is %s%s", cause, len(w.missing), first, provider.Explain(w.missing[first]))
 }

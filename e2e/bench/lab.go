@@ -16,55 +16,55 @@ import (
 	"github.com/faultline-io/faultline/e2e/plane"
 )
 
-// scenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
+// ScenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
 // have nothing else to do.
-const scenarioLimit = 5 * time.Minute
+const ScenarioLimit = 5 * time.Minute
 
 // userAgent is what the manager calls itself to the API server.
-func (b *bench) userAgent() string { return "faultline-" + b.provider + "-manager" }
+func (b *Bench) userAgent() string { return "faultline-" + b.Provider + "-manager" }
 
-// lab is what one scenario runs in: a plane with the provider's manager in it, and
+// Lab is what one scenario runs in: a plane with the provider's manager in it, and
 // what its worlds bring along.
-type lab struct {
-	bench  *bench
-	name   string
-	plane  *plane.Plane
-	client client.WithWatch
+type Lab struct {
+	Bench  *Bench
+	Name   string
+	Plane  *plane.Plane
+	Client client.WithWatch
 	audit  string
 	// closers end what the worlds have started.
 	closers []func()
 }
 
-// scenario runs something in a new lab, with further arguments for the manager. It
+// Scenario runs something in a new lab, with further arguments for the manager. It
 // ends with an error if that takes too long or a process of the plane dies.
-func (b *bench) scenario(ctx context.Context, name string, args []string, run func(context.Context, *lab) error) error {
-	b.progressf("%s: starting the management plane", name)
+func (b *Bench) Scenario(ctx context.Context, name string, args []string, run func(context.Context, *Lab) error) error {
+	b.Progressf("%s: starting the management plane", name)
 	l, err := b.start(ctx, name, args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer l.stop()
-	limited, cancel := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("not done after %s", b.limit))
+	limited, cancel := context.WithTimeoutCause(ctx, b.Limit, fmt.Errorf("not done after %s", b.Limit))
 	defer cancel()
 	alive, end := context.WithCancelCause(limited)
 	defer end(nil)
 	go func() {
 		select {
-		case <-l.plane.Failed():
-			end(l.plane.Err())
+		case <-l.Plane.Failed():
+			end(l.Plane.Err())
 		case <-alive.Done():
 		}
 	}()
 	if err := run(alive, l); err != nil {
-		b.progressf("%s: failed", name)
+		b.Progressf("%s: failed", name)
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-func (b *bench) start(ctx context.Context, name string, args []string) (*lab, error) {
+func (b *Bench) start(ctx context.Context, name string, args []string) (*Lab, error) {
 	dir := filepath.Join(b.dir, name)
-	l := &lab{bench: b, name: name, audit: filepath.Join(dir, "audit.log")}
+	l := &Lab{Bench: b, Name: name, audit: filepath.Join(dir, "audit.log")}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -77,27 +77,35 @@ func (b *bench) start(ctx context.Context, name string, args []string) (*lab, er
 		return nil, err
 	}
 	component.Args = args
-	l.plane, err = plane.Start(ctx, plane.Options{Dir: dir, Programs: programs, Components: []plane.Component{component}})
+	l.Plane, err = plane.Start(ctx, plane.Options{Dir: dir, Programs: programs, Components: []plane.Component{component}})
 	if err != nil {
 		return nil, err
 	}
-	if l.client, err = b.installation.Connect(l.plane.RESTConfig); err != nil {
+	if l.Client, err = b.installation.Connect(l.Plane.RESTConfig); err != nil {
 		l.stop()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *lab) stop() {
-	l.plane.Stop()
+func (l *Lab) stop() {
+	l.Plane.Stop()
 	for _, closer := range l.closers {
 		closer()
 	}
 }
 
+// Progressf tells how far the scenario is.
+func (l *Lab) Progressf(format string, args ...any) {
+	l.Bench.Progressf("%s: "+format, append([]any{l.Name}, args...)...)
+}
+
+// OnStop has something ended with the scenario.
+func (l *Lab) OnStop(end func()) { l.closers = append(l.closers, end) }
+
 // audited answers the bench's programs with an API server that keeps an audit log:
 // a script that runs the real one with a few arguments more.
-func (b *bench) audited(dir, log string) (binaries.Paths, error) {
+func (b *Bench) audited(dir, log string) (binaries.Paths, error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 const (
@@ -27,39 +28,35 @@ const (
 	ticksPerSecond = 100
 	// reconcileTotal is controller-runtime's counter of reconciles.
 	reconcileTotal = "controller_runtime_reconcile_total"
-	// Names of the controllers that check zones and look after VMs.
-	zoneController = "vspheredeploymentzone"
-	vmController   = "vspherevm"
-	// stream is the call that waits for changes. It is under way all the time.
-	stream = "WaitForUpdatesEx"
 
-	lookEvery = 100 * time.Millisecond
 	// restFor is how long nothing must happen for the manager to be at rest, and
 	// restLimit how long that is waited for.
 	restFor   = 1500 * time.Millisecond
 	restLimit = time.Minute
 )
 
-// infrastructure is what a manager works with.
-type infrastructure interface {
-	// calls counts the calls to its API, if it has one of its own.
-	calls() Counts
+// Counted is what a manager works with.
+type Counted interface {
+	// Calls counts the calls to its API, if it has one of its own.
+	Calls() Counts
+	// IsWork tells such calls from those that only wait for changes.
+	IsWork(call string) bool
 }
 
 // sample reads everything that can be counted of the manager, since it started.
-func (l *lab) sample(ctx context.Context, w infrastructure) (Cost, error) {
+func (l *Lab) Sample(ctx context.Context, w Counted) (Cost, error) {
 	process, err := l.manager()
 	if err != nil {
 		return Cost{}, err
 	}
-	cost := Cost{Calls: w.calls()}
+	cost := Cost{Calls: w.Calls()}
 	if cost.Requests, cost.Failed, err = l.requests(); err != nil {
 		return Cost{}, err
 	}
 	if cost.Reconciles, err = reconciles(ctx, process.Metrics); err != nil {
 		return Cost{}, fmt.Errorf("reading the manager's metrics: %w", err)
 	}
-	server, err := l.process(binaries.APIServer)
+	server, err := l.Process(binaries.APIServer)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -79,20 +76,20 @@ func cpu(process plane.Process) (float64, error) {
 	return cpuSeconds(string(stat))
 }
 
-func (l *lab) requests() (requests, failed Counts, err error) {
+func (l *Lab) requests() (requests, failed Counts, err error) {
 	log, err := os.Open(l.audit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	return countRequests(log, l.bench.userAgent())
+	return countRequests(log, l.Bench.userAgent())
 }
 
 // manager finds the process that is measured.
-func (l *lab) manager() (plane.Process, error) { return l.process(binaries.Provider(l.bench.provider)) }
+func (l *Lab) manager() (plane.Process, error) { return l.Process(binaries.Provider(l.Bench.Provider)) }
 
-func (l *lab) process(name string) (plane.Process, error) {
-	for _, process := range l.plane.Processes() {
+func (l *Lab) Process(name string) (plane.Process, error) {
+	for _, process := range l.Plane.Processes() {
 		if process.Name == name {
 			return process, nil
 		}
@@ -100,7 +97,7 @@ func (l *lab) process(name string) (plane.Process, error) {
 	return plane.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
 }
 
-func (l *lab) memory() (now, peak int64, err error) {
+func (l *Lab) Memory() (now, peak int64, err error) {
 	process, err := l.manager()
 	if err == nil && process.Peak == 0 {
 		err = errors.New("measuring the manager's memory: the system does not tell")
@@ -110,8 +107,8 @@ func (l *lab) memory() (now, peak int64, err error) {
 
 // rest waits until the manager has nothing to do any more: it called nothing but
 // the stream and sent no request for a while.
-func (l *lab) rest(ctx context.Context, w infrastructure) error {
-	tick := time.NewTicker(lookEvery)
+func (l *Lab) Rest(ctx context.Context, w Counted) error {
+	tick := time.NewTicker(provider.LookEvery)
 	defer tick.Stop()
 	began, last, since := time.Now(), int64(-1), time.Now()
 	for {
@@ -119,7 +116,7 @@ func (l *lab) rest(ctx context.Context, w infrastructure) error {
 		if err != nil {
 			return fmt.Errorf("looking at the audit log: %w", err)
 		}
-		calls := w.calls().sum(func(name string) bool { return name != stream })
+		calls := w.Calls().Sum(w.IsWork)
 		switch activity := log.Size() + int64(calls); {
 		case activity != last:
 			last, since = activity, time.Now()
@@ -138,7 +135,7 @@ func (l *lab) rest(ctx context.Context, w infrastructure) error {
 }
 
 // load is the average of the last minute, 0 where the system does not tell.
-func load() float64 {
+func Load() float64 {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0

@@ -49,7 +49,7 @@ func TestCountRequests(t *testing.T) {
 	log, err := os.Open("testdata/audit.log")
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = log.Close() }()
-	requests, failed, err := countRequests(log, (&bench{provider: "vsphere"}).userAgent())
+	requests, failed, err := countRequests(log, (&Bench{Provider: "vsphere"}).userAgent())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(requests).To(Equal(Counts{
 		"create events":           1,
@@ -62,7 +62,7 @@ func TestCountRequests(t *testing.T) {
 }
 
 func TestCountRequestsRefusesOtherFiles(t *testing.T) {
-	_, _, err := countRequests(strings.NewReader("{}\nnot JSON\n"), (&bench{provider: "vsphere"}).userAgent())
+	_, _, err := countRequests(strings.NewReader("{}\nnot JSON\n"), (&Bench{Provider: "vsphere"}).userAgent())
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("line 2")))
 }
 
@@ -82,4 +82,13 @@ controller_runtime_reconcile_errors_total{controller="vspherevm"} 1
 
 	_, err = countReconciles(strings.NewReader("up 1\n"))
 	g.Expect(err).To(MatchError(ContainSubstring(reconcileTotal)))
+}
+
+func TestCostMinus(t *testing.T) {
+	g := NewWithT(t)
+	before := Cost{Calls: Counts{"Login": 1, "CloneVM_Task": 2}, CPU: 1.5}
+	after := Cost{Calls: Counts{"Login": 1, "CloneVM_Task": 5, "WaitForUpdatesEx": 1}, CPU: 2}
+	g.Expect(after.Minus(before).Calls).To(Equal(Counts{"CloneVM_Task": 3, "WaitForUpdatesEx": 1}))
+	g.Expect(after.Minus(before).CPU).To(Equal(0.5))
+	g.Expect(after.Calls).To(HaveLen(3), "what is compared is left as it is")
 }

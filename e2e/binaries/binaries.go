@@ -40,10 +40,6 @@ const (
 	Clusterctl              = "clusterctl"
 	// MachineInit makes a container look like a virtual machine to what boots in it.
 	MachineInit = "machine-init"
-	// VCSim is the simulated vCenter as a program of its own.
-	VCSim = "vcsim"
-	// HostSim is the simulated bare-metal operator as a program of its own.
-	HostSim = "hostsim"
 
 	providerPrefix        = "infrastructure-"
 	cacheFolder           = ".cache/bin"

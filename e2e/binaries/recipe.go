@@ -17,11 +17,15 @@ import (
 
 // recipe looks up how a program is built.
 func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(), ownPrograms(), []recipe.Recipe{golangciLint()}, programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(), []recipe.Recipe{golangciLint()}, programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
 		}
+	}
+	// Simulators, and what runs in machines, are commands of this module.
+	if _, err := os.Stat(filepath.Join(b.Root, "e2e", "cmd", name, "main.go")); err == nil {
+		return recipe.Recipe{Name: name, Folder: "e2e", Package: "./cmd/" + name, Flags: recipe.Plain, Estimate: 10 * time.Second, Ours: true}, nil
 	}
 	if provider, ok := strings.CutPrefix(name, providerPrefix); ok {
 		folder := "providers/" + provider
@@ -34,7 +38,7 @@ func (b *Builder) recipe(name string) (recipe.Recipe, error) {
 	for _, r := range all {
 		names = append(names, r.Name)
 	}
-	return recipe.Recipe{}, fmt.Errorf("no program is called %q; there are %s and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
+	return recipe.Recipe{}, fmt.Errorf("no program is called %q; there are %s, the folders of e2e/cmd, and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
 }
 
 // clusterAPIPrograms are always built: Cluster API publishes its managers in images only.
@@ -51,16 +55,6 @@ func clusterAPIPrograms() []recipe.Recipe {
 		program(CAPIKubeadmControlPlane, "controlplane/kubeadm", 10*time.Second),
 		program(Clusterctl, "cmd/clusterctl", 30*time.Second),
 	}
-}
-
-func ownPrograms() []recipe.Recipe {
-	var recipes []recipe.Recipe
-	for _, name := range []string{MachineInit, VCSim, HostSim} {
-		recipes = append(recipes, recipe.Recipe{
-			Name: name, Folder: "e2e", Package: "./cmd/" + name, Flags: recipe.Plain, Estimate: 10 * time.Second, Ours: true,
-		})
-	}
-	return recipes
 }
 
 func golangciLint() recipe.Recipe {

@@ -23,7 +23,6 @@ import (
 )
 
 const (
-	vcenterImage = "faultline/vcsim:latest"
 	// managerPath is where the program of a manager is in its image.
 	managerPath = "/manager"
 	// registry has most of the published images.
@@ -59,14 +58,8 @@ func (e *Environment) buildPrograms(ctx context.Context, _ io.Writer) (err error
 // programs are those that the environment is made of.
 func (e *Environment) programs() []string {
 	names := []string{binaries.Kubectl, binaries.Clusterctl}
-	if e.has(vSphere) {
-		names = append(names, binaries.VCSim)
-	}
-	if e.has(metal3) {
-		names = append(names, binaries.HostSim)
-	}
-	for _, provider := range e.Providers {
-		names = append(names, binaries.Provider(provider))
+	for _, p := range e.Providers {
+		names = append(names, p.Simulator().Program, binaries.Provider(p.Describe().Name))
 	}
 	if e.Boot {
 		names = append(names, binaries.MachineInit)
@@ -143,21 +136,11 @@ func (e *Environment) machineImages(log io.Writer) machineimage.Builder {
 	return machineimage.Builder{Docker: e.docker(log), Programs: e.found.programs, Kubernetes: binaries.KubernetesVersion}
 }
 
-// buildVCenter makes the image of the simulated vCenter.
-func (e *Environment) buildVCenter(ctx context.Context, log io.Writer) (err error) {
-	if e.Boot {
-		e.found.vcenter, err = e.machineImages(log).VCenter(ctx, e.found.machine)
-		return err
-	}
-	e.found.vcenter = vcenterImage
-	_, err = image.Program(vcenterImage, e.found.programs[binaries.VCSim], "/"+binaries.VCSim, image.NonRoot).Ensure(ctx, e.docker(log))
-	return err
-}
-
 // ownImages are those that the components of our providers name.
 func (e *Environment) ownImages() ([]image.Image, error) {
 	var images []image.Image
-	for _, provider := range e.Providers {
+	for _, p := range e.Providers {
+		provider := p.Describe().Name
 		name, err := e.managerImage(provider)
 		if err != nil {
 			return nil, err

@@ -10,14 +10,16 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
 func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []string{"vsphere"}, Boot: true}, found: findings{published: true}}
+	e := &Environment{Options: Options{Providers: []provider.Provider{vsphere.Provider{}}, Boot: true}, found: findings{published: true}}
 	g.Expect(e.programs()).To(ConsistOf(
-		binaries.Kubectl, binaries.Clusterctl, binaries.VCSim, binaries.Provider("vsphere"), binaries.MachineInit,
+		binaries.Kubectl, binaries.Clusterctl, "vcsim", binaries.Provider("vsphere"), binaries.MachineInit,
 	))
 	g.Expect(e.buildNode(t.Context(), nil)).To(Succeed())
 	g.Expect(e.found.node).To(BeEmpty(), "kind has one")
@@ -29,7 +31,7 @@ func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
 func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []string{"vsphere"}}}
+	e := &Environment{Options: Options{Providers: []provider.Provider{vsphere.Provider{}}}}
 	g.Expect(e.programs()).To(ContainElements(programs.Node()))
 	g.Expect(e.programs()).To(ContainElements(binaries.CAPICore, programs.CertManager("webhook")))
 	g.Expect(e.programs()).NotTo(ContainElement(programs.KubeVIP), "no machine boots")

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kind brings up a kind cluster with cert-manager, Cluster API and our
-// providers, installed by clusterctl as users install them, and what they drive: a
-// simulated vCenter, or a simulated bare-metal operator with its hosts.
+// providers, installed by clusterctl as users install them, and the simulated
+// infrastructures that they drive.
 //
 // It needs Go, Debian packages and root; or a Docker engine and a registry that
 // answers. What takes long is cached: programs in the user's cache, Debian under .cache,
@@ -11,13 +11,11 @@
 package kind
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -28,29 +26,23 @@ import (
 	"github.com/faultline-io/faultline/e2e/kind/repository"
 	"github.com/faultline-io/faultline/e2e/offline/engine"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/source"
-)
-
-// Providers that come with something outside of the cluster.
-const (
-	vSphere = "vsphere"
-	metal3  = "metal3"
 )
 
 // Options of an environment.
 type Options struct {
 	// Name of the kind cluster.
 	Name string
-	// Providers are the names of our infrastructure providers to install.
-	Providers []string
+	// Providers are our infrastructure providers to install.
+	Providers []provider.Provider
 	// Source says where the images of others come from.
 	Source source.Source
-	// Boot lets machines boot, those of the simulated vCenter and simulated hosts: each
-	// is a container.
+	// Boot lets the machines of the simulated infrastructure boot: each is a container.
 	Boot bool
-	// VCenterOf is the name of another environment that is up, if its simulated vCenter
-	// is to be used instead of one of this environment's own.
-	VCenterOf string
+	// SimulatorOf is the name of another environment that is up, if its simulated infrastructure
+	// is to be used, where it can be, instead of one of this environment's own.
+	SimulatorOf string
 	// Out receives a line for each step, and the progress of builds.
 	Out io.Writer
 }
@@ -74,8 +66,6 @@ type findings struct {
 	published bool     // the images of others come from a registry
 	node      string   // the image of the node; "" is kind's own
 	machine   string   // the image that machines boot from; "" when they do not
-	vcenter   string   // the image of the simulated vCenter
-	operator  string   // the image of the simulated bare-metal operator
 	images    []string // that the node is to have
 	providers []repository.Provider
 	variables map[string]string // of cluster templates
@@ -99,13 +89,14 @@ func (e *Environment) Up(ctx context.Context) error {
 		return err
 	}
 	e.found = findings{}
-	return e.stepper().run(ctx, slices.Concat(e.prepare(), []step{
+	return e.stepper().run(ctx, append(e.prepare(), []step{
 		{"kind cluster", e.createCluster},
 		{"load images", e.loadImages},
-	}, e.outside(), []step{
+		{"kinds of others", e.installOthers},
+		{"simulators", e.startSimulators},
 		{"clusterctl repository", e.writeRepository},
 		{"clusterctl init", e.install},
-	}))
+	}...))
 }
 
 // reserve keeps the environment for this process until it ends: two runs would take each other's clusters and faults for their own.
@@ -138,37 +129,17 @@ func (e *Environment) prepare() []step {
 	if e.Boot {
 		steps = append(steps, step{"machine image", e.buildMachine})
 	}
-	if e.has(vSphere) {
-		steps = append(steps, step{"vcenter image", e.buildVCenter})
-	}
-	if e.has(metal3) {
-		steps = append(steps, step{"operator image", e.buildOperator})
-	}
-	return steps
+	return append(steps, step{"simulator images", e.buildSimulators})
 }
 
-// outside starts what the providers drive.
-func (e *Environment) outside() []step {
-	var steps []step
-	if e.has(vSphere) {
-		steps = append(steps, step{"vcenter", e.startVCenter})
-	}
-	if e.has(metal3) {
-		steps = append(steps, step{"host kinds", e.installHostKinds}, step{"racks", e.connectRacks}, step{"bare-metal operator", e.startOperator})
-	}
-	return steps
-}
-
-func (e *Environment) has(provider string) bool { return slices.Contains(e.Providers, provider) }
-
-// Down removes what Up made: the cluster, the simulated vCenter with its machines,
+// Down removes what Up made: the cluster, the simulated infrastructure with its machines,
 // and the engine if Up started it and nobody else has a container in it. Caches stay.
 func (e *Environment) Down(ctx context.Context) error {
 	if err := e.reserve(); err != nil {
 		return err
 	}
 	return e.stepper().run(ctx, []step{
-		{"remove vcenter and cluster", e.remove},
+		{"remove simulators and cluster", e.remove},
 		{"stop engine", e.stopEngine},
 	})
 }
@@ -211,9 +182,6 @@ func (e *Environment) cluster(log io.Writer) cluster.Cluster {
 func (e *Environment) repository() repository.Repository {
 	return repository.Repository{Dir: filepath.Join(e.own, "repository")}
 }
-
-// vcenter is the container of the simulated vCenter.
-func (e *Environment) vcenter() string { return cmp.Or(e.VCenterOf, e.Name) + "-vcenter" }
 
 // Variables are those of cluster templates that describe what the providers drive and
 // the network; Up finds them out.

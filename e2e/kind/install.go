@@ -67,7 +67,7 @@ func (e *Environment) restart(ctx context.Context, log io.Writer, images []strin
 }
 
 // writeRepository lays out what clusterctl installs from.
-func (e *Environment) writeRepository(ctx context.Context, _ io.Writer) error {
+func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error {
 	capi, version, err := e.builder.ClusterAPI(ctx)
 	if err != nil {
 		return err
@@ -79,7 +79,8 @@ func (e *Environment) writeRepository(ctx context.Context, _ io.Writer) error {
 			Config: filepath.Join(capi, m.folder, "config", "default"), Metadata: filepath.Join(capi, "metadata.yaml"),
 		})
 	}
-	for _, name := range e.Providers {
+	for _, p := range e.Providers {
+		name := p.Describe().Name
 		image, err := e.managerImage(name)
 		if err != nil {
 			return err
@@ -87,7 +88,7 @@ func (e *Environment) writeRepository(ctx context.Context, _ io.Writer) error {
 		providers = append(providers, repository.Provider{
 			Name: name, Type: repository.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
 			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
-			Templates: []string{filepath.Join(e.builder.Root, "templates", name)}, FitTemplate: e.fitTemplate,
+			Templates: []string{filepath.Join(e.builder.Root, "templates", name)}, FitTemplate: func(template []byte) ([]byte, error) { return p.FitTemplate(template, e.Kind(log)) },
 		})
 	}
 	certManager, err := e.certManager(ctx)

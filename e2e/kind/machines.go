@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
 )
 
-// CutPower takes the power from machines that boot, given by name. The simulated vCenter finds them switched off.
+// CutPower takes the power from machines that boot, given by name. The simulator of the first provider finds them switched off.
 func (e *Environment) CutPower(ctx context.Context, machines ...string) error {
 	for _, machine := range machines {
 		container, err := e.containerOf(ctx, machine)
@@ -44,10 +44,10 @@ func (e *Environment) LoadMachines(ctx context.Context, machines ...string) erro
 	return nil
 }
 
-// containerOf is the container that the simulated vCenter runs a machine in.
+// containerOf is the container that a machine of the first provider runs in.
 func (e *Environment) containerOf(ctx context.Context, machine string) (string, error) {
 	container, err := e.docker(io.Discard).Run(ctx, "ps", "--quiet",
-		"--filter", "label="+environmentLabel+"="+e.Name, "--filter", "name=^vcsim-"+machine+"-[0-9a-f-]{36}$")
+		"--filter", "label="+environmentLabel+"="+e.Name, "--filter", "name="+e.Providers[0].MachineContainer(machine))
 	if err == nil && container == "" {
 		err = fmt.Errorf("no container is machine %s", machine)
 	}

@@ -24,8 +24,8 @@ func (e *Environment) ManagerImages(ctx context.Context) error {
 
 func (e *Environment) buildManagers(ctx context.Context, _ io.Writer) error {
 	var names []string
-	for _, provider := range e.Providers {
-		names = append(names, binaries.Provider(provider))
+	for _, p := range e.Providers {
+		names = append(names, binaries.Provider(p.Describe().Name))
 	}
 	var err error
 	e.found.programs, err = e.builder.Ensure(ctx, names...)

@@ -24,13 +24,13 @@ func (e *Environment) remove(ctx context.Context, log io.Writer) error {
 			return err
 		}
 	}
-	if err := e.removeVCenter(ctx, log); err != nil {
+	if err := e.removeContainers(ctx, log); err != nil {
 		return err
 	}
 	if err := e.cluster(log).Delete(); err != nil {
 		return err
 	}
-	if err := e.removeRacks(ctx, log); err != nil {
+	if err := e.removeNetworks(ctx, log); err != nil {
 		return err
 	}
 	return os.RemoveAll(e.repository().Dir)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -21,25 +20,8 @@ import (
 // environment of this process.
 func (e *Environment) Template(ctx context.Context, log io.Writer, name, flavor string) ([]byte, error) {
 	out, err := e.clusterctl(ctx, log, "generate", "cluster", name, "--flavor", flavor,
-		"--infrastructure", e.Providers[0], "--kubernetes-version", binaries.KubernetesVersion)
+		"--infrastructure", e.Providers[0].Describe().Name, "--kubernetes-version", binaries.KubernetesVersion)
 	return []byte(out), err
-}
-
-// fitTemplate is what the repository does to each template: virtual machines that are to
-// boot need to be told from what. Hosts of bare metal know by the image's URL.
-func (e *Environment) fitTemplate(template []byte) ([]byte, error) {
-	if e.found.machine == "" || !e.has(vSphere) {
-		return template, nil
-	}
-	host, _, err := net.SplitHostPort(e.found.variables["VSPHERE_SERVER"])
-	if err != nil {
-		return nil, err
-	}
-	keys, err := e.machineKeys(host, e.found.machine)
-	if err != nil {
-		return nil, err
-	}
-	return bootable(template, keys)
 }
 
 func encode(objects []*unstructured.Unstructured) ([]byte, error) {

@@ -15,12 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // domainsReady waits until every domain is good by its own object and published
 // for control planes.
 func (s *story) domainsReady(ctx context.Context) error {
-	return until(ctx, func(ctx context.Context) (string, error) {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		now, err := s.observe(ctx)
 		if err != nil {
 			return "", err
@@ -43,7 +45,7 @@ func (s *story) domainIs(ctx context.Context, domain Domain, good bool) (missing
 	if domain.ControlPlane != good {
 		return fmt.Sprintf("failure domain %s is published as %s %s with controlPlane: %v", domain.Name, domain.State, domain.Reason, domain.ControlPlane), nil
 	}
-	if s.setup.DomainKind == nil {
+	if s.about.DomainKind == nil {
 		return "", nil
 	}
 	ready, err := s.domainCondition(ctx, domain.Name)
@@ -51,7 +53,7 @@ func (s *story) domainIs(ctx context.Context, domain Domain, good bool) (missing
 		return "", err
 	}
 	if (ready.Status == metav1.ConditionTrue) != good {
-		return fmt.Sprintf("%s %s has Ready=%s %s: %s", s.setup.DomainKind.Kind, domain.Name, ready.Status, ready.Reason, ready.Message), nil
+		return fmt.Sprintf("%s %s has Ready=%s %s: %s", s.about.DomainKind.Kind, domain.Name, ready.Status, ready.Reason, ready.Message), nil
 	}
 	return "", nil
 }
@@ -59,8 +61,7 @@ func (s *story) domainIs(ctx context.Context, domain Domain, good bool) (missing
 // domainCondition is the Ready condition of a domain's object.
 func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condition, error) {
 	object := &unstructured.Unstructured{}
-	object.SetAPIVersion(s.setup.DomainKind.APIVersion)
-	object.SetKind(s.setup.DomainKind.Kind)
+	object.SetGroupVersionKind(*s.about.DomainKind)
 	if err := s.plane.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return metav1.Condition{}, err
 	}
@@ -76,7 +77,7 @@ func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condit
 // machines ready.
 func (s *story) clusterUp(ctx context.Context) error {
 	before := s.callsSoFar()
-	err := until(ctx, func(ctx context.Context) (string, error) {
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
 		return s.whole(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *story) clusterUp(ctx context.Context) error {
 }
 
 func (s *story) callsSoFar() map[string]int {
-	if api, ok := s.infrastructure.(counter); ok {
+	if api, ok := s.infrastructure.(provider.Counter); ok {
 		return api.Calls()
 	}
 	return nil
@@ -118,16 +119,16 @@ func (s *story) whole(ctx context.Context, down string, conditions ...string) (m
 
 // checkSpread compares what the infrastructure says with what was asked for.
 func (s *story) checkSpread(ctx context.Context) error {
-	return until(ctx, func(ctx context.Context) (string, error) {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		now, err := s.observe(ctx)
 		if err != nil {
 			return "", err
 		}
-		if missing, err := spread(now, s.setup.System); missing != "" || err != nil {
+		if missing, err := spread(now, s.about.System); missing != "" || err != nil {
 			return missing, err
 		}
 		s.landed = placementTable(now)
-		s.reporter.note("where " + s.setup.System + " has the machines:")
+		s.reporter.note("where " + s.about.System + " has the machines:")
 		for _, line := range s.landed {
 			s.reporter.note(line)
 		}
@@ -143,7 +144,7 @@ func (s *story) breakDomain(ctx context.Context) error {
 		return err
 	}
 	// The one in the middle has workers too, which must stay as they are.
-	s.victim = now.in(roleControlPlane, s.setup.Domains[len(s.setup.Domains)/2])[0]
+	s.victim = now.in(roleControlPlane, s.about.Domains[len(s.about.Domains)/2])[0]
 	what, err := s.infrastructure.Break(ctx, s.victim.Domain)
 	if err != nil {
 		return err
@@ -162,14 +163,14 @@ func (s *story) mendDomain(ctx context.Context) error {
 	if err := s.seen(ctx, true); err != nil {
 		return err
 	}
-	return until(ctx, func(ctx context.Context) (string, error) {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		return s.whole(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 }
 
 // seen waits until the victim's domain, and no other, is shown as good or broken.
 func (s *story) seen(ctx context.Context, good bool) error {
-	err := until(ctx, func(ctx context.Context) (string, error) {
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
 		now, err := s.observe(ctx)
 		if err != nil {
 			return "", err
@@ -182,14 +183,14 @@ func (s *story) seen(ctx context.Context, good bool) error {
 		}
 		return "", nil
 	})
-	if err != nil || s.setup.DomainKind == nil {
+	if err != nil || s.about.DomainKind == nil {
 		return err
 	}
 	ready, err := s.domainCondition(ctx, s.victim.Domain)
 	if err != nil {
 		return err
 	}
-	s.reporter.note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", s.setup.DomainKind.Kind, s.victim.Domain, ready.Status, ready.Reason, ready.Message), ": "))
+	s.reporter.note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", s.about.DomainKind.Kind, s.victim.Domain, ready.Status, ready.Reason, ready.Message), ": "))
 	return nil
 }
 
@@ -216,7 +217,7 @@ func (s *story) replace(ctx context.Context) error {
 	for _, note := range notes {
 		s.reporter.note(note)
 	}
-	return until(ctx, func(ctx context.Context) (string, error) {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		now, err := s.observe(ctx)
 		if err != nil {
 			return "", err
@@ -235,7 +236,7 @@ func (s *story) replace(ctx context.Context) error {
 // wholeWithout is whole while a domain is broken. The Cluster as a whole is not
 // Available then; nor are workers that stopped with the domain.
 func (s *story) wholeWithout(ctx context.Context, domain string) (missing string, err error) {
-	if s.setup.BreakStops {
+	if s.about.BreakStops {
 		return s.whole(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)
 	}
 	return s.whole(ctx, "", clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
@@ -245,7 +246,7 @@ func (s *story) noteReplacement(now Snapshot, known map[string]bool) {
 	for _, m := range now.Machines {
 		if !known[m.Name] {
 			s.heir = m
-			s.reporter.note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, s.setup.System))
+			s.reporter.note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, s.about.System))
 		}
 	}
 }
@@ -257,7 +258,7 @@ func (s *story) remove(ctx context.Context) error {
 	if err := s.plane.Client.Delete(ctx, cluster); err != nil {
 		return fmt.Errorf("deleting Cluster %s: %w", s.cluster.Name, err)
 	}
-	err := until(ctx, func(ctx context.Context) (string, error) {
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if what, err := s.infrastructure.Remains(ctx); what != "" || err != nil {
 			return what, err
 		}
@@ -270,8 +271,8 @@ func (s *story) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.reporter.note("the Cluster is gone, and " + s.setup.System + " has no machine of it")
-	return until(ctx, func(ctx context.Context) (string, error) {
+	s.reporter.note("the Cluster is gone, and " + s.about.System + " has no machine of it")
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if err := s.removeApplied(ctx); err != nil {
 			return "", err
 		}

@@ -20,13 +20,14 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
 // Options say which story is told, and how.
 type Options struct {
-	// Provider is a folder of providers/.
-	Provider string
+	// Provider is the one that is shown.
+	Provider provider.Provider
 	// Flavor of the provider's cluster template; "" is the plain one.
 	Flavor string
 	// Keep leaves everything running before the cluster would be deleted, or when
@@ -78,13 +79,11 @@ func tellIn(ctx context.Context, options Options, dir string, log logr.Logger) e
 	return err
 }
 
-// check finds out whether there is such a story, before programs are built for it.
+// check finds out whether there is such a flavor, before programs are built for it.
 func (o Options) check(root string) error {
-	if !slices.Contains(providers(), o.Provider) {
-		return fmt.Errorf("there is no simulated infrastructure for provider %q: it is one of %s", o.Provider, strings.Join(providers(), ", "))
-	}
-	if flavors, err := flavorsOf(root, o.Provider); err != nil || !slices.Contains(flavors, o.Flavor) {
-		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: it is one of %s", o.Provider, o.Flavor,
+	name := o.Provider.Describe().Name
+	if flavors, err := flavorsOf(root, name); err != nil || !slices.Contains(flavors, o.Flavor) {
+		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: it is one of %s", name, o.Flavor,
 			strings.Join(flavors[min(1, len(flavors)):], ", ")))
 	}
 	return nil
@@ -96,7 +95,7 @@ var ErrInterrupted = errors.New("interrupted")
 
 // startInfrastructure starts what the cluster's machines will be on.
 func (s *story) startInfrastructure() (err error) {
-	if s.infrastructure, err = infrastructures()[s.options.Provider](); err != nil {
+	if s.infrastructure, err = s.options.Provider.Simulate(); err != nil {
 		return err
 	}
 	s.setup, err = s.infrastructure.Setup(s.dir)
@@ -110,10 +109,14 @@ func (s *story) startPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	provider := s.setup.complete(plane.Provider(s.programs, s.builder.Root, s.options.Provider))
+	objects, err := s.options.Provider.Objects()
+	if err != nil {
+		return err
+	}
+	manager := completed(plane.Provider(s.programs, s.builder.Root, s.about.Name), s.setup, objects)
 	s.plane, err = plane.Start(ctx, plane.Options{
 		Dir: s.dir, Programs: s.programs, Progress: s.reporter.note,
-		Components: append(plane.ClusterAPI(s.programs, source, version), provider),
+		Components: append(plane.ClusterAPI(s.programs, source, version), manager),
 	})
 	if err != nil {
 		return err
@@ -135,12 +138,12 @@ func (s *story) startPlane(ctx context.Context) error {
 func (s *story) join(ctx context.Context) error {
 	run, err := s.infrastructure.Join(ctx, s.plane, s.workload)
 	if err != nil {
-		return fmt.Errorf("preparing %s: %w", s.setup.System, err)
+		return fmt.Errorf("preparing %s: %w", s.about.System, err)
 	}
 	if run != nil {
 		s.background.Go(func() {
 			if err := run(s.life); err != nil {
-				s.end(fmt.Errorf("simulating %s: %w", s.setup.System, err))
+				s.end(fmt.Errorf("simulating %s: %w", s.about.System, err))
 			}
 		})
 	}

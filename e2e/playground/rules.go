@@ -3,25 +3,23 @@
 
 package playground
 
-import "fmt"
+import (
+	"fmt"
 
-// violation is a rule that was broken, so that waiting on is of no use.
-type violation struct{ text string }
-
-// Error says which rule.
-func (v *violation) Error() string { return v.text }
+	"github.com/faultline-io/faultline/e2e/provider"
+)
 
 // spread checks that each domain has one control-plane machine and that every
 // machine is where it was asked to be, and waits for that to be reported.
 func spread(now Snapshot, system string) (missing string, err error) {
 	for _, domain := range now.Domains {
 		if n := len(now.in(roleControlPlane, domain.Name)); n != 1 {
-			return "", &violation{fmt.Sprintf("%s has %d control-plane machines in %s, not 1", system, n, domain.Name)}
+			return "", &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines in %s, not 1", system, n, domain.Name)}
 		}
 	}
 	for _, m := range now.Machines {
 		if m.Domain != m.Asked {
-			return "", &violation{fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, system, m.Domain)}
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, system, m.Domain)}
 		}
 		if m.Reported != m.Domain {
 			missing = fmt.Sprintf("Machine %s reports failure domain %q; it is in %q", m.Name, m.Reported, m.Domain)
@@ -53,7 +51,7 @@ func complete(now Snapshot, down string) (missing string) {
 func replaced(now Snapshot, victim Machine, known map[string]bool) (missing string, err error) {
 	for _, m := range now.Machines {
 		if !known[m.Name] && (m.Domain == victim.Domain || m.Asked == victim.Domain) {
-			return "", &violation{fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, victim.Domain)}
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, victim.Domain)}
 		}
 		if m.Name == victim.Name {
 			missing = "Machine " + m.Name + " is still there"

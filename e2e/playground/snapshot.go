@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // Snapshot is what is to be seen of a cluster at one moment, in the order in which
@@ -64,10 +66,10 @@ func (s *story) observe(ctx context.Context) (Snapshot, error) {
 	}
 	placements, err := s.infrastructure.Machines(ctx)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", s.setup.System, err)
+		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", s.about.System, err)
 	}
 	return Snapshot{
-		Domains:  domains(s.setup.Domains, cluster.Status.FailureDomains),
+		Domains:  domains(s.about.Domains, cluster.Status.FailureDomains),
 		Machines: merge(machines.Items, placements),
 	}, nil
 }
@@ -93,8 +95,8 @@ func domains(names []string, published []clusterv1.FailureDomain) []Domain {
 
 // merge joins Machines with what the infrastructure has, by the name of the
 // infrastructure machine.
-func merge(machines []clusterv1.Machine, placements []Placement) []Machine {
-	places := map[string]Placement{}
+func merge(machines []clusterv1.Machine, placements []provider.Placement) []Machine {
+	places := map[string]provider.Placement{}
 	for _, p := range placements {
 		places[p.Name] = p
 	}

@@ -5,47 +5,11 @@ package playground
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 )
-
-func TestUntil(t *testing.T) {
-	broken := &violation{"two in one"}
-	for name, tc := range map[string]struct {
-		answers []any // what check answers, the last one forever
-		want    string
-	}{
-		"nothing is missing":             {[]any{""}, ""},
-		"what was missing comes":         {[]any{"a machine", ""}, ""},
-		"an error passes":                {[]any{errors.New("conflict"), ""}, ""},
-		"a violation does not":           {[]any{broken, ""}, "two in one"},
-		"what is missing is told of":     {[]any{"a machine"}, "gave up; still missing: a machine"},
-		"an error that stays is told of": {[]any{errors.New("conflict")}, "gave up; still missing: conflict"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 3*checkEvery, errors.New("gave up"))
-			defer cancel()
-			asked := 0
-			err := until(ctx, func(context.Context) (string, error) {
-				answer := tc.answers[min(asked, len(tc.answers)-1)]
-				asked++
-				if err, ok := answer.(error); ok {
-					return "", err
-				}
-				return answer.(string), nil
-			})
-			if tc.want == "" {
-				g.Expect(err).NotTo(HaveOccurred())
-				return
-			}
-			g.Expect(err).To(MatchError(tc.want))
-		})
-	}
-}
 
 func TestStepsAreBounded(t *testing.T) {
 	g := NewWithT(t)

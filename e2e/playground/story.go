@@ -15,11 +15,12 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
 const (
-	namespace   = "default"
+	namespace   = provider.DemoNamespace
 	clusterName = "demo"
 	// controlPlanes and workers are the machines that the templates ask for by
 	// default: three, and one in each of two worker groups.
@@ -42,8 +43,9 @@ type story struct {
 	reporter reporter
 	began    time.Time
 
-	infrastructure Infrastructure
-	setup          Setup
+	about          provider.Description
+	infrastructure provider.Simulation
+	setup          provider.Setup
 	plane          *plane.Plane
 	workload       *workload.Simulator
 
@@ -84,12 +86,12 @@ func newStory(ctx context.Context, options Options, dir string, log logr.Logger)
 	if err := options.check(builder.Root); err != nil {
 		return nil, err
 	}
-	programs, err := builder.Ensure(ctx, binaries.Playground(options.Provider)...)
+	programs, err := builder.Ensure(ctx, binaries.Playground(options.Provider.Describe().Name)...)
 	if err != nil {
 		return nil, err
 	}
 	s := emptyStory(ctx, options, dir)
-	s.builder, s.programs, s.log = builder, programs, log.WithName("workload")
+	s.builder, s.programs, s.log, s.about = builder, programs, log.WithName("workload"), options.Provider.Describe()
 	return s, nil
 }
 

@@ -15,6 +15,9 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/provider/metal3"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
 // Libraries with one logger for the whole process are not to write across what tests tell.
@@ -29,7 +32,7 @@ func TestStoryOnBareMetal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var told strings.Builder
-	err := tellIn(t.Context(), Options{Provider: "metal3", Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
+	err := tellIn(t.Context(), Options{Provider: metal3.Provider{}, Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
 	t.Log(told.String())
 	if err != nil {
 		t.Fatal(Explain(err))
@@ -47,7 +50,7 @@ func TestStoryOnVSphere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	told := &transcript{}
-	s := storyOf(t, Options{Provider: "vsphere", Flavor: topology, Out: told})
+	s := storyOf(t, Options{Provider: vsphere.Provider{}, Flavor: topology, Out: told})
 	err := s.tell(s.steps())
 	t.Log(told)
 	if err != nil {
@@ -126,16 +129,15 @@ func TestInterruptionLeavesNothing(t *testing.T) {
 	s.close()
 }
 
-func TestAProviderOrFlavorThatDoesNotExistIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
+func TestAFlavorThatDoesNotExistIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, tc := range []struct {
 		options Options
 		says    string
 	}{
-		{Options{Provider: "abacus"}, `provider "abacus": it is one of metal3, vsphere`},
-		{Options{Provider: "vsphere", Flavor: "vanilla"}, `no flavor "vanilla": it is one of external-loadbalancer, topology`},
-		{Options{Provider: "metal3", Flavor: "vanilla"}, "topology"},
+		{Options{Provider: vsphere.Provider{}, Flavor: "vanilla"}, `no flavor "vanilla": it is one of external-loadbalancer, topology`},
+		{Options{Provider: metal3.Provider{}, Flavor: "vanilla"}, "topology"},
 	} {
 		_, err := newStory(t.Context(), tc.options, t.TempDir(), logr.Discard())
 		g.Expect(err).To(MatchError(ContainSubstring(tc.says)))

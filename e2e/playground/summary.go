@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // summary words how it went: times, memory, and what a machine cost in calls.
 func (s *story) summary() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", s.setup.System, strings.Join(s.landed, "\n  "))
+	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", s.about.System, strings.Join(s.landed, "\n  "))
 	fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", s.victim.Domain, s.victim.Name, s.heir.Name, s.heir.Domain)
 	fmt.Fprintln(&text, "\nSummary")
 	for _, t := range s.timings {
@@ -32,8 +33,8 @@ func (s *story) summary() string {
 	fmt.Fprintf(&text, "  %-52s %8s\n", "in all", seconds(time.Since(s.began)))
 	processes := append(s.plane.Processes(), plane.Self("playground"))
 	fmt.Fprintf(&text, "  memory: %s\n", memoryWords(processes))
-	if _, counted := s.infrastructure.(counter); counted {
-		fmt.Fprintf(&text, "  calls to %s: %s\n", s.setup.System, s.calls.words())
+	if _, counted := s.infrastructure.(provider.Counter); counted {
+		fmt.Fprintf(&text, "  calls to %s: %s\n", s.about.System, s.calls.words())
 	}
 	return text.String()
 }

@@ -36,10 +36,10 @@ func (s *story) templates() []string {
 	}
 	names := []string{name}
 	if s.options.Flavor == topology {
-		names = []string{"clusterclass-faultline-" + s.options.Provider + ".yaml", name}
+		names = []string{"clusterclass-faultline-" + s.about.Name + ".yaml", name}
 	}
 	for i := range names {
-		names[i] = filepath.Join(s.builder.Root, "templates", s.options.Provider, names[i])
+		names[i] = filepath.Join(s.builder.Root, "templates", s.about.Name, names[i])
 	}
 	return names
 }

@@ -15,12 +15,14 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+
+	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 // forEachProvider runs a test for the templates of each provider there is.
 func forEachProvider(t *testing.T, test func(t *testing.T, provider string)) {
 	t.Helper()
-	for _, provider := range []string{"metal3", "vsphere"} {
+	for _, provider := range all.Names() {
 		t.Run(provider, func(t *testing.T) { test(t, provider) })
 	}
 }
@@ -66,7 +68,7 @@ func testExplained(t *testing.T, provider string) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|(.*?)\\|").FindAllStringSubmatch(string(readme), -1) {
 		explained[row[1]] = strings.Trim(row[2], "` |")
 	}
-	domain := regexp.MustCompile("^(VSPHERE_ZONE_|METAL3_RACK_)([BC])(|_.*)$")
+	domain := regexp.MustCompile("^([A-Z0-9]+_[A-Z]+_)([BC])(|_.*)$")
 	used := map[string]bool{}
 	for file, content := range templateFiles(t, provider) {
 		for name, value := range variables(t, content) {

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 func example() Snapshot {
@@ -47,7 +49,7 @@ func TestMerge(t *testing.T) {
 	got := merge([]clusterv1.Machine{
 		machine("worker", map[string]string{clusterv1.MachineDeploymentNameLabel: "demo-md-a"}),
 		machine("control", map[string]string{clusterv1.MachineControlPlaneLabel: ""}),
-	}, []Placement{{Name: "left-over", Domain: "zone-c"}, {Name: "control-vm", Domain: "zone-b", Host: "host-1"}})
+	}, []provider.Placement{{Name: "left-over", Domain: "zone-c"}, {Name: "control-vm", Domain: "zone-b", Host: "host-1"}})
 	g.Expect(got).To(Equal([]Machine{
 		{Name: "control", Role: roleControlPlane, Phase: "Running", Asked: "zone-a", Reported: "zone-b", Domain: "zone-b", Host: "host-1"},
 		{Name: "worker", Role: "md-a", Phase: "Running", Asked: "zone-a", Reported: "zone-b"},

@@ -19,7 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
 var _ = Describe("A control plane over three failure domains", Ordered, Label(onlyBoot, "vsphere"), func() {
@@ -34,7 +34,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		w = c.guest(ctx)
 		w.deploy(ctx, 2)
 		w.served(ctx, spec, 2)
-		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.domains()))
+		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains))
 	})
 
 	It("loses no write when one of them is cut off, gets a replacement while it is away, and takes it back", Label("cut-off"), func(ctx SpecContext) {
@@ -42,7 +42,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		leader := w.leader(ctx)
 		lost := c.controlPlaneDomains(ctx, Default)[leader]
 		Expect(lost).NotTo(BeEmpty(), "domain of %s", leader)
-		left := slices.DeleteFunc(infra.domains(), func(domain string) bool { return domain == lost })
+		left := slices.DeleteFunc(infra.Domains, func(domain string) bool { return domain == lost })
 		var machines []string
 		for machine, domain := range c.places(ctx) {
 			if domain == lost {
@@ -54,9 +54,9 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		writer.awaitWrites(10)
 
 		By(fmt.Sprintf("Cutting off %s with %s", lost, machines))
-		Expect(environment.SetFault(ctx, kind.HostsDisconnected(lost), true)).To(Succeed())
+		Expect(environment.SetFault(ctx, infra, vsphere.HostsDisconnected(lost), true)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(environment.SetFault(ctx, kind.HostsDisconnected(lost), false)).To(Succeed())
+			Expect(environment.SetFault(ctx, infra, vsphere.HostsDisconnected(lost), false)).To(Succeed())
 		})
 		Expect(environment.CutPower(ctx, machines...)).To(Succeed())
 		cut := time.Now()
@@ -73,8 +73,8 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		w.served(ctx, spec, 2)
 
 		By("Taking " + lost + " back")
-		Expect(environment.SetFault(ctx, kind.HostsDisconnected(lost), false)).To(Succeed())
-		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(infra.domains()))
+		Expect(environment.SetFault(ctx, infra, vsphere.HostsDisconnected(lost), false)).To(Succeed())
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(infra.Domains))
 		Eventually(func(g Gomega) {
 			g.Expect(c.places(ctx)).NotTo(HaveKey(leader), "the machine that was replaced is removed")
 			c.whole(ctx, g)
@@ -97,7 +97,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 			}
 		}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 		AddReportEntry("control plane replaced after", time.Since(began).Round(time.Second).String())
-		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.domains()), "evenly spread")
+		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains), "evenly spread")
 		writer.lostNothing(ctx)
 	})
 })

@@ -17,7 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider/metal3"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
@@ -27,17 +27,17 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 	It("is spread over racks, and reboots a machine whose rack had no power", func(ctx SpecContext) {
 		c := newClusterOf(ctx, spec, "remediation", 3, 1)
 		c.hastenHealthChecks(ctx)
-		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.domains()))
+		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains))
 		nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 		c.nodesAreHosts(ctx, nodes)
 		places := c.places(ctx)
 
-		lost := infra.domains()[2] // it has no worker
+		lost := infra.Domains[2] // it has no worker
 		machine := c.controlPlaneIn(ctx, lost)
 		By("Taking the power from " + lost + ", where " + machine + " is")
-		fault := kind.DomainWithoutPower(lost)
-		Expect(environment.SetHostFault(ctx, fault, true)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(environment.SetHostFault(ctx, fault, false)).To(Succeed()) })
+		fault := metal3.DomainWithoutPower(lost)
+		Expect(environment.SetFault(ctx, infra, fault, true)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(environment.SetFault(ctx, infra, fault, false)).To(Succeed()) })
 		within := config.GetIntervals(spec, "wait-machine-remediation")
 		Eventually(func(g Gomega) {
 			g.Expect(readiness(ctx, g, nodes, machine)).To(Equal(corev1.ConditionUnknown))
@@ -46,7 +46,7 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 		}, within...).Should(Succeed(), "two of three answer, and the third is remediated")
 
 		By("Giving it back")
-		Expect(environment.SetHostFault(ctx, fault, false)).To(Succeed())
+		Expect(environment.SetFault(ctx, infra, fault, false)).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(readiness(ctx, g, nodes, machine)).To(Equal(corev1.ConditionTrue))
 			remediations := &infrav1.Metal3RemediationList{}

@@ -27,14 +27,14 @@ import (
 var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(onlyBoot, "vsphere", "clusterctl-upgrade", long), func() {
 	capie2e.ClusterctlUpgradeSpec(background(), func() capie2e.ClusterctlUpgradeSpecInput {
 		GinkgoT().Setenv("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
-		first := config.GetProviderVersions(*provider)[0]
-		next := fmt.Sprintf("%s/%s:%s", infra.namespace(), *provider, passingVersion(background()))
+		first := config.GetProviderVersions(*providerName)[0]
+		next := fmt.Sprintf("%s/%s:%s", infra.Namespace, *providerName, passingVersion(background()))
 		return capie2e.ClusterctlUpgradeSpecInput{
 			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "clusterctl-upgrade"), SkipCleanup: *keep,
 			InitWithBinary:                  serveClusterctl(),
 			InitWithKubernetesVersion:       config.MustGetVariable("KUBERNETES_VERSION"),
-			InitWithInfrastructureProviders: []string{*provider + ":" + first},
+			InitWithInfrastructureProviders: []string{*providerName + ":" + first},
 			Upgrades:                        []capie2e.ClusterctlUpgradeSpecInputUpgrade{{InfrastructureProviders: []string{next}}},
 			PreInit:                         func(proxy framework.ClusterProxy) { takeManagers(background(), proxy) },
 			PostNamespaceCreated: func(proxy framework.ClusterProxy, namespace string) {
@@ -67,7 +67,7 @@ func serveClusterctl() string {
 
 // copyShared makes the objects that clusters share in another management cluster, too.
 func copyShared(ctx context.Context, to framework.ClusterProxy) {
-	for _, kind := range infra.shared() {
+	for _, kind := range infra.Shared {
 		for _, object := range list(ctx, Default, infrav1.GroupVersion.WithKind(kind)) {
 			fresh := &unstructured.Unstructured{Object: map[string]any{"spec": object.Object["spec"]}}
 			fresh.SetGroupVersionKind(object.GroupVersionKind())

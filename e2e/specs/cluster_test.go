@@ -42,7 +42,7 @@ func newClusterOf(ctx context.Context, name, flavor string, controlPlanes, worke
 		ClusterProxy: management,
 		ConfigCluster: clusterctl.ConfigClusterInput{
 			LogFolder: filepath.Join(folder, "clusters"), ClusterctlConfigPath: environment.ClusterctlConfig(),
-			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: *provider,
+			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: *providerName,
 			Flavor: flavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
 			ControlPlaneMachineCount: ptr.To(controlPlanes), WorkerMachineCount: ptr.To(workers),
 		},

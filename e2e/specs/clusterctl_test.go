@@ -31,7 +31,7 @@ var _ = Describe("clusterctl", Serial, Label("clusterctl", onlyFast), func() {
 		By("Describing the cluster")
 		out := run(ctx, "describe", "cluster", c.name, "--namespace", c.namespace, "--show-conditions", "all", "--grouping=false", "--echo")
 		AddReportEntry("clusterctl describe cluster", out)
-		for _, object := range infra.described() {
+		for _, object := range infra.Shown {
 			Expect(out).To(ContainSubstring(object))
 		}
 
@@ -39,7 +39,7 @@ var _ = Describe("clusterctl", Serial, Label("clusterctl", onlyFast), func() {
 		next := nextVersion(ctx)
 		clusterctl.UpgradeManagementClusterAndWait(ctx, clusterctl.UpgradeManagementClusterAndWaitInput{
 			ClusterProxy: management, ClusterctlConfigPath: environment.ClusterctlConfig(),
-			InfrastructureProviders: []string{fmt.Sprintf("%s/%s:%s", infra.namespace(), *provider, next)},
+			InfrastructureProviders: []string{fmt.Sprintf("%s/%s:%s", infra.Namespace, *providerName, next)},
 			LogFolder:               filepath.Join(*artifacts, "clusterctl", "upgrade"),
 		}, config.GetIntervals("clusterctl", "wait-controllers")...)
 		Expect(installed(ctx).Version).To(Equal(next))
@@ -69,7 +69,7 @@ func runIn(ctx context.Context, e *kind.Environment, args ...string) string {
 
 func installed(ctx context.Context) *clusterctlv1.Provider {
 	is := &clusterctlv1.Provider{}
-	Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: infra.namespace(), Name: "infrastructure-" + *provider}, is)).To(Succeed())
+	Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: infra.Namespace, Name: "infrastructure-" + *providerName}, is)).To(Succeed())
 	return is
 }
 
@@ -80,6 +80,6 @@ func nextVersion(ctx context.Context) string {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(version.IncrementPatch()).To(Succeed())
 	next := "v" + version.String()
-	copyVersion(config.GetProviderVersions(*provider)[0], next)
+	copyVersion(config.GetProviderVersions(*providerName)[0], next)
 	return next
 }

@@ -48,9 +48,7 @@ func simulate(ctx context.Context, kubeconfig string, options workload.Options) 
 	simulator, err = workload.New(ctx, management, options)
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(background())
-	if infra, ok := infra.(powered); ok {
-		Expect(infra.connect(running, management, simulator)).To(Succeed())
-	}
+	Expect(infra.Connect(running, management, simulator)).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- simulator.Start(running) }()
 	return simulator, func() {

@@ -48,7 +48,7 @@ var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb", onlyFas
 
 	It("the end of the manager's pod", Label("manager"), func(ctx SpecContext) {
 		survives(ctx, func(ctx context.Context) {
-			Expect(management.GetClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(infra.namespace()),
+			Expect(management.GetClient().DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(infra.Namespace),
 				client.MatchingLabels{"control-plane": "controller-manager"}, client.GracePeriodSeconds(0))).To(Succeed())
 		})
 	})
@@ -56,7 +56,7 @@ var _ = Describe("A rollout survives", Ordered, Serial, Label("disturb", onlyFas
 	It("a new certificate of its webhooks", Label("certificate"), func(ctx SpecContext) {
 		survives(ctx, func(ctx context.Context) {
 			secret := &corev1.Secret{}
-			secret.Namespace, secret.Name = infra.namespace(), infra.certificate()
+			secret.Namespace, secret.Name = infra.Namespace, infra.Certificate
 			Expect(management.GetClient().Delete(ctx, secret)).To(Succeed())
 		})
 	})

@@ -20,7 +20,7 @@ var _ = Describe("Failure domains", Serial, Label("failure-domains", onlyFast, d
 	It("spread a control plane, replace a machine elsewhere while one is broken, and take it back", func(ctx SpecContext) {
 		c := newCluster(ctx, spec, 3, 1)
 		c.shortenGrace(ctx)
-		domains := infra.domains()
+		domains := infra.Domains
 		lost, left := domains[1], []string{domains[0], domains[2]}
 
 		By("Comparing what the machines say with what the outside system says")

@@ -44,7 +44,7 @@ spec:
 // writeTemplates makes the cluster templates in clusterctl's repository fit for specs that run beside each other: what is in
 // no namespace is applied once, and left out of the templates. Variants that only specs need are added.
 func writeTemplates(ctx context.Context) {
-	first := config.GetProviderVersions(*provider)[0]
+	first := config.GetProviderVersions(*providerName)[0]
 	refreshVersions(first)
 	folder := filepath.Join(repositoryFolder(), first)
 	applyShared(ctx)
@@ -54,7 +54,7 @@ func writeTemplates(ctx context.Context) {
 		template, err := os.ReadFile(path)
 		Expect(err).NotTo(HaveOccurred())
 		kept := string(template)
-		for _, kind := range infra.shared() {
+		for _, kind := range infra.Shared {
 			kept = strings.Join(without(kept, "\nkind: "+kind+"\n"), separator)
 		}
 		writeTemplate(filepath.Base(path), kept)
@@ -100,14 +100,14 @@ func writeTemplate(name, content string) {
 
 // applyShared makes the objects of the cluster template that clusters share, without those that an earlier run has left.
 func applyShared(ctx context.Context) {
-	if len(infra.shared()) == 0 {
+	if len(infra.Shared) == 0 {
 		return
 	}
 	generated, err := environment.Template(ctx, GinkgoWriter, "shared", clusterctl.DefaultFlavor)
 	Expect(err).NotTo(HaveOccurred())
 	objects, err := plane.Decode(generated)
 	Expect(err).NotTo(HaveOccurred())
-	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !slices.Contains(infra.shared(), o.GetKind()) })
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !slices.Contains(infra.Shared, o.GetKind()) })
 	Expect(objects).NotTo(BeEmpty())
 	intervals := config.GetIntervals("default", "wait-failure-domain")
 	Eventually(func(g Gomega) { // A failure domain goes when no zone names it any more.
@@ -126,7 +126,7 @@ func applyShared(ctx context.Context) {
 
 // repositoryFolder is where clusterctl finds the provider's versions.
 func repositoryFolder() string {
-	return filepath.Join(filepath.Dir(environment.ClusterctlConfig()), "infrastructure-"+*provider)
+	return filepath.Join(filepath.Dir(environment.ClusterctlConfig()), "infrastructure-"+*providerName)
 }
 
 // without leaves out the objects that hold a line.

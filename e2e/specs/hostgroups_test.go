@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
@@ -22,7 +23,7 @@ var _ = Describe("Zones that are host groups", Label("host-groups", "vsphere", o
 	const spec = "host-groups"
 
 	It("keep machines on the hosts of their rack by the rules of the vCenter", func(ctx SpecContext) {
-		variables, remove, err := environment.AddVCenter(ctx, "host-groups")
+		variables, remove, err := vsphere.AddVCenter(ctx, environment.Kind(GinkgoWriter), "host-groups")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx SpecContext) { Expect(remove(ctx)).To(Succeed()) })
 		racks := []string{"rack-a", "rack-b", "rack-c"}
@@ -53,13 +54,26 @@ var _ = Describe("Zones that are host groups", Label("host-groups", "vsphere", o
 	})
 })
 
+// vcenter is one that fails the spec when it does not answer.
+type vcenter struct{ *vsphere.Inventory }
+
+func connectTo(ctx context.Context, variables map[string]string) vcenter {
+	inventory, err := vsphere.Connect(ctx, variables)
+	Expect(err).NotTo(HaveOccurred())
+	return vcenter{inventory}
+}
+
+func (v vcenter) all(ctx context.Context, kind string, properties []string, into any) {
+	Expect(v.All(ctx, kind, properties, into)).To(Succeed())
+}
+
 // makeRacks makes the zones of the simulated vCenter's host groups, until the end of the spec.
 func makeRacks(ctx context.Context, variables map[string]string, racks []string) {
 	for i, rack := range racks {
 		domain := &infrav1.VSphereFailureDomain{}
 		domain.Name = rack
 		domain.Spec.Region = infrav1.FailureDomain{Name: variables["VSPHERE_REGION"], Type: infrav1.ComputeClusterFailureDomain, TagCategory: "k8s-region"}
-		domain.Spec.Zone = infrav1.FailureDomain{Name: infra.domains()[i], Type: infrav1.HostGroupFailureDomain, TagCategory: "k8s-zone"}
+		domain.Spec.Zone = infrav1.FailureDomain{Name: infra.Domains[i], Type: infrav1.HostGroupFailureDomain, TagCategory: "k8s-zone"}
 		domain.Spec.Topology = infrav1.Topology{
 			Datacenter: variables["VSPHERE_DATACENTER"], ComputeCluster: "cluster-1", Datastore: "shared",
 			Networks: []string{variables["VSPHERE_NETWORK"]},

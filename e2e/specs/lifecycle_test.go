@@ -71,7 +71,7 @@ var _ = Describe("Deletion of a cluster", Label("deletion", onlyFast), func() {
 			ClusterDeletionPhases: []capie2e.ClusterDeletionPhase{
 				phase("Machine", "MachineSet", "MachineDeployment", "MachineSet"),
 				phase("Machine", "KubeadmControlPlane", "KubeadmControlPlane"),
-				phase(infra.clusterKind(), "", infra.clusterKind()),
+				phase(infra.ClusterKind, "", infra.ClusterKind),
 			},
 		}
 	})

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 
 	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
@@ -82,7 +83,7 @@ var _ = Describe("A second management cluster", Serial, Ordered, Label("second",
 			Expect(traces(ctx)).NotTo(BeEmpty())
 
 			By("clusterctl delete")
-			runIn(ctx, second.Environment, "delete", "--infrastructure", *provider, "--include-crd", "--include-namespace")
+			runIn(ctx, second.Environment, "delete", "--infrastructure", *providerName, "--include-crd", "--include-namespace")
 			Eventually(func() []string { return traces(ctx) }, "3m", "1s").Should(BeEmpty())
 		})
 	})
@@ -99,7 +100,7 @@ type managementCluster struct {
 func newManagementCluster(ctx context.Context, name string) *managementCluster {
 	By("Bringing up a second management cluster")
 	other, err := kind.New(kind.Options{
-		Name: name, Providers: []string{*provider}, Source: "auto", Boot: !*fast, VCenterOf: environment.Name, Out: GinkgoWriter,
+		Name: name, Providers: []provider.Provider{infra.Provider}, Source: "auto", Boot: !*fast, SimulatorOf: environment.Name, Out: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
@@ -127,11 +128,11 @@ func (m *managementCluster) catchUp(ctx context.Context) {
 		if installed(ctx).Version == version {
 			return
 		}
-		folder := filepath.Join(filepath.Dir(m.ClusterctlConfig()), "infrastructure-"+*provider, version)
+		folder := filepath.Join(filepath.Dir(m.ClusterctlConfig()), "infrastructure-"+*providerName, version)
 		Expect(os.CopyFS(folder, os.DirFS(filepath.Join(repositoryFolder(), version)))).To(Succeed())
 		clusterctl.UpgradeManagementClusterAndWait(ctx, clusterctl.UpgradeManagementClusterAndWaitInput{
 			ClusterProxy: m.proxy, ClusterctlConfigPath: m.ClusterctlConfig(),
-			InfrastructureProviders: []string{fmt.Sprintf("%s/%s:%s", infra.namespace(), *provider, version)},
+			InfrastructureProviders: []string{fmt.Sprintf("%s/%s:%s", infra.Namespace, *providerName, version)},
 			LogFolder:               filepath.Join(*artifacts, "move", "upgrade"),
 		}, config.GetIntervals("move", "wait-controllers")...)
 	})
@@ -181,7 +182,7 @@ func (c *cluster) readySince(ctx context.Context) map[string]string {
 // traces are the objects that only the provider can have left.
 func traces(ctx context.Context) []string {
 	var found []string
-	prefix := strings.TrimSuffix(infra.namespace(), "system")
+	prefix := strings.TrimSuffix(infra.Namespace, "system")
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
@@ -197,7 +198,7 @@ func traces(ctx context.Context) []string {
 		for i := range objects.Items {
 			o := &objects.Items[i]
 			ours := strings.HasSuffix(o.Name, ".infrastructure.cluster.x-k8s.io") || strings.HasPrefix(o.Name, prefix) ||
-				o.Labels[clusterv1.ProviderNameLabel] == "infrastructure-"+*provider
+				o.Labels[clusterv1.ProviderNameLabel] == "infrastructure-"+*providerName
 			if ours {
 				found = append(found, kind.Kind+" "+o.Name)
 			}

@@ -43,7 +43,7 @@ func kindsOfClusters() map[schema.GroupVersionKind]string {
 		bootstrapv1.GroupVersion.WithKind("KubeadmConfig"):          clusterv1.ReadyCondition,
 		bootstrapv1.GroupVersion.WithKind("KubeadmConfigTemplate"):  "",
 	}
-	maps.Copy(kinds, infra.kinds())
+	maps.Copy(kinds, infra.Kinds)
 	return kinds
 }
 
@@ -77,15 +77,15 @@ func ownersOf(object *unstructured.Unstructured) []string {
 func unshared(possessions map[string]possession) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(possessions)), func(name string) bool {
 		kind, _, _ := strings.Cut(name, " ")
-		return slices.Contains(infra.shared(), kind)
+		return slices.Contains(infra.Shared, kind)
 	})
 }
 
 // sharedKinds are those of the objects that clusters share, in the order in which they can be deleted.
 func sharedKinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
-	for _, name := range slices.Backward(infra.shared()) {
-		for kind := range infra.kinds() {
+	for _, name := range slices.Backward(infra.Shared) {
+		for kind := range infra.Kinds {
 			if kind.Kind == name {
 				kinds = append(kinds, kind)
 			}

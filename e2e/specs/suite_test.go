@@ -24,15 +24,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 var (
-	provider   = flag.String("e2e.provider", "vsphere", "infrastructure provider to test")
-	configPath = flag.String("e2e.config", "", "end-to-end test configuration, in the format of Cluster API's test framework; empty for ../config/<provider>.yaml")
-	artifacts  = flag.String("e2e.artifacts-folder", "../../out/e2e", "where logs and objects are written")
-	fast       = flag.Bool("e2e.fast", false, "keep workload clusters in memory instead of booting machines")
-	name       = flag.String("e2e.cluster", "faultline", "name of the kind cluster")
-	keep       = flag.Bool("e2e.skip-resource-cleanup", false, "leave clusters as they are at the end of a spec")
+	providerName = flag.String("e2e.provider", "vsphere", "infrastructure provider to test")
+	configPath   = flag.String("e2e.config", "", "end-to-end test configuration, in the format of Cluster API's test framework; empty for ../provider/<provider>/specs.yaml")
+	artifacts    = flag.String("e2e.artifacts-folder", "../../out/e2e", "where logs and objects are written")
+	fast         = flag.Bool("e2e.fast", false, "keep workload clusters in memory instead of booting machines")
+	name         = flag.String("e2e.cluster", "faultline", "name of the kind cluster")
+	keep         = flag.Bool("e2e.skip-resource-cleanup", false, "leave clusters as they are at the end of a spec")
 )
 
 // What the specs share.
@@ -58,7 +60,7 @@ func TestSpecs(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	suite, reporter := GinkgoConfiguration()
 	suite.LabelFilter = applicable(suite.LabelFilter)
-	RunSpecs(t, "faultline-e2e "+*provider, suite, reporter)
+	RunSpecs(t, "faultline-e2e "+*providerName, suite, reporter)
 }
 
 // applicable narrows a label filter to the specs that are for this provider and these machines.
@@ -67,8 +69,8 @@ func applicable(filter string) string {
 	if *fast {
 		not = []string{onlyBoot}
 	}
-	for other := range infrastructures() {
-		if other != *provider {
+	for _, other := range all.Names() {
+		if other != *providerName {
 			not = append(not, other)
 		}
 	}
@@ -126,10 +128,11 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 
 // configure reads the flags.
 func configure() {
-	infra = infrastructures()[*provider]
-	Expect(infra).NotTo(BeNil(), "-e2e.provider=%s: there is no such provider", *provider)
+	known, err := all.Named(*providerName)
+	Expect(err).NotTo(HaveOccurred(), "-e2e.provider")
+	infra = infrastructureOf(known)
 	if *configPath == "" {
-		*configPath = filepath.Join("..", "config", *provider+".yaml")
+		*configPath = filepath.Join("..", "provider", *providerName, "specs.yaml")
 	}
 	for _, path := range []*string{configPath, artifacts} {
 		absolute, err := filepath.Abs(*path)
@@ -138,8 +141,7 @@ func configure() {
 	}
 	Expect(os.MkdirAll(*artifacts, 0o755)).To(Succeed())
 
-	var err error
-	environment, err = kind.New(kind.Options{Name: *name, Providers: []string{*provider}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
+	environment, err = kind.New(kind.Options{Name: *name, Providers: []provider.Provider{infra.Provider}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
 }
 
@@ -152,7 +154,7 @@ func connectToManagement(ctx context.Context) {
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	framework.TryAddDefaultSchemes(s)
-	Expect(infra.addToScheme(s)).To(Succeed())
+	Expect(infra.AddToScheme(s)).To(Succeed())
 	return s
 }
 

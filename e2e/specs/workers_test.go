@@ -25,7 +25,7 @@ var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func()
 
 	It("go where their MachineDeployment says, or wait while the zone is cordoned", func(ctx SpecContext) {
 		c := newCluster(ctx, spec, 1, 1)
-		zones := infra.domains()
+		zones := infra.Domains
 
 		By("Adding a MachineDeployment for the third zone")
 		c.addDeployment(ctx, zones[2])

@@ -9,16 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
-
-// Fault is something that is not as it must be.
-type Fault struct {
-	// Object is what it is about, and What is wrong with it.
-	Object, What string
-}
-
-func (f Fault) String() string { return f.Object + ": " + f.What }
 
 // member is a machine of the storm.
 type member struct {
@@ -28,11 +20,11 @@ type member struct {
 }
 
 // judge finds what must not be at any moment while no manager runs.
-func judge(members map[string]*member, s sight) []Fault {
-	faults, of := slices.Clone(s.faults), map[string][]holding{}
-	for _, h := range s.holdings {
-		of[h.owner] = append(of[h.owner], h)
-		faults = append(faults, judgeHolding(h, members[h.owner], s)...)
+func judge(members map[string]*member, s provider.Sight) []provider.Fault {
+	faults, of := slices.Clone(s.Faults), map[string][]provider.Holding{}
+	for _, h := range s.Holdings {
+		of[h.Owner] = append(of[h.Owner], h)
+		faults = append(faults, judgeHolding(h, members[h.Owner], s)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if m := members[name]; !m.gone {
@@ -43,69 +35,71 @@ func judge(members map[string]*member, s sight) []Fault {
 }
 
 // judgeHolding looks from outside: m is the machine that the outside system says it is for, if any.
-func judgeHolding(h holding, m *member, s sight) []Fault {
-	var faults []Fault
-	fault := func(format string, args ...any) { faults = append(faults, Fault{h.name, fmt.Sprintf(format, args...)}) }
-	if h.disorder != "" {
-		fault("%s", h.disorder)
+func judgeHolding(h provider.Holding, m *member, s provider.Sight) []provider.Fault {
+	var faults []provider.Fault
+	fault := func(format string, args ...any) {
+		faults = append(faults, provider.Fault{Object: h.Name, What: fmt.Sprintf(format, args...)})
 	}
-	_, exists := s.machines[h.owner]
+	if h.Disorder != "" {
+		fault("%s", h.Disorder)
+	}
+	_, exists := s.Machines[h.Owner]
 	switch {
 	case m == nil:
-		fault("belongs to nobody (owner %q)", h.owner)
+		fault("belongs to nobody (owner %q)", h.Owner)
 	case !exists:
-		fault("was left behind by machine %s, which has gone", h.owner)
-	case h.domain != "" && h.domain != m.domain:
-		fault("is in failure domain %s, machine %s asked for %s", h.domain, m.name, m.domain)
+		fault("was left behind by machine %s, which has gone", h.Owner)
+	case h.Domain != "" && h.Domain != m.domain:
+		fault("is in failure domain %s, machine %s asked for %s", h.Domain, m.name, m.domain)
 	}
 	return faults
 }
 
 // judgeMachine looks from the object: held is what the outside system has for it.
-func judgeMachine(m *member, held []holding, s sight) []Fault {
-	var faults []Fault
+func judgeMachine(m *member, held []provider.Holding, s provider.Sight) []provider.Fault {
+	var faults []provider.Fault
 	fault := func(format string, args ...any) {
-		faults = append(faults, Fault{"machine " + m.name, fmt.Sprintf(format, args...)})
+		faults = append(faults, provider.Fault{Object: "machine " + m.name, What: fmt.Sprintf(format, args...)})
 	}
 	if len(held) > 1 {
 		fault("is doubled: it has %s", names(held))
 	}
-	is, exists := s.machines[m.name]
-	runs := slices.ContainsFunc(held, func(h holding) bool { return h.running && h.domain == m.domain })
+	is, exists := s.Machines[m.name]
+	runs := slices.ContainsFunc(held, func(h provider.Holding) bool { return h.Running && h.Domain == m.domain })
 	switch {
 	case !exists && !m.deleting:
 		fault("is lost: its object has gone although nobody deleted it")
-	case is.ready && !m.deleting && !runs:
+	case is.Ready && !m.deleting && !runs:
 		fault("is ready without running in %s: it has %s", m.domain, names(held))
 	}
-	for _, what := range is.faults {
+	for _, what := range is.Faults {
 		fault("%s", what)
 	}
 	return faults
 }
 
-func names(held []holding) string {
+func names(held []provider.Holding) string {
 	if len(held) == 0 {
 		return "nothing"
 	}
 	texts := make([]string, 0, len(held))
 	for _, h := range held {
-		texts = append(texts, fmt.Sprintf("%s in %q", h.name, h.domain))
+		texts = append(texts, fmt.Sprintf("%s in %q", h.Name, h.Domain))
 	}
 	return strings.Join(texts, ", ")
 }
 
 // unsettled names the machines that still have something before them.
-func unsettled(members map[string]*member, s sight) []Fault {
-	var faults []Fault
+func unsettled(members map[string]*member, s provider.Sight) []provider.Fault {
+	var faults []provider.Fault
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		m := members[name]
-		is, exists := s.machines[name]
+		is, exists := s.Machines[name]
 		switch {
 		case m.deleting && exists:
-			faults = append(faults, Fault{"machine " + name, "does not go" + alone.Explain(is.conditions)})
-		case !m.deleting && exists && !is.ready:
-			faults = append(faults, Fault{"machine " + name, "does not become ready" + alone.Explain(is.conditions)})
+			faults = append(faults, provider.Fault{Object: "machine " + name, What: "does not go" + provider.Explain(is.Conditions)})
+		case !m.deleting && exists && !is.Ready:
+			faults = append(faults, provider.Fault{Object: "machine " + name, What: "does not become ready" + provider.Explain(is.Conditions)})
 		}
 	}
 	return faults

@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // mostAtOnce is how many machines are made or deleted between two kills at most.
@@ -113,9 +115,9 @@ func (r *run) delete(ctx context.Context, name string) error {
 }
 
 // sweep deletes the Machines and the bootstrap data of the machines that have gone.
-func (r *run) sweep(ctx context.Context, s sight) error {
+func (r *run) sweep(ctx context.Context, s provider.Sight) error {
 	for name, m := range r.members {
-		if _, exists := s.machines[name]; exists || m.gone || !m.deleting {
+		if _, exists := s.Machines[name]; exists || m.gone || !m.deleting {
 			continue
 		}
 		machine, data := r.infrastructure.Cluster().Machine(name, m.domain)

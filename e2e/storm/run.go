@@ -18,14 +18,15 @@ import (
 	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 const (
 	// reportEvery is after how many kills there is a line.
 	reportEvery = 20
-	// lookEvery is how often it is looked whether something has come, and settleLimit
-	// how long that may take: a task that vCenter failed is tried again after a minute.
-	lookEvery   = 200 * time.Millisecond
+	// clusterName is of the cluster and of its namespace, in every storm.
+	clusterName = "storm"
+	// settleLimit is how long it may take until something has come: a task that vCenter failed is tried again after a minute.
 	settleLimit = 4 * time.Minute
 	// readyLimit bounds the start of a manager, on a machine that does other things too.
 	readyLimit = time.Minute
@@ -43,15 +44,14 @@ const (
 // run is a storm in one mode.
 type run struct {
 	options      Options
-	provider     provider
-	mode         Mode
+	mode         provider.Mode
 	installation *alone.Installation
 	dir          string
 	random       *rand.Rand
 
 	plane          *plane.Plane
 	client         client.WithWatch
-	infrastructure infrastructure
+	infrastructure provider.Target
 	members        map[string]*member
 
 	// amid are the kills while some machine was on its way.
@@ -96,8 +96,9 @@ func (r *run) start(ctx context.Context) error {
 	r.members = map[string]*member{}
 	limited, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("not done after %s", settleLimit))
 	defer cancel()
-	r.infrastructure, err = r.provider.layOut(limited, ground{
-		mode: r.mode.Name, seed: r.options.Seed, plane: r.plane, client: r.client, machines: r.options.Machines,
+	r.infrastructure, err = r.options.Provider.LayOut(limited, provider.Ground{
+		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Plane: r.plane, Client: r.client,
+		Room: func(domains int) int { return roomFor(r.options.Machines, domains) },
 	})
 	return err
 }
@@ -143,7 +144,7 @@ func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) e
 		if err := act(ctx); err != nil {
 			return err
 		}
-		if err := pause(ctx, r.moment()); err != nil {
+		if err := provider.Pause(ctx, r.moment()); err != nil {
 			return err
 		}
 		if err := r.kill(ctx); err != nil {
@@ -189,7 +190,7 @@ func (r *run) killEarly(ctx context.Context) error {
 	if _, err := r.plane.Restart(ctx, r.manager()); err != nil {
 		return err
 	}
-	if err := pause(ctx, time.Duration(r.random.Int64N(int64(longest)))); err != nil {
+	if err := provider.Pause(ctx, time.Duration(r.random.Int64N(int64(longest)))); err != nil {
 		return err
 	}
 	return r.kill(ctx)
@@ -205,7 +206,7 @@ func (r *run) restart(ctx context.Context) error {
 	return ready(ctx)
 }
 
-func (r *run) manager() string { return binaries.Provider(r.options.Provider) }
+func (r *run) manager() string { return binaries.Provider(r.options.Provider.Describe().Name) }
 
 // look judges what there is, and notes the machines that have gone.
 func (r *run) look(ctx context.Context) error {
@@ -221,7 +222,7 @@ func (r *run) look(ctx context.Context) error {
 }
 
 // note keeps faults, each once, and tells them.
-func (r *run) note(faults []Fault) {
+func (r *run) note(faults []provider.Fault) {
 	for _, f := range faults {
 		text := f.String()
 		if !slices.ContainsFunc(r.faults, func(known string) bool { return strings.HasSuffix(known, text) }) {
@@ -236,7 +237,9 @@ func (r *run) settle(ctx context.Context, when string) error {
 	if err := r.infrastructure.Calm(ctx); err != nil {
 		return fmt.Errorf("calming the infrastructure: %w", err)
 	}
-	faults, err := r.await(ctx, settleLimit, func(s sight) []Fault { return append(unsettled(r.members, s), judge(r.members, s)...) })
+	faults, err := r.await(ctx, settleLimit, func(s provider.Sight) []provider.Fault {
+		return append(unsettled(r.members, s), judge(r.members, s)...)
+	})
 	for i := range faults {
 		faults[i].What = when + ": " + faults[i].What
 	}
@@ -246,9 +249,9 @@ func (r *run) settle(ctx context.Context, when string) error {
 
 // await looks until nothing is found any more, or too long; then it returns what was
 // found last.
-func (r *run) await(ctx context.Context, limit time.Duration, find func(sight) []Fault) ([]Fault, error) {
+func (r *run) await(ctx context.Context, limit time.Duration, find func(provider.Sight) []provider.Fault) ([]provider.Fault, error) {
 	for began := time.Now(); ; {
-		var faults []Fault
+		var faults []provider.Fault
 		s, err := r.infrastructure.Look(ctx)
 		if err == nil {
 			faults, err = find(s), r.sweep(ctx, s)
@@ -256,7 +259,7 @@ func (r *run) await(ctx context.Context, limit time.Duration, find func(sight) [
 		if err != nil || len(faults) == 0 || time.Since(began) > limit || r.plane.Err() != nil {
 			return faults, err
 		}
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := provider.Pause(ctx, provider.LookEvery); err != nil {
 			return nil, err
 		}
 	}
@@ -269,11 +272,11 @@ func (r *run) remains(ctx context.Context) error {
 	if len(r.faults) > 0 {
 		limit = 0
 	}
-	var left []Fault
-	_, err := r.await(ctx, limit, func(sight) (_ []Fault) {
+	var left []provider.Fault
+	_, err := r.await(ctx, limit, func(provider.Sight) (_ []provider.Fault) {
 		var err error
 		if left, err = r.infrastructure.Remains(ctx); err != nil {
-			left = []Fault{{"remains", err.Error()}}
+			left = []provider.Fault{{Object: "remains", What: err.Error()}}
 		}
 		return left
 	})

@@ -12,26 +12,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // Options say which storm.
 type Options struct {
-	// Provider is a folder of providers/.
-	Provider string
+	// Provider is the one whose manager is killed.
+	Provider provider.Provider
 	// Kills is how often the manager is killed in each mode.
 	Kills int
 	// Seed is what the storm is drawn from; 0 draws one.
@@ -54,12 +52,12 @@ const (
 
 // Run goes through the modes. Its error lists every fault that was found.
 func Run(ctx context.Context, options Options) error {
-	provider, modes, err := options.check()
+	modes, err := options.check()
 	if err != nil {
 		return err
 	}
 	ctrl.SetLogger(logr.Discard())
-	installation, err := alone.Install(ctx, provider.alone, options.Progress)
+	installation, err := alone.Install(ctx, options.Provider, options.Progress)
 	if err != nil {
 		return err
 	}
@@ -71,12 +69,12 @@ func Run(ctx context.Context, options Options) error {
 		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
 	}
 	options.printf("seed %d: %d kills of the manager of %s in each mode, about %d machines at a time",
-		options.Seed, options.Kills, options.Provider, options.Machines)
+		options.Seed, options.Kills, options.Provider.Describe().Name, options.Machines)
 	var failed []error
 	for _, mode := range modes {
 		r := &run{
-			options: options, provider: provider, mode: mode, installation: installation, dir: filepath.Join(dir, mode.Name),
-			random: newRandom(options.Seed, mode.Name),
+			options: options, mode: mode, installation: installation, dir: filepath.Join(dir, mode.Name),
+			random: provider.Random(options.Seed, mode.Name),
 		}
 		if err := r.all(ctx); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", mode.Name, err))
@@ -103,14 +101,8 @@ func folder() (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// check looks up the provider and the modes, and completes what has a default.
-func (o *Options) check() (provider, []Mode, error) {
-	all := providers()
-	p, ok := all[o.Provider]
-	if !ok {
-		return provider{}, nil, fmt.Errorf("there is no simulated infrastructure for provider %q; there are %s",
-			o.Provider, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
-	}
+// check looks up the modes, and completes what has a default.
+func (o *Options) check() ([]provider.Mode, error) {
 	if o.Kills == 0 {
 		o.Kills = DefaultKills
 	}
@@ -118,20 +110,21 @@ func (o *Options) check() (provider, []Mode, error) {
 		o.Machines = DefaultMachines
 	}
 	if o.Kills < 1 || o.Machines < 1 {
-		return provider{}, nil, fmt.Errorf("the numbers of kills and of machines are to be 1 or more, not %d and %d", o.Kills, o.Machines)
+		return nil, fmt.Errorf("the numbers of kills and of machines are to be 1 or more, not %d and %d", o.Kills, o.Machines)
 	}
+	modes := o.Provider.Modes()
 	if o.Mode == "" {
-		return p, p.modes, nil
+		return modes, nil
 	}
-	i := slices.IndexFunc(p.modes, func(mode Mode) bool { return mode.Name == o.Mode })
+	i := slices.IndexFunc(modes, func(mode provider.Mode) bool { return mode.Name == o.Mode })
 	if i < 0 {
-		return provider{}, nil, fmt.Errorf("there is no mode %q for provider %s; there are:\n%s", o.Mode, o.Provider, describe(p.modes))
+		return nil, fmt.Errorf("there is no mode %q for provider %s; there are:\n%s", o.Mode, o.Provider.Describe().Name, describe(modes))
 	}
-	return p, p.modes[i : i+1], nil
+	return modes[i : i+1], nil
 }
 
 // describe lists modes with what they are.
-func describe(modes []Mode) string {
+func describe(modes []provider.Mode) string {
 	var text strings.Builder
 	for _, mode := range modes {
 		fmt.Fprintf(&text, "  %-12s %s\n", mode.Name, mode.Is)
@@ -141,20 +134,4 @@ func describe(modes []Mode) string {
 
 func (o *Options) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
-}
-
-// newRandom draws the same for the same seed and purpose.
-func newRandom(seed uint64, purpose string) *rand.Rand {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(purpose))
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

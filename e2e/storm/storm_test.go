@@ -12,18 +12,21 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 // A short storm with each provider.
 func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 	t.Parallel()
-	for _, provider := range []string{"vsphere", "metal3"} {
-		t.Run(provider, func(t *testing.T) {
+	for _, p := range all.Providers() {
+		t.Run(p.Describe().Name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			out := &bytes.Buffer{}
 			err := Run(t.Context(), Options{
-				Provider: provider, Mode: "obedient", Kills: 8, Machines: 6, Seed: 1, Out: out, Progress: os.Stderr,
+				Provider: p, Mode: "obedient", Kills: 8, Machines: 6, Seed: 1, Out: out, Progress: os.Stderr,
 			})
 			g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 			g.Expect(out.String()).To(And(ContainSubstring("seed 1: 8 kills"), MatchRegexp("obedient: 8 kills, [0-9]+ while machines were on their way, [1-9][0-9]* machines made, .* 0 faults")))
@@ -33,15 +36,18 @@ func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 }
 
 func TestWhatCannotBeRunIsSaid(t *testing.T) {
+	vSphere, err := all.Named("vsphere")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	metal3, err := all.Named("metal3")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, test := range map[string]struct {
 		options Options
 		want    string
 	}{
-		"provider":           {Options{Provider: "other"}, `there is no simulated infrastructure for provider "other"; there are metal3, vsphere`},
-		"mode":               {Options{Provider: "vsphere", Mode: "other"}, `(?s)there is no mode "other" for provider vsphere; there are:.*obedient +vCenter does.*\n  lost-answers `},
-		"another's mode":     {Options{Provider: "metal3", Mode: "lost-answers"}, `(?s)there is no mode "lost-answers" for provider metal3.*obedient +hosts do`},
-		"number of kills":    {Options{Provider: "vsphere", Kills: -1}, "1 or more, not -1 and 12"},
-		"number of machines": {Options{Provider: "vsphere", Machines: -1}, "1 or more, not 200 and -1"},
+		"mode":               {Options{Provider: vSphere, Mode: "other"}, `(?s)there is no mode "other" for provider vsphere; there are:.*obedient +vCenter does.*\n  lost-answers `},
+		"another's mode":     {Options{Provider: metal3, Mode: "lost-answers"}, `(?s)there is no mode "lost-answers" for provider metal3.*obedient +hosts do`},
+		"number of kills":    {Options{Provider: vSphere, Kills: -1}, "1 or more, not -1 and 12"},
+		"number of machines": {Options{Provider: vSphere, Machines: -1}, "1 or more, not 200 and -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.options.Out, test.options.Progress = io.Discard, io.Discard
@@ -53,11 +59,12 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for name, p := range providers() {
+	for _, p := range all.Providers() {
+		name := p.Describe().Name
 		g := NewWithT(t)
-		g.Expect(p.modes[0].Name).To(Equal("obedient"), name)
+		g.Expect(p.Modes()[0].Name).To(Equal("obedient"), name)
 		var names []string
-		for _, mode := range p.modes {
+		for _, mode := range p.Modes() {
 			g.Expect(names).NotTo(ContainElement(mode.Name), name)
 			g.Expect(mode.Is).NotTo(BeEmpty(), "%s: %s", name, mode.Name)
 			g.Expect(string(readme)).To(ContainSubstring("| `%s` | %s |\n", mode.Name, mode.Is), "README.md")
@@ -68,42 +75,48 @@ func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	const name = "m-1"
-	owned := holding{name: "VM x", owner: name, domain: "a", running: true}
+	owned := provider.Holding{Name: "VM x", Owner: name, Domain: "a", Running: true}
 	for scenario, test := range map[string]struct {
-		change func(*member, *sight)
+		change func(*member, *provider.Sight)
 		want   []string
 	}{
-		"ready and running where it is to be": {change: func(*member, *sight) {}},
-		"not ready, with nothing": {change: func(_ *member, s *sight) {
-			s.holdings, s.machines[name] = nil, seen{}
+		"ready and running where it is to be": {change: func(*member, *provider.Sight) {}},
+		"not ready, with nothing": {change: func(_ *member, s *provider.Sight) {
+			s.Holdings, s.Machines[name] = nil, provider.Seen{}
 		}},
-		"not ready, in a place that does not show yet": {change: func(_ *member, s *sight) {
-			s.holdings[0].domain, s.machines[name] = "", seen{}
+		"not ready, in a place that does not show yet": {change: func(_ *member, s *provider.Sight) {
+			s.Holdings[0].Domain, s.Machines[name] = "", provider.Seen{}
 		}},
-		"gone with all it had": {change: func(m *member, s *sight) {
-			m.deleting, s.holdings = true, nil
-			delete(s.machines, name)
+		"gone with all it had": {change: func(m *member, s *provider.Sight) {
+			m.deleting, s.Holdings = true, nil
+			delete(s.Machines, name)
 		}},
-		"lost":             {func(_ *member, s *sight) { s.holdings = nil; delete(s.machines, name) }, []string{"machine m-1: is lost"}},
-		"left behind":      {func(m *member, s *sight) { m.deleting = true; delete(s.machines, name) }, []string{"VM x: was left behind by machine m-1"}},
-		"left behind long": {func(m *member, s *sight) { m.deleting, m.gone = true, true; delete(s.machines, name) }, []string{"VM x: was left behind by machine m-1"}},
-		"doubled": {func(_ *member, s *sight) {
-			s.holdings = append(s.holdings, holding{name: "VM y", owner: name, domain: "a"})
+		"lost":             {func(_ *member, s *provider.Sight) { s.Holdings = nil; delete(s.Machines, name) }, []string{"machine m-1: is lost"}},
+		"left behind":      {func(m *member, s *provider.Sight) { m.deleting = true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
+		"left behind long": {func(m *member, s *provider.Sight) { m.deleting, m.gone = true, true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
+		"doubled": {func(_ *member, s *provider.Sight) {
+			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: name, Domain: "a"})
 		}, []string{`machine m-1: is doubled: it has VM x in "a", VM y in "a"`}},
-		"misplaced": {func(_ *member, s *sight) {
-			s.holdings[0].domain, s.machines[name] = "b", seen{}
+		"misplaced": {func(_ *member, s *provider.Sight) {
+			s.Holdings[0].Domain, s.Machines[name] = "b", provider.Seen{}
 		}, []string{"VM x: is in failure domain b, machine m-1 asked for a"}},
-		"ready with nothing":     {func(_ *member, s *sight) { s.holdings = nil }, []string{"machine m-1: is ready without running in a: it has nothing"}},
-		"ready without running":  {func(_ *member, s *sight) { s.holdings[0].running = false }, []string{"machine m-1: is ready without running in a"}},
-		"nobody's":               {func(_ *member, s *sight) { s.holdings = append(s.holdings, holding{name: "VM y", owner: "other"}) }, []string{`VM y: belongs to nobody \(owner "other"\)`}},
-		"in disorder":            {func(_ *member, s *sight) { s.holdings[0].disorder = "is not in order" }, []string{"VM x: is not in order"}},
-		"saying what is not so":  {func(_ *member, s *sight) { s.machines[name] = seen{faults: []string{"has another ID"}} }, []string{"machine m-1: has another ID"}},
-		"with a fault elsewhere": {func(_ *member, s *sight) { s.faults = []Fault{{"host z", "booted for no machine"}} }, []string{"host z: booted for no machine"}},
+		"ready with nothing":    {func(_ *member, s *provider.Sight) { s.Holdings = nil }, []string{"machine m-1: is ready without running in a: it has nothing"}},
+		"ready without running": {func(_ *member, s *provider.Sight) { s.Holdings[0].Running = false }, []string{"machine m-1: is ready without running in a"}},
+		"nobody's": {func(_ *member, s *provider.Sight) {
+			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: "other"})
+		}, []string{`VM y: belongs to nobody \(owner "other"\)`}},
+		"in disorder": {func(_ *member, s *provider.Sight) { s.Holdings[0].Disorder = "is not in order" }, []string{"VM x: is not in order"}},
+		"saying what is not so": {func(_ *member, s *provider.Sight) {
+			s.Machines[name] = provider.Seen{Faults: []string{"has another ID"}}
+		}, []string{"machine m-1: has another ID"}},
+		"with a fault elsewhere": {func(_ *member, s *provider.Sight) {
+			s.Faults = []provider.Fault{{Object: "host z", What: "booted for no machine"}}
+		}, []string{"host z: booted for no machine"}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			g := NewWithT(t)
 			m := &member{name: name, domain: "a"}
-			s := sight{machines: map[string]seen{name: {ready: true}}, holdings: []holding{owned}}
+			s := provider.Sight{Machines: map[string]provider.Seen{name: {Ready: true}}, Holdings: []provider.Holding{owned}}
 			test.change(m, &s)
 			faults := judge(map[string]*member{name: m}, s)
 			g.Expect(faults).To(HaveLen(len(test.want)), "%v", faults)
@@ -117,7 +130,7 @@ func TestJudge(t *testing.T) {
 func TestUnsettled(t *testing.T) {
 	g := NewWithT(t)
 	members := map[string]*member{"going": {deleting: true}, "gone": {deleting: true, gone: true}, "coming": {}, "ready": {}}
-	s := sight{machines: map[string]seen{"ready": {ready: true}, "going": {ready: true}, "coming": {conditions: []metav1.Condition{
+	s := provider.Sight{Machines: map[string]provider.Seen{"ready": {Ready: true}, "going": {Ready: true}, "coming": {Conditions: []metav1.Condition{
 		{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Because", Message: "of this"},
 	}}}}
 	faults := unsettled(members, s)
@@ -130,7 +143,7 @@ func TestUnsettled(t *testing.T) {
 func TestMomentsComeFromTheSeed(t *testing.T) {
 	g := NewWithT(t)
 	moments := func(seed uint64, mode string) []int64 {
-		r := &run{random: newRandom(seed, mode)}
+		r := &run{random: provider.Random(seed, mode)}
 		var all []int64
 		for range 200 {
 			all = append(all, int64(r.moment()))

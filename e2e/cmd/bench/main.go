@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 func main() {
@@ -32,18 +33,19 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	options := bench.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to measure: metal3 or vsphere")
+	name := flags.String("provider", "vsphere", "infrastructure provider to measure: "+strings.Join(all.Names(), " or "))
 	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
 	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {
 		options.Machines, err = numbers(value)
 		return err
 	})
-	flags.Func("scale", "measure a large vCenter in place of everything else: 1 for 2,000 machines beside 10,000 virtual machines of others, "+
-		"or what differs from that, as machines=300,foreign=2000,watch=20s,outage=30s", func(value string) (err error) {
-		options.Scale, err = bench.ParseScale(value)
-		return err
-	})
+	flags.StringVar(&options.Scale, "scale", "", "measure a large infrastructure in place of everything else: 1, for vsphere, is 2,000 machines "+
+		"beside 10,000 virtual machines of others; or what differs from that, as machines=300,foreign=2000,watch=20s,outage=30s")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var err error
+	if options.Provider, err = all.Named(*name); err != nil {
 		return err
 	}
 	return bench.Run(ctx, options)

@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
 
 	"github.com/faultline-io/faultline/e2e/playground"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 func main() {
@@ -31,7 +33,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	options := playground.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider to show: metal3 or vsphere")
+	name := flags.String("provider", "vsphere", "infrastructure provider to show: "+strings.Join(all.Names(), " or "))
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
@@ -40,6 +42,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *plain {
 		options.Size = nil
+	}
+	var err error
+	if options.Provider, err = all.Named(*name); err != nil {
+		return err
 	}
 	return playground.Run(ctx, options)
 }

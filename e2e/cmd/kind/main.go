@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kind brings up a kind cluster with Cluster API and our providers, and a
-// simulated vCenter beside it.
+// Command kind brings up a kind cluster with Cluster API and our providers, and the
+// simulated infrastructures that they drive beside it.
 package main
 
 import (
@@ -18,6 +18,8 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
@@ -45,14 +47,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.PrintDefaults()
 	}
 	name := flags.String("name", "faultline", "name of the kind cluster")
-	providers := flags.String("providers", "vsphere", "our providers to install, with commas between")
+	providers := flags.String("providers", "vsphere", "our providers to install, with commas between: "+strings.Join(all.Names(), ","))
 	from := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
-	boot := flags.Bool("boot", false, "let the machines of the simulated vCenter boot: each is a container")
+	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	var installed []provider.Provider
+	for name := range strings.SplitSeq(*providers, ",") {
+		p, err := all.Named(name)
+		if err != nil {
+			return err
+		}
+		installed = append(installed, p)
+	}
 	environment, err := kind.New(kind.Options{
-		Name: *name, Providers: strings.Split(*providers, ","), Source: source.Source(*from), Boot: *boot, Out: stdout,
+		Name: *name, Providers: installed, Source: source.Source(*from), Boot: *boot, Out: stdout,
 	})
 	if err != nil {
 		return err

@@ -13,8 +13,10 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 
+	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/storm"
 )
 
@@ -31,7 +33,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	options := storm.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("storm", flag.ContinueOnError)
-	flags.StringVar(&options.Provider, "provider", "vsphere", "infrastructure provider whose manager is killed: metal3 or vsphere")
+	name := flags.String("provider", "vsphere", "infrastructure provider whose manager is killed: "+strings.Join(all.Names(), " or "))
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
 	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves; every way in turn when empty")
@@ -42,6 +44,10 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var err error
+	if options.Provider, err = all.Named(*name); err != nil {
 		return err
 	}
 	return storm.Run(ctx, options)

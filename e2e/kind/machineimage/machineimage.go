@@ -113,19 +113,9 @@ func (b Builder) machineFiles() []image.File {
 	return files
 }
 
-// VCenter ensures the image of a simulated vCenter whose machines are containers.
-func (b Builder) VCenter(ctx context.Context, machine string) (string, error) {
-	return b.withDocker(ctx, binaries.VCSim, machine)
-}
-
-// Operator ensures the image of a simulated bare-metal operator whose hosts are containers.
-func (b Builder) Operator(ctx context.Context, machine string) (string, error) {
-	return b.withDocker(ctx, binaries.HostSim, machine)
-}
-
-// withDocker ensures the image of a program that runs containers. It needs Docker's client and a shell: the machine's
+// Simulator ensures the image of a simulator that runs machines as containers. It needs Docker's client and a shell: the machine's
 // image has one, and is there anyway.
-func (b Builder) withDocker(ctx context.Context, program, machine string) (string, error) {
+func (b Builder) Simulator(ctx context.Context, program, machine string) (string, error) {
 	client, err := exec.LookPath("docker")
 	if err != nil {
 		return "", err

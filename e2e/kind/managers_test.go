@@ -1,0 +1,38 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+func TestManagerImageIsTheOneOfTheComponents(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	root := t.TempDir()
+	folder := filepath.Join(root, "providers", "example", "config", "default")
+	g.Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte("resources: [manager.yaml]\n"), 0o600)).To(Succeed())
+	manager := func(images ...string) {
+		content := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: m}\nspec: {template: {spec: {containers: ["
+		for _, i := range images {
+			content += "{name: " + i[:1] + ", image: " + i + "},"
+		}
+		g.Expect(os.WriteFile(filepath.Join(folder, "manager.yaml"), []byte(content+"]}}}\n"), 0o600)).To(Succeed())
+	}
+	e := &Environment{builder: builderOf(root)}
+	manager("faultline/controller:v2.0.0")
+	g.Expect(e.managerImage("example")).To(Equal("docker.io/faultline/controller:v2.0.0"))
+	manager("a/a:v1", "b/b:v1")
+	_, err := e.managerImage("example")
+	g.Expect(err).To(MatchError(ContainSubstring("one image")))
+}
+
+func builderOf(root string) *binaries.Builder { return &binaries.Builder{Root: root} }

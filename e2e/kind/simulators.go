@@ -1,0 +1,149 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/kind/cluster"
+	"github.com/faultline-io/faultline/e2e/kind/machineimage"
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// environmentLabel is on every container and network that belongs to an environment.
+const environmentLabel = "io.faultline.environment"
+
+// Kind is the environment as its providers see it.
+func (e *Environment) Kind(log io.Writer) provider.Kind {
+	k := provider.Kind{
+		Name: e.Name, SimulatorOf: e.SimulatorOf, Boot: e.Boot, Docker: e.docker(log), Node: e.cluster(log).Node(), Network: cluster.Network,
+		Folder: e.own, Label: environmentLabel + "=" + e.Name, Kubeconfig: e.cluster(log).InternalKubeconfig, Variables: e.Variables(),
+	}
+	if e.Boot {
+		k.Machine = machineimage.Name + binaries.KubernetesVersion
+	}
+	return k
+}
+
+// buildSimulators makes the images of the simulated infrastructures.
+func (e *Environment) buildSimulators(ctx context.Context, log io.Writer) error {
+	for _, p := range e.Providers {
+		simulator := p.Simulator()
+		if e.Boot {
+			if _, err := e.machineImages(log).Simulator(ctx, simulator.Program, e.found.machine); err != nil {
+				return err
+			}
+			continue
+		}
+		made := image.Program(simulator.Image(false), e.found.programs[simulator.Program], "/"+simulator.Program, image.NonRoot)
+		if _, err := made.Ensure(ctx, e.docker(log)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installOthers installs what others install beside the providers, which do not start without it.
+func (e *Environment) installOthers(ctx context.Context, log io.Writer) error {
+	for _, p := range e.Providers {
+		objects, err := p.Objects()
+		if err != nil {
+			return err
+		}
+		if err := e.applyCRDs(ctx, log, objects); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Environment) applyCRDs(ctx context.Context, log io.Writer, objects []*unstructured.Unstructured) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	manifest, err := encode(objects)
+	if err != nil {
+		return err
+	}
+	err = e.docker(log).Stream(ctx, command.Streams{In: bytes.NewReader(manifest)}, e.Program(binaries.Kubectl),
+		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
+	if err != nil {
+		return err
+	}
+	wait := []string{"wait", "--for=condition=Established", "--timeout=1m"}
+	for _, object := range objects {
+		wait = append(wait, "crd/"+object.GetName())
+	}
+	_, err = e.kubectl(ctx, log, wait...)
+	return err
+}
+
+// startSimulators starts what the providers drive. Workload clusters are on the network of the first provider's machines.
+func (e *Environment) startSimulators(ctx context.Context, log io.Writer) error {
+	variables, network := map[string]string{}, ""
+	for _, p := range e.Providers {
+		beside, err := p.Start(ctx, e.Kind(log))
+		if err != nil {
+			return fmt.Errorf("starting %s: %w", p.Describe().System, err)
+		}
+		maps.Copy(variables, beside.Variables)
+		if network == "" {
+			network = beside.Network
+		}
+	}
+	e.found.variables = variables
+	return e.describeNetwork(ctx, log, network)
+}
+
+// removeContainers removes the simulators and the machines that they have left.
+func (e *Environment) removeContainers(ctx context.Context, log io.Writer) error {
+	found, err := e.labelled(ctx, log, "ps", "--all")
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return e.docker(log).Remove(ctx, found...)
+}
+
+func (e *Environment) removeNetworks(ctx context.Context, log io.Writer) error {
+	found, err := e.labelled(ctx, log, "network", "ls")
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	_, err = e.docker(log).Run(ctx, append([]string{"network", "rm"}, found...)...)
+	return err
+}
+
+// SetFault makes a fault of the simulated infrastructure of a provider, or mends it.
+func (e *Environment) SetFault(ctx context.Context, p provider.Contained, fault string, present bool) error {
+	k := e.Kind(io.Discard)
+	host, err := k.Docker.Run(ctx, "inspect", "--format",
+		"{{(index .NetworkSettings.Networks \""+k.Network+"\").IPAddress}}", k.Container(p.Simulator()))
+	if err != nil || host == "" {
+		return errors.Join(fmt.Errorf("%s is not up", k.Container(p.Simulator())), err)
+	}
+	return setFault(ctx, "http://"+net.JoinHostPort(host, provider.ControlPort), fault, present)
+}
+
+// WhileStopped does something while the simulated infrastructure of a provider rests.
+func (e *Environment) WhileStopped(ctx context.Context, p provider.Contained, do func()) error {
+	k := e.Kind(io.Discard)
+	name := k.Container(p.Simulator())
+	if _, err := k.Docker.Run(ctx, "stop", name); err != nil {
+		return err
+	}
+	do()
+	_, err := k.Docker.Run(ctx, "start", name)
+	return err
+}

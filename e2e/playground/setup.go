@@ -1,0 +1,22 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// completed adds what the infrastructure asks for, and what others install, to the provider's component.
+func completed(c plane.Component, setup provider.Setup, objects []*unstructured.Unstructured) plane.Component {
+	c.Args = append(c.Args, setup.ManagerArgs...)
+	c.Objects = append(c.Objects, objects...)
+	c.Variables = maps.Clone(c.Variables)
+	maps.Copy(c.Variables, setup.ManagerVariables)
+	return c
+}

@@ -1,0 +1,98 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/bench"
+)
+
+// Aims on bare metal, with default flags.
+const (
+	aimHostRequests = 6   // Kubernetes requests a machine, without events, leases and watches
+	aimMemory       = 100 // MiB of the manager
+)
+
+// aimAssociated are the seconds until a number of machines have their hosts.
+func aimAssociated() map[int]float64 { return map[int]float64{200: 5, 1000: 30} }
+
+// Report turns the numbers into a text with a table and what stands behind it.
+func (r HostResults) Report() string {
+	rows := []bench.Row{bench.Line("", "Faultline", "CAPM3 v1.13.1", "aim", "")}
+	for _, fleet := range r.Fleets {
+		rows = append(rows, fleet.rows()...)
+	}
+	if len(r.Fleets) == 0 {
+		rows = append(rows, bench.Nothing())
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated hosts; load before: %.1f\n\n", r.Provider, r.CPUs, r.Load)
+	text.WriteString(bench.Align(rows))
+	text.WriteString("\n" + hostNotes())
+	var association, both []bench.Column
+	for _, fleet := range r.Fleets {
+		title := fmt.Sprintf("%d on %d", fleet.Machines, fleet.Hosts)
+		association = append(association, bench.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association})
+		both = append(both, bench.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association.Plus(fleet.Provisioning)})
+	}
+	requests := func(c bench.Cost) bench.Counts { return c.Requests }
+	text.WriteString("\n" + bench.Breakdown("Kubernetes requests a machine until it has its host, by verb and resource", association, requests))
+	text.WriteString("\n" + bench.Breakdown("Kubernetes requests a machine until it is provisioned", both, requests))
+	text.WriteString("\n" + bench.Breakdown("of these failed, by status", both, func(c bench.Cost) bench.Counts { return c.Failed }))
+	text.WriteString("\n" + bench.Breakdown("reconciles a machine, by controller", both, func(c bench.Cost) bench.Counts { return c.Reconciles }))
+	return text.String()
+}
+
+// upstream are the numbers of CAPM3 for a fleet; measured are 200 and 1,000
+// machines on as many hosts.
+func (f Fleet) upstream() (seconds, memory, cpu string) {
+	switch {
+	case f.Hosts != f.Machines:
+		return bench.None, bench.None, bench.None
+	case f.Machines == 200:
+		return "31-39, tuned 23.5", bench.None, bench.None
+	case f.Machines == 1000:
+		return "627, tuned 320", "155", "180"
+	}
+	return bench.None, bench.None, bench.None
+}
+
+func (f Fleet) rows() []bench.Row {
+	seconds, memory, processor := f.upstream()
+	per := func(count int) float64 { return float64(count) / float64(f.Machines) }
+	requests := per(f.Association.Requests.Sum(bench.Except(bench.IsApart)))
+	whole := f.Association.Plus(f.Provisioning)
+	lists := f.Association.Requests["list baremetalhosts"]
+	peak := float64(f.Peak) / bench.Mebibyte
+	associated := bench.Line("seconds until all have a host", fmt.Sprintf("%.1f", f.Associated), seconds, bench.None, "")
+	if aim, ok := aimAssociated()[f.Machines]; ok {
+		associated.Aim, associated.Verdict = fmt.Sprintf("< %.0f", aim), bench.Verdict(f.Associated < aim)
+	}
+	return []bench.Row{
+		{Name: fmt.Sprintf("%d machines on %d hosts in %d failure domains", f.Machines, f.Hosts, benchRacks)},
+		associated,
+		bench.Line("seconds from a machine's creation to its host, median", fmt.Sprintf("%.2f", f.Median), bench.None, bench.None, ""),
+		bench.Line("the same, 99 of 100", fmt.Sprintf("%.2f", f.P99), bench.None, bench.None, ""),
+		bench.Line("Kubernetes requests a machine until it has its host", fmt.Sprintf("%.1f", requests), "8-18", fmt.Sprintf("<= %d", aimHostRequests), bench.Verdict(requests <= aimHostRequests)),
+		bench.Line("lists of hosts in all", fmt.Sprint(lists), fmt.Sprint(f.Machines), "0", bench.Verdict(lists == 0)),
+		bench.Line("Kubernetes requests a machine until it is provisioned", fmt.Sprintf("%.1f", per(whole.Requests.Sum(bench.Except(bench.IsApart)))), bench.None, bench.None, ""),
+		bench.Line("events, leases and watches a machine", fmt.Sprintf("%.1f", per(whole.Requests.Sum(bench.IsApart))), bench.None, bench.None, ""),
+		bench.Line("CPU-seconds of the manager until all have a host", fmt.Sprintf("%.1f", f.Association.CPU), processor, bench.None, ""),
+		bench.Line("CPU-seconds of the API server until all have a host", fmt.Sprintf("%.1f", f.Association.ServerCPU), bench.None, bench.None, ""),
+		bench.Line("seconds more until all are provisioned", fmt.Sprintf("%.1f", f.Provisioned), bench.None, bench.None, ""),
+		bench.Line("CPU-seconds of the manager in all", fmt.Sprintf("%.1f", whole.CPU), bench.None, bench.None, ""),
+		bench.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), memory, fmt.Sprintf("< %d", aimMemory), bench.Verdict(peak < aimMemory)),
+		bench.Line("MiB of the API server at the highest", fmt.Sprintf("%.0f", float64(f.ServerPeak)/bench.Mebibyte), bench.None, bench.None, ""),
+	}
+}
+
+func hostNotes() string {
+	return `Hosts are available before the first machine is created and in memory of the manager, as are the Machines. A machine
+has its host when it says so itself; the host's new spec is counted with it. Then the hosts begin to work, in no time.
+Requests are those in the API server's audit log that have the manager's user agent; writes of events and leases are
+apart, and so are watches. There is no workload cluster, so no Node is waited for.
+`
+}

@@ -1,0 +1,56 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/bench"
+)
+
+func TestFleetReport(t *testing.T) {
+	reached := Fleet{
+		Machines: 200, Hosts: 200, Associated: 4.9, Peak: 99 << 20,
+		Association: bench.Cost{Requests: bench.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999}},
+	}
+	for name, test := range map[string]struct {
+		change func(*Fleet)
+		missed string
+	}{
+		"all reached":       {change: func(*Fleet) {}},
+		"too late":          {func(f *Fleet) { f.Associated = 5 }, "seconds until all have a host"},
+		"a request more":    {func(f *Fleet) { f.Association.Requests["get secrets"]++ }, "requests a machine until it has its host"},
+		"a list":            {func(f *Fleet) { f.Association.Requests = bench.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
+		"too much memory":   {func(f *Fleet) { f.Peak = 100 << 20 }, "MiB of the manager"},
+		"a size of no aims": {change: func(f *Fleet) { f.Machines, f.Hosts, f.Associated = 201, 402, 99 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			fleet := reached
+			fleet.Association.Requests = reached.Association.Requests.Plus(nil)
+			test.change(&fleet)
+			text := HostResults{Provider: "metal3", Fleets: []Fleet{fleet}}.Report()
+			if test.missed == "" {
+				g.Expect(text).NotTo(ContainSubstring(bench.Missed))
+				return
+			}
+			g.Expect(text).To(MatchRegexp(`(?m)%s.*MISSED$`, test.missed))
+		})
+	}
+	NewWithT(t).Expect(HostResults{}.Report()).To(ContainSubstring(bench.Unmeasured))
+}
+
+func TestPercentile(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(percentile(nil, 99)).To(BeZero())
+	g.Expect(percentile([]float64{1}, 99)).To(Equal(1.0))
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(i + 1)
+	}
+	g.Expect(percentile(hundred, 99)).To(Equal(99.0))
+	g.Expect(percentile(hundred[:50], 50)).To(Equal(25.0))
+}

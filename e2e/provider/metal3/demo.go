@@ -1,0 +1,217 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// hostsPerRack is one for a control-plane machine, one for a worker, and one to
+// replace either.
+const hostsPerRack = 3
+
+// simulation is three racks of hosts that a simulated bare-metal operator looks after.
+// They are objects of the management plane, so there are none before Join.
+type simulation struct {
+	racks     simulator.Layout
+	operator  *simulator.Simulator
+	client    client.Client
+	workloads *workload.Simulator
+
+	mu sync.Mutex
+	// booted are the Machines that run, by host.
+	booted map[string]client.ObjectKey
+}
+
+// Simulate implements provider.Demonstrated.
+func (Provider) Simulate() (provider.Simulation, error) { return newSimulation(), nil }
+
+func newSimulation() *simulation {
+	m := &simulation{booted: map[string]client.ObjectKey{}}
+	for _, rack := range rackNames() {
+		m.racks.Domains = append(m.racks.Domains, simulator.Domain{Name: rack, Hosts: hostsPerRack})
+	}
+	m.operator = simulator.New(
+		simulator.WithNamespace(provider.DemoNamespace),
+		simulator.WithHooks(simulator.Hooks{PowerOn: m.powerOn, PowerOff: m.powerOff}),
+		// Long enough to see hosts go from one state to the next.
+		simulator.WithDelays(simulator.Delays{
+			Registering: time.Second, Inspecting: time.Second, Preparing: time.Second, Provisioning: 2 * time.Second,
+			Deprovisioning: time.Second, Power: 500 * time.Millisecond, Retry: time.Second, Jitter: 0.3,
+		}),
+	)
+	return m
+}
+
+// Setup implements provider.Simulation.
+func (*simulation) Setup(string) (provider.Setup, error) {
+	return provider.Setup{
+		Variables: map[string]string{
+			"METAL3_IMAGE_URL":      "https://images.example.com/node-" + binaries.KubernetesVersion + ".qcow2",
+			"METAL3_IMAGE_CHECKSUM": strings.Repeat("0123456789abcdef", 4),
+		},
+		Access: []string{"kubectl get baremetalhosts --label-columns " + simulator.DomainLabel},
+	}, nil
+}
+
+// Join racks the hosts, as somebody does who has BMCs and credentials. They are
+// registered and inspected while the story goes on.
+func (m *simulation) Join(ctx context.Context, in *plane.Plane, workloads *workload.Simulator) (run func(context.Context) error, err error) {
+	scheme := runtime.NewScheme()
+	if err := (Provider{}).AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the types of hosts: %w", err)
+	}
+	if m.client, err = client.New(in.RESTConfig, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("connecting to the management plane: %w", err)
+	}
+	m.workloads = workloads
+	if err := simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return m.operator.Run(ctx, in.RESTConfig) }, nil
+}
+
+// identityOf says which Machine boots, and as what. The kubelet registers with the
+// name and the provider ID of the metadata, as the templates tell it to: there is no
+// cloud provider to do it, and the provider waits for that very Node.
+func identityOf(boot simulator.Boot) (machine client.ObjectKey, as workload.Identity, err error) {
+	name, _ := boot.MetaData["name"].(string)
+	id, _ := boot.MetaData["providerid"].(string)
+	if id == "" || len(boot.UserData) == 0 {
+		return machine, as, fmt.Errorf("booting host %s: it has no user data, or no provider ID in its metadata", boot.Host.Name)
+	}
+	return client.ObjectKey{Namespace: boot.Host.Namespace, Name: name},
+		workload.Identity{NodeName: name, ProviderID: infrav1.ProviderIDPrefix + id}, nil
+}
+
+func (m *simulation) powerOn(ctx context.Context, boot simulator.Boot) error {
+	machine, as, err := identityOf(boot)
+	if err != nil {
+		return err
+	}
+	if err := m.workloads.PowerOn(ctx, machine, as); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.booted[boot.Host.Name] = machine
+	return nil
+}
+
+func (m *simulation) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	m.mu.Lock()
+	machine, booted := m.booted[host.Name]
+	m.mu.Unlock()
+	if !booted {
+		return nil
+	}
+	if err := m.workloads.PowerOff(ctx, machine); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.booted, host.Name)
+	return nil
+}
+
+// Machines are the hosts that were given to somebody.
+func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
+	hosts, err := simulator.Placements(ctx, m.client, provider.DemoNamespace)
+	if err != nil {
+		return nil, err
+	}
+	var placements []provider.Placement
+	for _, host := range hosts {
+		if host.Consumer != "" {
+			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: host.PoweredOn})
+		}
+	}
+	return placements, nil
+}
+
+// Break takes the power from a rack, BMCs included: what runs there stops.
+func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
+	return rack + " has no power", m.operator.LoseDomain(ctx, rack)
+}
+
+// Abandon removes the host of a machine that is being deleted. Nobody can make sure
+// that nothing runs on a host without power any more, so the provider keeps the
+// machine until a person says so.
+func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, err error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := m.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}, host); err != nil {
+		return nil, fmt.Errorf("reading host %s: %w", name, err)
+	}
+	if host.Spec.ConsumerRef == nil {
+		return nil, nil // the machine has gone already
+	}
+	err = provider.Until(ctx, func(ctx context.Context) (string, error) {
+		machine := &infrav1.Metal3Machine{}
+		if err := m.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Spec.ConsumerRef.Name}, machine); err != nil {
+			return "", err
+		}
+		says := conditions.Get(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
+		if machine.DeletionTimestamp.IsZero() || says == nil || !strings.Contains(says.Message, "delete the BareMetalHost") {
+			return fmt.Sprintf("Metal3Machine %s does not say that it waits for its host", machine.Name), nil
+		}
+		notes = []string{fmt.Sprintf("Metal3Machine %s: %s", machine.Name, says.Message)}
+		return "", nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.client.Delete(ctx, host); err != nil {
+		return nil, fmt.Errorf("deleting host %s: %w", name, err)
+	}
+	return append(notes, "deleted BareMetalHost "+name), nil
+}
+
+// Mend gives the power back, and racks anew what was abandoned.
+func (m *simulation) Mend(ctx context.Context, rack string) (string, error) {
+	if err := m.operator.RestoreDomain(ctx, rack); err != nil {
+		return "", err
+	}
+	for _, host := range m.racks.Hosts(provider.DemoNamespace) {
+		if err := client.IgnoreAlreadyExists(m.client.Create(ctx, &host)); err != nil {
+			return "", fmt.Errorf("creating host %s: %w", host.Name, err)
+		}
+	}
+	return rack + " has power again", nil
+}
+
+// Remains finds a host that is not available, empty and in order.
+func (m *simulation) Remains(ctx context.Context) (string, error) {
+	hosts, err := simulator.Placements(ctx, m.client, provider.DemoNamespace)
+	if err != nil {
+		return "", err
+	}
+	if all := len(m.racks.Domains) * hostsPerRack; len(hosts) != all {
+		return fmt.Sprintf("there are %d hosts, not %d", len(hosts), all), nil
+	}
+	for _, host := range hosts {
+		if host.Consumer != "" || host.Error != "" || host.State != bmov1alpha1.StateAvailable {
+			return strings.TrimSpace(fmt.Sprintf("host %s is %s for machine %q %s", host.Host, host.State, host.Consumer, host.Error)), nil
+		}
+	}
+	return "", nil
+}
+
+// Close has nothing to do: the hosts go with the management plane.
+func (*simulation) Close() {}

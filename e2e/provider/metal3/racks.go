@@ -1,0 +1,68 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/chassis"
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+const subnetFormat = "{{range .IPAM.Config}}{{.Subnet}} {{end}}"
+
+// machineNetwork is the network of the hosts. That of hosts that boot is not kind's, because servers keep their addresses and
+// Docker assigns none for good on a network whose subnet it has chosen itself. Its name comes after that of kind's
+// network: Docker gives a container the gateway of the network whose name is first.
+func machineNetwork(k provider.Kind) string {
+	if k.Boot {
+		return "racks-" + k.Name
+	}
+	return k.Network
+}
+
+// connectRacks makes the network of the hosts and puts the node on it, so that the cluster's pods reach them.
+func connectRacks(ctx context.Context, k provider.Kind) error {
+	if !k.Boot {
+		return nil
+	}
+	d, network := k.Docker, machineNetwork(k)
+	if _, err := d.Run(ctx, "network", "inspect", network); err != nil {
+		if err := createRackNetwork(ctx, k); err != nil {
+			return fmt.Errorf("creating network %s: %w", network, errors.Join(err, ctx.Err()))
+		}
+	}
+	connected, err := d.Run(ctx, "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", k.Node)
+	if err != nil || strings.Contains(" "+connected+" ", " "+network+" ") {
+		return err
+	}
+	_, err = d.Run(ctx, "network", "connect", network, k.Node)
+	return err
+}
+
+// createRackNetwork lets Docker choose a subnet that is free, and asks for that one then.
+func createRackNetwork(ctx context.Context, k provider.Kind) error {
+	d, network := k.Docker, machineNetwork(k)
+	if _, err := d.Run(ctx, "network", "create", network); err != nil {
+		return err
+	}
+	said, err := d.Run(ctx, "network", "inspect", network, "--format", subnetFormat)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Run(ctx, "network", "rm", network); err != nil {
+		return err
+	}
+	_, subnet, err := net.ParseCIDR(said)
+	if err != nil {
+		return err
+	}
+	_, err = d.Run(ctx, "network", "create", "--label", k.Label,
+		"--subnet", subnet.String(), "--ip-range", chassis.DynamicRange(subnet).String(), network)
+	return err
+}

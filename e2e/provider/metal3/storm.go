@@ -1,0 +1,244 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+const (
+	// racks are the failure domains, and dataTemplate is what machines have their
+	// metadata from.
+	racks        = 3
+	dataTemplate = "data"
+)
+
+// target is hosts in racks.
+type target struct {
+	client   client.WithWatch
+	cluster  *provider.Cluster
+	layout   simulator.Layout
+	operator *simulator.Simulator
+	mode     mode
+	seed     uint64
+	// troubled are the hosts that the mode did something to.
+	troubled []types.NamespacedName
+	// stop ends the operator.
+	stop func()
+
+	mu sync.Mutex
+	// complaints are of hosts that booted what is not their machine's.
+	complaints []provider.Fault
+}
+
+// Modes implements provider.Stormed.
+func (Provider) Modes() []provider.Mode {
+	var modes []provider.Mode
+	for _, m := range stormModes() {
+		modes = append(modes, m.Mode)
+	}
+	return modes
+}
+
+// LayOut implements provider.Stormed.
+func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
+	is := stormModes()[slices.IndexFunc(stormModes(), func(m mode) bool { return m.Name == g.Mode })]
+	m := &target{client: g.Client, mode: is, seed: g.Seed, layout: simulator.Racks(racks, g.Room(racks))}
+	m.layout.Ready = true
+	options := []simulator.Option{
+		simulator.WithNamespace(g.Cluster), simulator.WithoutEvents(), simulator.WithSeed(g.Seed),
+		simulator.WithHooks(simulator.Hooks{PowerOn: m.booted}),
+	}
+	m.operator = simulator.New(append(options, is.options...)...)
+	var err error
+	if m.cluster, err = CreateCluster(ctx, m.client, g.Cluster, m.layout); err != nil {
+		return nil, err
+	}
+	err = provider.Create(ctx, m.client, &infrav1.Metal3DataTemplate{ObjectMeta: m.cluster.Meta(dataTemplate), Spec: infrav1.Metal3DataTemplateSpec{
+		ClusterName: g.Cluster,
+		MetaData:    &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "template", Value: dataTemplate}}},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	m.operate(ctx, g.Plane.RESTConfig)
+	if is.begin != nil {
+		return m, is.begin(m, ctx)
+	}
+	return m, nil
+}
+
+// operate runs the bare-metal operator until Close.
+func (m *target) operate(ctx context.Context, config *rest.Config) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := m.operator.Run(ctx, config); err != nil {
+			m.complain("bare-metal operator", err.Error())
+		}
+	}()
+	m.stop = func() { cancel(); <-ended }
+}
+
+// booted checks that a host boots what belongs to the machine that it is for.
+func (m *target) booted(_ context.Context, boot simulator.Boot) error {
+	consumer := boot.Host.Spec.ConsumerRef
+	switch {
+	case consumer == nil:
+		m.complain("host "+boot.Host.Name, "booted for no machine")
+	case len(boot.UserData) == 0:
+		m.complain("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
+	case boot.MetaData["providerid"] != strings.Join([]string{m.cluster.Name, boot.Host.Name, consumer.Name}, "/"):
+		m.complain("host "+boot.Host.Name, fmt.Sprintf("booted machine %s with the metadata of %v", consumer.Name, boot.MetaData["providerid"]))
+	}
+	return nil
+}
+
+func (m *target) complain(object, what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.complaints = append(m.complaints, provider.Fault{Object: object, What: what})
+}
+
+func (m *target) Cluster() *provider.Cluster { return m.cluster }
+
+func (m *target) Domains() []string {
+	names := make([]string, 0, len(m.layout.Domains))
+	for _, domain := range m.layout.Domains {
+		names = append(names, domain.Name)
+	}
+	return names
+}
+
+// Machine has its metadata from a template, which takes a claim, data and a Secret.
+func (m *target) Machine(meta metav1.ObjectMeta) client.Object {
+	machine := Machine(meta)
+	machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: dataTemplate}
+	return machine
+}
+
+// Look reads the hosts before the machines: what a machine lets go of has gone before it.
+func (m *target) Look(ctx context.Context) (provider.Sight, error) {
+	hosts, data, machines := &bmov1alpha1.BareMetalHostList{}, &infrav1.Metal3DataList{}, &infrav1.Metal3MachineList{}
+	for _, list := range []client.ObjectList{hosts, data, machines} {
+		if err := m.client.List(ctx, list, client.InNamespace(m.cluster.Name)); err != nil {
+			return provider.Sight{}, err
+		}
+	}
+	m.mu.Lock()
+	s := provider.Sight{Machines: map[string]provider.Seen{}, Faults: slices.Clone(m.complaints)}
+	m.mu.Unlock()
+	owned := map[string]string{}
+	for i := range hosts.Items {
+		if h, held := holdingOf(&hosts.Items[i]); held {
+			s.Holdings = append(s.Holdings, h)
+			owned[h.Owner] = hosts.Items[i].Name
+		}
+	}
+	s.Faults = append(s.Faults, doubledData(data.Items)...)
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		ready := machine.Status.Initialization.Provisioned
+		is := provider.Seen{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
+		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() &&
+			id != infrav1.ProviderIDPrefix+strings.Join([]string{m.cluster.Name, owned[machine.Name], machine.Name}, "/") {
+			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its host is %q", id, owned[machine.Name]))
+		}
+		s.Machines[machine.Name] = is
+	}
+	return s, nil
+}
+
+// holdingOf is a host that somebody claims, or that is not as hosts are that nobody does.
+func holdingOf(host *bmov1alpha1.BareMetalHost) (provider.Holding, bool) {
+	h := provider.Holding{
+		Name: "host " + host.Name, Domain: host.Labels[simulator.DomainLabel],
+		Running: host.Status.Provisioning.State == bmov1alpha1.StateProvisioned,
+	}
+	if consumer := host.Spec.ConsumerRef; consumer != nil {
+		h.Owner = consumer.Name
+		return h, true
+	}
+	if host.Spec.Image != nil || host.Spec.UserData != nil || host.Spec.MetaData != nil {
+		h.Disorder = "has an image or data although nobody claims it"
+	}
+	return h, h.Disorder != ""
+}
+
+// doubledData finds claims with more than one Metal3Data.
+func doubledData(items []infrav1.Metal3Data) []provider.Fault {
+	var faults []provider.Fault
+	of := map[string]string{}
+	for _, data := range items {
+		if !data.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if other, doubled := of[data.Spec.Claim.Name]; doubled {
+			faults = append(faults, provider.Fault{Object: "Metal3DataClaim " + data.Spec.Claim.Name, What: "has both " + other + " and " + data.Name})
+		}
+		of[data.Spec.Claim.Name] = data.Name
+	}
+	return faults
+}
+
+func (m *target) Disturb(ctx context.Context, random *rand.Rand) error {
+	if m.mode.disturb == nil {
+		return nil
+	}
+	return m.mode.disturb(m, ctx, random)
+}
+
+func (m *target) Calm(ctx context.Context) error {
+	if m.mode.calm == nil {
+		return nil
+	}
+	return m.mode.calm(m, ctx)
+}
+
+// Remains looks at everything that belongs to machines.
+func (m *target) Remains(ctx context.Context) ([]provider.Fault, error) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := m.client.List(ctx, hosts, client.InNamespace(m.cluster.Name)); err != nil {
+		return nil, err
+	}
+	var faults []provider.Fault
+	for i := range hosts.Items {
+		host := &hosts.Items[i]
+		h, held := holdingOf(host)
+		switch state := host.Status.Provisioning.State; {
+		case held:
+			faults = append(faults, provider.Fault{Object: h.Name, What: "is still claimed by " + h.Owner + " " + h.Disorder})
+		case state != bmov1alpha1.StateAvailable:
+			faults = append(faults, provider.Fault{Object: h.Name, What: "is still " + string(state)})
+		}
+	}
+	objects, err := provider.Left(ctx, m.client, m.cluster.Name, func(secret *corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-bmc") },
+		&infrav1.Metal3MachineList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{})
+	return append(faults, objects...), err
+}
+
+func (m *target) Close() { m.stop() }
+
+// host is one of them, drawn.
+func (m *target) host(random *rand.Rand) types.NamespacedName {
+	hosts := m.layout.Hosts(m.cluster.Name)
+	return client.ObjectKeyFromObject(&hosts[random.IntN(len(hosts))])
+}

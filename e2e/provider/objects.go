@@ -1,0 +1,96 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// CreateAtOnce is how many objects are created at the same time.
+const CreateAtOnce = 8
+
+// infrastructureGroup is the API group of every provider.
+const infrastructureGroup = "infrastructure.cluster.x-k8s.io"
+
+// Cluster is a Cluster in the namespace of its name.
+type Cluster struct {
+	Name string
+	// Kind is the infrastructure's, such as VSphere.
+	Kind string
+	// Owner is the reference to the Cluster, once it is created.
+	Owner metav1.OwnerReference
+}
+
+// Endpoint is the control plane's. Nothing listens there.
+func Endpoint() clusterv1.APIEndpoint { return clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443} }
+
+// Meta is that of something of the cluster.
+func (c *Cluster) Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: c.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: c.Name}}
+}
+
+// Create creates the namespace and the Cluster, as Cluster API leaves it when its
+// infrastructure is provisioned.
+func (c *Cluster) Create(ctx context.Context, api client.Client) error {
+	cluster := &clusterv1.Cluster{ObjectMeta: c.Meta(c.Name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef: c.reference("Cluster", c.Name), ControlPlaneEndpoint: Endpoint(),
+	}}
+	if err := Create(ctx, api, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}, cluster); err != nil {
+		return err
+	}
+	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
+	if err := api.Status().Update(ctx, cluster); err != nil {
+		return fmt.Errorf("provisioning Cluster %s: %w", c.Name, err)
+	}
+	c.Owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: c.Name, UID: cluster.UID}
+	return nil
+}
+
+// Machine is a Machine that is to be in a failure domain, with its bootstrap data.
+// There is no workload cluster: a Machine without a bootstrap configuration does not
+// wait for its Node.
+func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secret) {
+	machine := &clusterv1.Machine{ObjectMeta: c.Meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: c.Name, FailureDomain: domain, InfrastructureRef: c.reference("Machine", name),
+		Bootstrap: clusterv1.Bootstrap{DataSecretName: &name},
+	}}
+	machine.OwnerReferences = []metav1.OwnerReference{c.Owner}
+	data := &corev1.Secret{ObjectMeta: c.Meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
+	return machine, data
+}
+
+// CreateMachine creates a Machine with its bootstrap data, and returns the metadata
+// of what is to become its infrastructure.
+func (c *Cluster) CreateMachine(ctx context.Context, api client.Client, name, domain string) (metav1.ObjectMeta, error) {
+	machine, data := c.Machine(name, domain)
+	if err := Create(ctx, api, data, machine); err != nil {
+		return metav1.ObjectMeta{}, err
+	}
+	meta := c.Meta(name)
+	meta.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: new(true),
+	}}
+	return meta, nil
+}
+
+// reference is to the infrastructure of a Cluster or a Machine.
+func (c *Cluster) reference(of, name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{APIGroup: infrastructureGroup, Kind: c.Kind + of, Name: name}
+}
+
+// Create creates objects one after the other.
+func Create(ctx context.Context, api client.Client, objects ...client.Object) error {
+	for _, object := range objects {
+		if err := api.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/bench"
+)
+
+// Aims, with default flags.
+const (
+	aimCalls    = 12   // SOAP calls a VM
+	aimRequests = 15   // Kubernetes requests a VM, without events, leases and watches
+	aimSeconds  = 10   // until aimVMs VMs are ready
+	aimVMs      = 100  // the number that aimSeconds is about
+	aimCPU      = 0.05 // seconds a VM
+	aimSync     = 2    // reconciles of an idle VM in all periods: no calls are no feat where nothing is done
+	aimStock    = 15   // SOAP calls a VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
+	noEffect    = 1.1  // a slow neighbour may cost a tenth
+	noise       = 0.5  // and so many seconds, by which runs differ anyway
+)
+
+// Report turns the numbers into a text with a table and what stands behind it.
+func (r Results) Report() string {
+	rows := []bench.Row{bench.Line("", "Faultline", "CAPV v1.14.0", "aim", "")}
+	rows = append(rows, createRows(r.Rollouts)...)
+	rows = append(rows, stockRows(r.Stock)...)
+	rows = append(rows, memoryRows(r.Rollouts)...)
+	rows = append(rows, idleRows(r.Idle)...)
+	rows = append(rows, zoneRows(r.Zones)...)
+	rows = append(rows, neighbourRows(r.Neighbour)...)
+
+	var text strings.Builder
+	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n", r.Provider, r.CPUs, r.Load)
+	text.WriteString(bench.Align(rows))
+	text.WriteString("\n" + notes())
+	for _, part := range []struct {
+		title string
+		of    func(bench.Cost) bench.Counts
+	}{
+		{"vCenter calls a VM, by method", func(c bench.Cost) bench.Counts { return c.Calls }},
+		{"Kubernetes requests a VM, by verb and resource", func(c bench.Cost) bench.Counts { return c.Requests }},
+		{"of these failed, by status", func(c bench.Cost) bench.Counts { return c.Failed }},
+		{"reconciles a VM, by controller", func(c bench.Cost) bench.Counts { return c.Reconciles }},
+	} {
+		text.WriteString("\n" + bench.Breakdown(part.title, columns(r.Rollouts), part.of))
+	}
+	text.WriteString("\n" + totals(r))
+	return text.String()
+}
+
+func isREST(name string) bool { return strings.HasPrefix(name, "REST ") }
+func isSOAP(name string) bool { return !isREST(name) }
+
+// isWork leaves out the stream, which waits for changes all the time.
+func isWork(name string) bool { return isSOAP(name) && name != stream }
+
+// createRows has a row for every measure and number of VMs.
+func createRows(rollouts []Rollout) []bench.Row {
+	rows := []bench.Row{{Name: "From create to ready"}}
+	if len(rollouts) == 0 {
+		return append(rows, bench.Nothing())
+	}
+	for _, measure := range []struct {
+		name, upstream string
+		of             func(bench.Cost) float64
+		aim            float64 // 0 is none
+		format         string
+	}{
+		{"SOAP calls a VM", "91-100", func(c bench.Cost) float64 { return float64(c.Calls.Sum(isSOAP)) }, aimCalls, "%.1f"},
+		{"REST calls a VM", "6", func(c bench.Cost) float64 { return float64(c.Calls.Sum(isREST)) }, 0, "%.1f"},
+		{"Kubernetes requests a VM", "36-58", func(c bench.Cost) float64 { return float64(c.Requests.Sum(bench.Except(bench.IsApart))) }, aimRequests, "%.1f"},
+		{"events, leases and watches a VM", bench.None, func(c bench.Cost) float64 { return float64(c.Requests.Sum(bench.IsApart)) }, 0, "%.1f"},
+		{"CPU-seconds a VM", "0.14", func(c bench.Cost) float64 { return c.CPU }, aimCPU, "%.3f"},
+	} {
+		for _, rollout := range rollouts {
+			value := measure.of(rollout.Cost) / float64(rollout.VMs)
+			line := bench.Row{Name: among(measure.name, rollout.VMs), Ours: fmt.Sprintf(measure.format, value), Upstream: measure.upstream, Aim: bench.None}
+			if measure.aim > 0 {
+				line.Aim, line.Verdict = fmt.Sprintf("<= %v", measure.aim), bench.Verdict(value <= measure.aim)
+			}
+			rows = append(rows, line)
+		}
+	}
+	for _, rollout := range rollouts {
+		line := bench.Row{Name: among("seconds until ready", rollout.VMs), Ours: fmt.Sprintf("%.1f", rollout.Ready), Upstream: bench.None, Aim: bench.None}
+		if rollout.VMs == aimVMs {
+			line.Upstream, line.Aim, line.Verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimSeconds), bench.Verdict(rollout.Ready < aimSeconds)
+		}
+		rows = append(rows, line)
+	}
+	return rows
+}
+
+func among(name string, vms int) string {
+	if vms == 1 {
+		return name + ", 1 VM"
+	}
+	return fmt.Sprintf("%s, %d VMs", name, vms)
+}
+
+// stockRows are about a vCenter that is slower to tell of changes than the simulator.
+func stockRows(r Rollout) []bench.Row {
+	heading := bench.Row{Name: "From create to ready, with vcsim's own property collector"}
+	if r.VMs == 0 {
+		return []bench.Row{heading, bench.Nothing()}
+	}
+	calls := float64(r.Calls.Sum(isSOAP)) / float64(r.VMs)
+	seconds := bench.Line(among("seconds until ready", r.VMs), fmt.Sprintf("%.1f", r.Ready), bench.None, bench.None, "")
+	if r.VMs == aimVMs {
+		seconds.Upstream, seconds.Aim, seconds.Verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimStock), bench.Verdict(r.Ready < aimStock)
+	}
+	return []bench.Row{
+		heading,
+		bench.Line(among("SOAP calls a VM", r.VMs), fmt.Sprintf("%.1f", calls), "91-100", fmt.Sprintf("<= %d", aimStock), bench.Verdict(calls <= aimStock)),
+		seconds,
+	}
+}
+
+// memoryRows are about the manager that had the most VMs.
+func memoryRows(rollouts []Rollout) []bench.Row {
+	heading := bench.Row{Name: "Memory of the manager"}
+	if len(rollouts) == 0 {
+		return []bench.Row{heading, bench.Nothing()}
+	}
+	most := slices.MaxFunc(rollouts, func(a, b Rollout) int { return cmp.Compare(a.VMs, b.VMs) })
+	mib := func(bytes int64) string { return fmt.Sprintf("%.0f", float64(bytes)/bench.Mebibyte) }
+	return []bench.Row{
+		heading,
+		bench.Line(among("MiB at the end", most.VMs), mib(most.RSS), "109-147", bench.None, ""),
+		bench.Line(among("MiB at the highest", most.VMs), mib(most.Peak), bench.None, bench.None, ""),
+	}
+}
+
+func idleRows(idle Idle) []bench.Row {
+	if idle.VMs == 0 {
+		return []bench.Row{{Name: "Idle"}, bench.Nothing()}
+	}
+	per := func(count, of int) string { return fmt.Sprintf("%.2f", float64(count)/float64(of)) }
+	periods := idle.VMs * idle.Periods
+	soap, rest := idle.Calls.Sum(isWork), idle.Calls.Sum(isREST)
+	reconciles := idle.Reconciles[vmController]
+	touched := idle.Touched.Reconciles[vmController]
+	return []bench.Row{
+		{Name: fmt.Sprintf("Idle, a VM and sync period (%d VMs, %d periods of %.0f s)", idle.VMs, idle.Periods, idle.SyncPeriod)},
+		bench.Line("SOAP calls", per(soap, periods), "16", "0", bench.Verdict(soap == 0)),
+		bench.Line("SOAP calls with those of the stream", per(idle.Calls.Sum(isSOAP), periods), bench.None, bench.None, ""),
+		bench.Line("REST calls", per(rest, periods), "2", "0", bench.Verdict(rest == 0)),
+		bench.Line("Kubernetes requests", per(idle.Requests.Sum(bench.All), periods), bench.None, bench.None, ""),
+		bench.Line("reconciles of a VSphereVM in all periods", per(reconciles, idle.VMs), bench.None, fmt.Sprintf(">= %d", aimSync), bench.Verdict(reconciles >= aimSync*idle.VMs)),
+		{Name: fmt.Sprintf("Idle, a VM whose VSphereVM is touched (%d touched, %d reconciles)", idle.VMs, touched)},
+		bench.Line("SOAP and REST calls", per(idle.Touched.Calls.Sum(bench.All), idle.VMs), bench.None, bench.None, ""),
+	}
+}
+
+func zoneRows(zones Zones) []bench.Row {
+	rows := []bench.Row{{Name: "Zone check (calls a check that was due, without those of the stream)"}}
+	if zones.First.Due == 0 {
+		return append(rows, bench.Nothing())
+	}
+	for _, part := range []struct {
+		name   string
+		checks Checks
+	}{{"first, with log in", zones.First}, {"unchanged", zones.Touched}, {"after a change of the inventory", zones.Changed}} {
+		per := func(count int) string { return fmt.Sprintf("%.2f", float64(count)/float64(part.checks.Due)) }
+		rows = append(rows,
+			bench.Line(part.name+", SOAP", per(part.checks.Calls.Sum(isWork)), "22", bench.None, ""),
+			bench.Line(part.name+", REST", per(part.checks.Calls.Sum(isREST)), "33", bench.None, ""),
+			bench.Line(part.name+", checks due / done", fmt.Sprintf("%d / %d", part.checks.Due, part.checks.Done), bench.None, bench.None, ""))
+	}
+	return rows
+}
+
+func neighbourRows(n Neighbour) []bench.Row {
+	seconds := func(times []float64) string {
+		if len(times) == 0 {
+			return bench.Unmeasured
+		}
+		return fmt.Sprintf("%.1f", bench.Median(times))
+	}
+	// A run that failed has no time and is compared with nothing.
+	effect := len(n.Alone) > 0 && bench.Median(n.Beside) > bench.Median(n.Alone)*noEffect+noise
+	return []bench.Row{
+		{Name: fmt.Sprintf("Slow neighbour (%d VMs on each vCenter), seconds until ready, medians of %d", n.VMs, rounds)},
+		bench.Line("a vCenter alone", seconds(n.Alone), "17", bench.None, ""),
+		bench.Line("beside one that is as fast", seconds(n.BesideFast), bench.None, bench.None, ""),
+		bench.Line(fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", bench.Verdict(!effect)),
+		bench.Line("the late one itself", seconds(n.Slow), bench.None, bench.None, ""),
+	}
+}
+
+func columns(rollouts []Rollout) []bench.Column {
+	var list []bench.Column
+	for _, rollout := range rollouts {
+		list = append(list, bench.Column{Title: strings.TrimSpace(among("", rollout.VMs)[1:]), Machines: rollout.VMs, Cost: rollout.Cost})
+	}
+	return list
+}
+
+// totals lists what is not per VM.
+func totals(r Results) string {
+	var text strings.Builder
+	for _, part := range []struct {
+		title  string
+		counts bench.Counts
+	}{
+		{"vCenter calls to log in, read the inventory and check the zones", r.Zones.First.Calls},
+		{"vCenter calls while idle", r.Idle.Calls},
+		{"Kubernetes requests while idle", r.Idle.Requests},
+		{"reconciles while idle", r.Idle.Reconciles},
+		{"vCenter calls after touching VSphereVMs", r.Idle.Touched.Calls},
+		{"Kubernetes requests after touching VSphereVMs", r.Idle.Touched.Requests},
+		{"vCenter calls after touching zones", r.Zones.Touched.Calls},
+		{"vCenter calls after changes of the inventory", r.Zones.Changed.Calls},
+	} {
+		fmt.Fprintf(&text, "%s: %d in all\n", part.title, part.counts.Sum(bench.All))
+		for _, name := range slices.Sorted(maps.Keys(part.counts)) {
+			fmt.Fprintf(&text, "  %6d  %s\n", part.counts[name], name)
+		}
+	}
+	return text.String()
+}
+
+func notes() string {
+	return `Counted are calls as they arrive at the vCenter, those of the stream included unless said otherwise, and requests
+as the API server's audit log has them for the manager's user agent; writes of events and leases are apart, and so
+are watches that the server made the manager start again. Time runs from the first VSphereMachine created until the
+last has status.initialization.provisioned; counts and CPU run on until the manager has come to rest. Logging in, the
+first inventory and the first zone checks come before.
+` + fmt.Sprintf("\"No effect\" allows for %.0f%% and %.1f s, by which runs differ.\n", (noEffect-1)*100, noise)
+}

@@ -1,0 +1,78 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"github.com/faultline-io/faultline/e2e/bench"
+)
+
+// Results are the raw numbers of a run.
+type Results struct {
+	Provider string `json:"provider"`
+	// CPUs of the machine, which everything that runs shares.
+	CPUs int `json:"cpus"`
+	// Load is how many programs wanted a CPU on average before the run began. Times
+	// of a run that began with more than none say little.
+	Load     float64   `json:"load"`
+	Rollouts []Rollout `json:"rollouts"`
+	// Stock is a rollout on a vCenter with vcsim's own property collector; none where the
+	// scenario failed.
+	Stock     Rollout   `json:"stockCollector"`
+	Idle      Idle      `json:"idle"`
+	Zones     Zones     `json:"zones"`
+	Neighbour Neighbour `json:"neighbour"`
+}
+
+// Rollout is what it took to make a number of VMs at once.
+type Rollout struct {
+	VMs int `json:"vms"`
+	// Ready is after how many seconds the last VM was ready.
+	Ready float64 `json:"readySeconds"`
+	bench.Cost
+	// RSS and Peak are the manager's memory in bytes at the end, and at its highest.
+	RSS  int64 `json:"rssBytes"`
+	Peak int64 `json:"peakBytes"`
+}
+
+// Idle is what the manager did with VMs that were ready.
+type Idle struct {
+	VMs        int     `json:"vms"`
+	Periods    int     `json:"periods"`
+	SyncPeriod float64 `json:"syncPeriodSeconds"`
+	bench.Cost
+	// Touched is what the manager did when every VSphereVM was given an annotation.
+	Touched bench.Cost `json:"touched"`
+}
+
+// Zones is what it takes to check a zone.
+type Zones struct {
+	// First are the first checks, with the log in and the first inventory.
+	First Checks `json:"first"`
+	// Touched are checks of an unchanged zone.
+	Touched Checks `json:"touched"`
+	// Changed are checks after a change of the inventory.
+	Changed Checks `json:"changed"`
+}
+
+// Checks are a number of checks of zones.
+type Checks struct {
+	// Due are those that there was a reason for, Done those that happened.
+	Due  int `json:"due"`
+	Done int `json:"done"`
+	bench.Cost
+}
+
+// Neighbour compares a vCenter alone and beside another. Times are the seconds
+// until all VMs of a vCenter were ready, one for each round; none where the scenario
+// failed.
+type Neighbour struct {
+	VMs   int       `json:"vms"`
+	Delay float64   `json:"delaySeconds"`
+	Alone []float64 `json:"aloneSeconds"`
+	// BesideFast is how long it took beside a vCenter that is as fast, Beside how
+	// long beside the slow one, and Slow how long that took itself.
+	BesideFast []float64 `json:"besideFastSeconds"`
+	Beside     []float64 `json:"besideSeconds"`
+	Slow       []float64 `json:"slowSeconds"`
+}

@@ -1,0 +1,128 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const (
+	// guestDelay is how long a simulated guest takes to boot: long enough to see
+	// machines come up one after the other.
+	guestDelay = time.Second
+)
+
+// simulation is a vCenter with three compute clusters as zones.
+type simulation struct {
+	vcenter *simulator.Server
+}
+
+// Simulate implements provider.Demonstrated.
+func (Provider) Simulate() (provider.Simulation, error) {
+	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
+	if err != nil {
+		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	}
+	return &simulation{vcenter: vcenter}, nil
+}
+
+// Setup gives the manager an account of its own for what belongs to no cluster,
+// the way an installation does, and the templates everything that has no default.
+func (v *simulation) Setup(dir string) (provider.Setup, error) {
+	credentials := filepath.Join(dir, "credentials.yaml")
+	content := fmt.Sprintf("username: %q\npassword: %q\n", v.vcenter.Username(), v.vcenter.Password())
+	if err := os.WriteFile(credentials, []byte(content), 0o600); err != nil {
+		return provider.Setup{}, fmt.Errorf("writing the manager's credentials: %w", err)
+	}
+	account := map[string]string{
+		"VSPHERE_USERNAME": v.vcenter.Username(),
+		"VSPHERE_PASSWORD": v.vcenter.Password(),
+	}
+	return provider.Setup{
+		ManagerArgs:      []string{"--credentials-file=" + credentials},
+		ManagerVariables: account,
+		Variables: map[string]string{
+			"VSPHERE_USERNAME":       v.vcenter.Username(),
+			"VSPHERE_PASSWORD":       v.vcenter.Password(),
+			"VSPHERE_SERVER":         v.vcenter.Host(),
+			"VSPHERE_TLS_THUMBPRINT": v.vcenter.Thumbprint(),
+			"VSPHERE_DATACENTER":     datacenter,
+			"VSPHERE_FOLDER":         "workload",
+			"VSPHERE_NETWORK":        simulator.NetworkName,
+			"VSPHERE_TEMPLATE":       simulator.TemplateName,
+			"VSPHERE_REGION":         simulator.RegionTag,
+			"VSPHERE_ZONE_A_NETWORK": "network-a",
+			"VSPHERE_ZONE_B_NETWORK": "network-b",
+			"VSPHERE_ZONE_C_NETWORK": "network-c",
+		},
+		Access: []string{
+			"export GOVC_URL=" + v.vcenter.Host() + " GOVC_INSECURE=1",
+			fmt.Sprintf("export GOVC_USERNAME=%s GOVC_PASSWORD=%s", v.vcenter.Username(), v.vcenter.Password()),
+		},
+	}, nil
+}
+
+// Join does nothing: a vCenter is beside the management plane.
+func (*simulation) Join(context.Context, *plane.Plane, *workload.Simulator) (func(context.Context) error, error) {
+	return nil, nil
+}
+
+// Machines lists the virtual machines. In this layout the compute cluster is the
+// zone, by the same name.
+func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
+	vms := v.vcenter.VMs()
+	placements := make([]provider.Placement, 0, len(vms))
+	for _, vm := range vms {
+		placements = append(placements, provider.Placement{Name: vm.Name, Domain: vm.Cluster, Host: vm.Host, Running: vm.Power == "poweredOn"})
+	}
+	return placements, nil
+}
+
+// Break takes the zone's datastore away, as a storage outage or a mistaken
+// unmount does. What runs there goes on; nothing new can be put there.
+func (v *simulation) Break(_ context.Context, zone string) (string, error) {
+	name := datastore(zone)
+	if err := v.vcenter.RemoveDatastore(datacenter, name); err != nil {
+		return "", fmt.Errorf("removing datastore %s: %w", name, err)
+	}
+	return "datastore " + name + " is gone", nil
+}
+
+// Abandon does nothing: virtual machines can be deleted without their datastore.
+func (*simulation) Abandon(context.Context, string) ([]string, error) { return nil, nil }
+
+// Mend brings the datastore back.
+func (v *simulation) Mend(_ context.Context, zone string) (string, error) {
+	name := datastore(zone)
+	if err := v.vcenter.RestoreDatastore(datacenter, name); err != nil {
+		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
+	}
+	return "datastore " + name + " is back", nil
+}
+
+// datastore is the one that the layout gives a zone: datastore-a to zone-a.
+func datastore(zone string) string { return "datastore-" + zone[len(zone)-1:] }
+
+// Remains counts the virtual machines.
+func (v *simulation) Remains(context.Context) (string, error) {
+	if n := len(v.vcenter.VMs()); n > 0 {
+		return fmt.Sprintf("vCenter still has %d machines", n), nil
+	}
+	return "", nil
+}
+
+// Calls counts requests by SOAP method or REST path.
+func (v *simulation) Calls() map[string]int { return v.vcenter.Calls() }
+
+// Close stops the vCenter.
+func (v *simulation) Close() { v.vcenter.Close() }

@@ -1,0 +1,63 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const (
+	// zoneLabel on zones names the cluster that they are for.
+	zoneLabel = "faultline.io/cluster"
+	// Account is the Secret with the account for the vCenter.
+	Account = "account"
+)
+
+// CreateCluster creates a cluster on a vCenter, without zones. Zones of its
+// name's label become its failure domains.
+func CreateCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server) (*provider.Cluster, error) {
+	c := &provider.Cluster{Name: name, Kind: "VSphere"}
+	if err := c.Create(ctx, api); err != nil {
+		return nil, err
+	}
+	infra := &infrav1.VSphereCluster{ObjectMeta: c.Meta(name), Spec: infrav1.VSphereClusterSpec{
+		Server: vcenter.Host(), Thumbprint: vcenter.Thumbprint(),
+		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: Account},
+		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port},
+		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{zoneLabel: name}},
+	}}
+	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
+	credentials := &corev1.Secret{ObjectMeta: c.Meta(Account), StringData: map[string]string{
+		"username": vcenter.Username(), "password": vcenter.Password(),
+	}}
+	return c, provider.Create(ctx, api, credentials, infra)
+}
+
+// Zone is a VSphereDeploymentZone for a cluster and its VSphereFailureDomain, both to
+// be created.
+func Zone(c *provider.Cluster, name string, vcenter *simulator.Server, domain infrav1.VSphereFailureDomainSpec) (*infrav1.VSphereFailureDomain, *infrav1.VSphereDeploymentZone) {
+	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{zoneLabel: c.Name}}
+	return &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: domain},
+		&infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
+			Server: vcenter.Host(), FailureDomain: name,
+		}}
+}
+
+// Machine is one that is cloned from the simulator's template.
+func Machine(meta metav1.ObjectMeta) *infrav1.VSphereMachine {
+	return &infrav1.VSphereMachine{ObjectMeta: meta, Spec: infrav1.VSphereMachineSpec{
+		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
+			Template: simulator.TemplateName, Folder: "workload",
+			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: new(true)}}},
+		},
+	}}
+}

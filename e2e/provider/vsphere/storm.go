@@ -1,0 +1,246 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+const (
+	// rackCluster is the compute cluster of simulator.HostGroups, whose racks are three
+	// of the zones; the fourth is a compute cluster of its own.
+	rackCluster = "cluster-1"
+	ownCluster  = "zone-d"
+	poweredOn   = "poweredOn"
+)
+
+// target is a vCenter with zones of two sorts.
+type target struct {
+	client  client.WithWatch
+	cluster *provider.Cluster
+	vcenter *simulator.Server
+	mode    mode
+	zones   []string
+	tag     string // that machines get
+	hidden  []string
+	// pending are disturbances that are still to come.
+	pending sync.WaitGroup
+}
+
+// Modes implements provider.Stormed.
+func (Provider) Modes() []provider.Mode {
+	var modes []provider.Mode
+	for _, m := range stormModes() {
+		modes = append(modes, m.Mode)
+	}
+	return modes
+}
+
+// LayOut implements provider.Stormed.
+func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
+	m := stormModes()[slices.IndexFunc(stormModes(), func(m mode) bool { return m.Name == g.Mode })]
+	vcenter, err := simulator.New(stormLayout(), m.options...) //nolint:contextcheck // A vCenter runs until it is closed.
+	if err != nil {
+		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	}
+	v := &target{client: g.Client, vcenter: vcenter, mode: m}
+	if err := v.layOut(ctx, g.Cluster); err != nil {
+		vcenter.Close()
+		return nil, err
+	}
+	if m.begin != nil {
+		m.begin(vcenter)
+	}
+	return v, nil
+}
+
+// stormLayout is racks as host groups of one compute cluster, and another compute
+// cluster that has its own datastore and network.
+func stormLayout() simulator.Layout {
+	layout := simulator.HostGroups()
+	dc := &layout.Datacenters[0]
+	dc.Clusters = append(dc.Clusters, simulator.Cluster{Name: ownCluster, Hosts: []string{"host-d-1", "host-d-2"}})
+	dc.Datastores = append(dc.Datastores, simulator.Datastore{Name: "datastore-d", Clusters: []string{ownCluster}})
+	dc.Networks = append(dc.Networks, simulator.Network{Name: "network-d", Clusters: []string{ownCluster}})
+	layout.Tags = append(layout.Tags,
+		simulator.Tag{Category: simulator.RegionCategory, Name: "region-d", On: []string{"/" + datacenter}},
+		simulator.Tag{Category: simulator.ZoneCategory, Name: ownCluster, On: []string{"/" + datacenter + "/host/" + ownCluster}})
+	return layout
+}
+
+func (v *target) layOut(ctx context.Context, cluster string) (err error) {
+	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil { //nolint:contextcheck // It asks nobody outside.
+		return err
+	}
+	if v.cluster, err = CreateCluster(ctx, v.client, cluster, v.vcenter); err != nil {
+		return err
+	}
+	for _, letter := range []string{"a", "b", "c"} {
+		rack := "rack-" + letter
+		if err := v.zone(ctx, rack, infrav1.VSphereFailureDomainSpec{
+			Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.RegionCategory},
+			Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.HostGroupFailureDomain, TagCategory: simulator.ZoneCategory},
+			Topology: infrav1.Topology{
+				Datacenter: datacenter, ComputeCluster: rackCluster, Datastore: simulator.SharedDatastore,
+				Hosts: infrav1.FailureDomainHosts{VMGroupName: rack + "-vms", HostGroupName: rack + "-hosts"},
+			},
+		}); err != nil {
+			return err
+		}
+	}
+	if err := v.zone(ctx, ownCluster, infrav1.VSphereFailureDomainSpec{
+		Region:   infrav1.FailureDomain{Name: "region-d", Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
+		Zone:     infrav1.FailureDomain{Name: ownCluster, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
+		Topology: infrav1.Topology{Datacenter: datacenter, ComputeCluster: ownCluster, Datastore: "datastore-d", Networks: []string{"network-d"}},
+	}); err != nil {
+		return err
+	}
+	return v.zonesReady(ctx)
+}
+
+func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
+	domain, zone := Zone(v.cluster, name, v.vcenter, spec)
+	v.zones = append(v.zones, name)
+	return provider.Create(ctx, v.client, domain, zone)
+}
+
+// zonesReady waits until the manager has found the zones in order.
+func (v *target) zonesReady(ctx context.Context) error {
+	for _, name := range v.zones {
+		zone := &infrav1.VSphereDeploymentZone{}
+		err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+			err := v.client.Get(ctx, client.ObjectKey{Name: name}, zone)
+			return err == nil && zone.Status.Ready != nil && *zone.Status.Ready, err
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for VSphereDeploymentZone %s to be ready: %w%s", name, provider.Because(ctx, err), provider.Explain(zone.Status.Conditions))
+		}
+	}
+	return nil
+}
+
+func (v *target) Cluster() *provider.Cluster { return v.cluster }
+
+func (v *target) Domains() []string { return v.zones }
+
+// Machine has a tag, which is one more step.
+func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
+	machine := Machine(meta)
+	machine.Spec.TagIDs = []string{v.tag}
+	return machine
+}
+
+// Look reads vCenter before the objects: what an object lets go of has gone before it.
+func (v *target) Look(ctx context.Context) (provider.Sight, error) {
+	vms := v.vcenter.VMs()
+	owners, machines := &infrav1.VSphereVMList{}, &infrav1.VSphereMachineList{}
+	for _, list := range []client.ObjectList{owners, machines} {
+		if err := v.client.List(ctx, list, client.InNamespace(v.cluster.Name)); err != nil {
+			return provider.Sight{}, err
+		}
+	}
+	s := provider.Sight{Machines: map[string]provider.Seen{}}
+	byUID := map[string]string{}
+	for _, owner := range owners.Items {
+		byUID[string(owner.UID)] = owner.Name
+	}
+	providerIDs := map[string]string{}
+	for _, vm := range vms {
+		h := provider.Holding{Name: "VM " + vm.Name, Owner: byUID[vm.InstanceUUID], Domain: v.domainOf(vm), Running: vm.Power == poweredOn}
+		if h.Owner == "" {
+			h.Disorder = "no VSphereVM has the UID " + vm.InstanceUUID
+			h.Owner = vm.Name
+		}
+		s.Holdings = append(s.Holdings, h)
+		providerIDs[h.Owner] = "vsphere://" + vm.UUID
+	}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		s.Machines[machine.Name] = v.see(machine, providerIDs[machine.Name])
+	}
+	return s, nil
+}
+
+func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provider.Seen {
+	ready := machine.Status.Initialization.Provisioned
+	is := provider.Seen{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
+	if machine.Spec.ProviderID != "" && machine.Spec.ProviderID != providerID && machine.DeletionTimestamp.IsZero() {
+		is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its VM %s", machine.Spec.ProviderID, providerID))
+	}
+	return is
+}
+
+// domainOf is the zone that a VM is in. In a compute cluster with racks that is where
+// its group keeps it, which it joins before it runs.
+func (v *target) domainOf(vm simulator.VM) string {
+	if vm.Cluster != rackCluster {
+		return vm.Cluster
+	}
+	var of []string
+	for _, zone := range v.zones {
+		if slices.Contains(vm.Groups, zone+"-vms") {
+			of = append(of, zone)
+		}
+	}
+	rack, _, _ := strings.Cut(strings.TrimPrefix(vm.Host, "host-"), "-")
+	if vm.Power == poweredOn && !slices.Equal(of, []string{"rack-" + rack}) {
+		return fmt.Sprintf("rack-%s by its host and %v by its groups", rack, of)
+	}
+	return strings.Join(of, " and ")
+}
+
+func (v *target) Disturb(_ context.Context, random *rand.Rand) error {
+	if v.mode.disturb == nil {
+		return nil
+	}
+	return v.mode.disturb(v, random)
+}
+
+func (v *target) Calm(context.Context) error {
+	if v.mode.calm == nil {
+		return nil
+	}
+	return v.mode.calm(v)
+}
+
+// Remains looks at everything that belongs to machines.
+func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
+	var faults []provider.Fault
+	for _, vm := range v.vcenter.VMs() {
+		faults = append(faults, provider.Fault{Object: "VM " + vm.Name, What: "is left in " + vm.Folder})
+	}
+	for _, task := range v.vcenter.RunningTasks() {
+		faults = append(faults, provider.Fault{Object: "task " + task, What: "still runs"})
+	}
+	groups, err := v.vcenter.GroupMembers(rackCluster)
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		if n := len(groups[group]); n > 0 {
+			faults = append(faults, provider.Fault{Object: "VM group " + group, What: fmt.Sprintf("still has %d members: %v", n, groups[group])})
+		}
+	}
+	objects, more := provider.Left(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == Account },
+		&infrav1.VSphereMachineList{}, &infrav1.VSphereVMList{})
+	return append(faults, objects...), errors.Join(err, more)
+}
+
+func (v *target) Close() {
+	v.pending.Wait()
+	v.vcenter.Close()
+}

@@ -1,0 +1,48 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// LookEvery is how often it is looked whether something has come. Every look at a whole cluster costs an API server some
+// milliseconds.
+const LookEvery = 200 * time.Millisecond
+
+// Violation is a rule that was broken, so that waiting on is of no use.
+type Violation struct{ Rule string }
+
+func (v *Violation) Error() string { return v.Rule }
+
+// Until calls check until it finds nothing missing or a Violation. Another error
+// may pass by itself, so it counts as something missing. When ctx ends, the error
+// says what was missing the last time.
+func Until(ctx context.Context, check func(context.Context) (missing string, err error)) error {
+	missing := "everything"
+	err := wait.PollUntilContextCancel(ctx, 2*LookEvery, true, func(ctx context.Context) (bool, error) {
+		now, err := check(ctx)
+		var broken *Violation
+		switch {
+		case errors.As(err, &broken):
+			return false, err
+		case err == nil && now == "":
+			return true, nil
+		case err == nil:
+			missing = now
+		case ctx.Err() == nil:
+			missing = err.Error()
+		}
+		return false, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w; still missing: %s", context.Cause(ctx), missing)
+	}
+	return err
+}
