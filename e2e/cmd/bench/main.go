@@ -7,33 +7,22 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main(run, program.Plain) }
 
 func run(ctx context.Context, args []string) error {
 	options := bench.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	name := flags.String("provider", "vsphere", "infrastructure provider to measure: "+strings.Join(all.Names(), " or "))
+	chosen := all.Flag(flags, "infrastructure provider to measure")
 	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
 	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {
 		options.Machines, err = numbers(value)
@@ -44,10 +33,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var err error
-	if options.Provider, err = all.Named(*name); err != nil {
-		return err
-	}
+	options.Provider = *chosen
 	return bench.Run(ctx, options)
 }
 

@@ -8,32 +8,21 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"golang.org/x/term"
 
 	"github.com/faultline-io/faultline/e2e/playground"
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, playground.Explain(err))
-		os.Exit(1)
-	}
-}
+func main() { program.Main(run, playground.Explain) }
 
 func run(ctx context.Context, args []string) error {
 	options := playground.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	name := flags.String("provider", "vsphere", "infrastructure provider to show: "+strings.Join(all.Names(), " or "))
+	chosen := all.Flag(flags, "infrastructure provider to show")
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
@@ -43,10 +32,7 @@ func run(ctx context.Context, args []string) error {
 	if *plain {
 		options.Size = nil
 	}
-	var err error
-	if options.Provider, err = all.Named(*name); err != nil {
-		return err
-	}
+	options.Provider = *chosen
 	return playground.Run(ctx, options)
 }
 

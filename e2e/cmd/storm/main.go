@@ -9,31 +9,20 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
-	"strings"
-	"syscall"
 
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/storm"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "storm:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main(run, program.Plain) }
 
 func run(ctx context.Context, args []string) error {
 	options := storm.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("storm", flag.ContinueOnError)
-	name := flags.String("provider", "vsphere", "infrastructure provider whose manager is killed: "+strings.Join(all.Names(), " or "))
+	chosen := all.Flag(flags, "infrastructure provider whose manager is killed")
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
 	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves; every way in turn when empty")
@@ -46,9 +35,6 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var err error
-	if options.Provider, err = all.Named(*name); err != nil {
-		return err
-	}
+	options.Provider = *chosen
 	return storm.Run(ctx, options)
 }

@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package program is what the commands have in common.
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Main runs a command until it is done or interrupted. What went wrong is told in the words of explain, and by the exit status.
+func Main(run func(ctx context.Context, args []string) error, explain func(error) string) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, explain(err))
+	}
+	os.Exit(1)
+}
+
+// Plain explains an error by what it says.
+func Plain(err error) string { return "Error: " + err.Error() }
