@@ -1,0 +1,82 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// repository is its root folder.
+const repository = ".."
+
+var (
+	fence   = regexp.MustCompile("(?ms)^```.*?^```")
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// noWord is what the anchor of a heading leaves out.
+	noWord = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// Pages are split and headings renamed: a link must not be left behind.
+func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pages := documents(t)
+	g.Expect(pages).To(HaveKey(filepath.Join(repository, "README.md")))
+	for page, text := range pages {
+		for _, found := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(found[1], "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+				_, err := os.Stat(target)
+				g.Expect(err).NotTo(HaveOccurred(), "%s links to %s", page, found[1])
+			}
+			if anchor != "" {
+				g.Expect(anchors(pages[target])).To(ContainElement(anchor), "%s links to %s", page, found[1])
+			}
+		}
+	}
+}
+
+// documents returns the text of every Markdown file of the repository by its path.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	err := filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != repository && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "out"):
+			return fs.SkipDir
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		pages[path] = string(text)
+		return err
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return pages
+}
+
+// anchors returns what a link to a part of a page may name.
+func anchors(page string) []string {
+	var all []string
+	for _, found := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		name := noWord.ReplaceAllString(strings.ToLower(found[1]), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
+}
