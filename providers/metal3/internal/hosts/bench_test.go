@@ -19,16 +19,16 @@ func BenchmarkAsk(b *testing.B) {
 	for _, n := range []int{200, 1000, 10000} {
 		for _, domain := range []string{"rack-1", ""} {
 			b.Run(fmt.Sprintf("%d hosts/domain=%q", n, domain), func(b *testing.B) {
-				book := hosts.NewBook(func(types.NamespacedName) {})
+				inventory := hosts.NewInventory(func(types.NamespacedName) {})
 				for i := range n {
-					book.Put(in(fmt.Sprintf("rack-%d", i%5), fmt.Sprintf("host-%05d", i)))
+					inventory.Put(in(fmt.Sprintf("rack-%d", i%5), fmt.Sprintf("host-%05d", i)))
 				}
 				var took []time.Duration
 				for b.Loop() {
 					began := time.Now()
-					book.Ask(wants("machine", domain))
+					inventory.Ask(wants("machine", domain))
 					took = append(took, time.Since(began))
-					book.Forget(machine("machine"))
+					inventory.Forget(machine("machine"))
 				}
 				slices.Sort(took)
 				b.ReportMetric(float64(took[len(took)*99/100]), "p99-ns/choice")

@@ -193,18 +193,18 @@ func anyWants() *rapid.Generator[hosts.Wants] {
 	})
 }
 
-// The book does not look at every host, and yet promises the first.
-func TestBookPromisesWhatWouldBeChosen(t *testing.T) {
+// The inventory does not look at every host, and yet reserves the first.
+func TestInventoryPromisesWhatWouldBeChosen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		all, wants := anyHosts().Draw(t, "all"), anyWants().Draw(t, "wants")
-		book := hosts.NewBook(func(types.NamespacedName) {})
+		inventory := hosts.NewInventory(func(types.NamespacedName) {})
 		for _, host := range all {
-			book.Put(host)
+			inventory.Put(host)
 		}
 		order, _ := hosts.Choose(all, wants)
-		if promised, _, ok := book.Ask(wants); ok != (len(order) > 0) || ok && promised.Name != order[0].Name {
-			t.Fatalf("%s is promised, and the order is %v", promised.Name, names(order))
+		if reserved, _, ok := inventory.Ask(wants); ok != (len(order) > 0) || ok && reserved.Name != order[0].Name {
+			t.Fatalf("%s is reserved, and the order is %v", reserved.Name, names(order))
 		}
 	})
 }

@@ -31,8 +31,8 @@ var ErrTaken = errors.New("host is not as it was when it was chosen")
 type Hosts struct {
 	Client client.Client
 	// Live reads what must not come from a cache.
-	Live client.Reader
-	Book *Book
+	Live      client.Reader
+	Inventory *Inventory
 	// FastTrack leaves hosts powered on when they are released, unless their disks are not cleaned.
 	FastTrack bool
 	Clock     clock.PassiveClock
@@ -49,7 +49,7 @@ type Claim struct {
 }
 
 // Claim makes the machine the owner of the host in one request, which the API server refuses if the host has changed in
-// any way since it was looked at. Then, and when the host is seen to be not free, the error is ErrTaken, and the book does
+// any way since it was looked at. Then, and when the host is seen to be not free, the error is ErrTaken, and the inventory does
 // not name the host again before it knows better. It is ErrRefused for a host that the machine had better not try again soon.
 func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
 	host, err := h.read(ctx, chosen)
@@ -57,14 +57,14 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 		return nil, err
 	}
 	if seen := Observe(host); err != nil || seen.Obstacle != "" || seen.Domain != chosen.Domain || seen.Reuse != chosen.Reuse {
-		h.Book.Doubt(chosen)
+		h.Inventory.Invalidate(chosen)
 		return nil, ErrTaken
 	}
 	before := host.DeepCopy()
 	take(host, claim)
 	if err := h.patch(ctx, host, before); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			h.Book.Doubt(chosen)
+			h.Inventory.Invalidate(chosen)
 			return nil, ErrTaken
 		}
 		return nil, h.refused(Observe(before), types.NamespacedName{Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName()}, err)
@@ -72,7 +72,7 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 	return host, nil
 }
 
-// read returns the host as it is in the cache, unless the book knows more: it learns of this process's own writes first.
+// read returns the host as it is in the cache, unless the inventory knows more: it learns of this process's own writes first.
 func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHost, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	err := h.Client.Get(ctx, chosen.Key(), host)
@@ -126,14 +126,14 @@ func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHo
 	if err := h.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
 	}
-	h.Book.Put(Observe(host))
+	h.Inventory.Put(Observe(host))
 	return nil
 }
 
 // Held returns the host that the machine has, nil when it has none. Of several hosts that name it as their consumer it is the
 // one that the machine has noted, or the first.
 func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName, noted string) (*bmov1alpha1.BareMetalHost, error) {
-	names := h.Book.HeldBy(machine)
+	names := h.Inventory.HeldBy(machine)
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -169,6 +169,6 @@ func (h *Hosts) live(ctx context.Context, machine types.NamespacedName, name str
 	if !BelongsTo(host, machine) {
 		return nil, nil
 	}
-	h.Book.Put(Observe(host))
+	h.Inventory.Put(Observe(host))
 	return host, nil
 }

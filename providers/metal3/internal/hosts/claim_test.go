@@ -45,12 +45,12 @@ func newStable(t *testing.T) *stable {
 			return c.Patch(ctx, obj, p, opts...)
 		},
 	}).Build()
-	s.Hosts = &hosts.Hosts{Client: c, Live: c, Book: hosts.NewBook(func(types.NamespacedName) {}), Clock: s.clock}
+	s.Hosts = &hosts.Hosts{Client: c, Live: c, Inventory: hosts.NewInventory(func(types.NamespacedName) {}), Clock: s.clock}
 	for _, name := range []string{"1", "2"} {
 		host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		host.Status.Provisioning.State = bmov1alpha1.StateAvailable
 		s.Expect(c.Create(t.Context(), host)).To(Succeed())
-		s.Book.Put(hosts.Observe(host))
+		s.Inventory.Put(hosts.Observe(host))
 	}
 	return s
 }
@@ -74,7 +74,7 @@ func TestHostWhoseClaimIsRefusedIsSetAsideForTheMachineForAWhile(t *testing.T) {
 	s.Expect(chosen.Name).To(Equal("2"), "the next one")
 	another, _, _ := s.Ask(wants("second", ""))
 	s.Expect(another.Name).To(Equal("1"), "it is offered to others")
-	s.Book.Forget(machine("second"))
+	s.Inventory.Forget(machine("second"))
 
 	s.clock.Step(2 * time.Minute)
 	chosen, _, _ = s.Ask(wants("first", ""))
@@ -90,7 +90,7 @@ func TestHostThatHasChangedSinceItWasRefusedIsTriedAgain(t *testing.T) {
 	host := &bmov1alpha1.BareMetalHost{}
 	s.Expect(s.Client.Get(t.Context(), machine("1"), host)).To(Succeed())
 	s.Expect(s.Client.Update(t.Context(), host)).To(Succeed())
-	s.Book.Put(hosts.Observe(host))
+	s.Inventory.Put(hosts.Observe(host))
 	chosen, _, _ := s.Ask(wants("first", ""))
 	s.Expect(chosen.Name).To(Equal("1"))
 }

@@ -24,7 +24,7 @@ type Host struct {
 	Namespace, Name string
 	// Version is the resource version at which the rest was read.
 	Version string
-	// learnt is when the Book was told of it.
+	// learnt is when the Inventory was told of it.
 	learnt time.Time
 	// Domain is the failure domain that the host's label names; "" means none.
 	Domain string

@@ -66,17 +66,17 @@ func (r *refusals) of(machine types.NamespacedName, now time.Time) map[string]Re
 	return found
 }
 
-// Ask is the Book's, without the hosts that are set aside for the machine, as of now.
+// Ask is the Inventory's, without the hosts that are set aside for the machine, as of now.
 func (h *Hosts) Ask(wants Wants) (Host, Reasons, bool) {
 	wants.Now = h.Clock.Now()
 	wants.Refused = h.refusals.of(wants.Machine, wants.Now)
-	return h.Book.Ask(wants)
+	return h.Inventory.Ask(wants)
 }
 
 // refused sets a host aside whose claim has ended with an error, if that is a refusal. Otherwise the machine has to ask again.
 func (h *Hosts) refused(host Host, machine types.NamespacedName, cause error) error {
 	if !refusal.Is(cause) {
-		h.Book.Forget(machine)
+		h.Inventory.Forget(machine)
 		return cause
 	}
 	h.refusals.note(pair{machine, host.Key()}, host.Version, cause, h.Clock.Now())

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source writes the Book from the cache's informer, and wakes the machines that the Book calls. The controller that it is
-// given to starts when the Book knows all hosts.
+// Source writes the Inventory from the cache's informer, and wakes the machines that the Inventory calls. The controller that it is
+// given to starts when the Inventory knows all hosts.
 type Source struct {
-	Book *Book
+	Inventory *Inventory
 
 	cache cache.Cache
 
@@ -31,10 +31,10 @@ type Source struct {
 
 var _ source.SyncingSource = &Source{}
 
-// NewSource returns a source with an empty book.
+// NewSource returns a source with an empty inventory.
 func NewSource(c cache.Cache) *Source {
 	s := &Source{cache: c}
-	s.Book = NewBook(s.wake)
+	s.Inventory = NewInventory(s.wake)
 	return s
 }
 
@@ -71,7 +71,7 @@ func (s *Source) WaitForSync(ctx context.Context) error {
 
 func (s *Source) put(o any) {
 	if host, ok := o.(*bmov1alpha1.BareMetalHost); ok {
-		s.Book.Put(Observe(host))
+		s.Inventory.Put(Observe(host))
 	}
 }
 
@@ -80,11 +80,11 @@ func (s *Source) drop(o any) {
 		o = unknown.Obj
 	}
 	if host, ok := o.(*bmov1alpha1.BareMetalHost); ok {
-		s.Book.Drop(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
+		s.Inventory.Drop(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
 	}
 }
 
-// wake is called by the Book only after Start: machines ask once the controller runs.
+// wake is called by the Inventory only after Start: machines ask once the controller runs.
 func (s *Source) wake(machine types.NamespacedName) {
 	s.queue.Add(reconcile.Request{NamespacedName: machine})
 }

@@ -23,17 +23,17 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// ledger writes down every owner that every host ever had, from the whole history of the API server's watch.
-type ledger struct {
+// history writes down every owner that every host ever had, from the whole history of the API server's watch.
+type history struct {
 	mu     sync.Mutex
 	owners map[string][]string // by host, in order, "" for none
 	watch  watch.Interface
 	done   chan struct{}
 }
 
-func (w *world) keepLedger() *ledger {
+func (w *world) recordOwners() *history {
 	w.t.Helper()
-	l := &ledger{owners: map[string][]string{}, done: make(chan struct{})}
+	l := &history{owners: map[string][]string{}, done: make(chan struct{})}
 	var err error
 	l.watch, err = w.client.Watch(w.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(w.name))
 	w.Expect(err).NotTo(HaveOccurred())
@@ -48,7 +48,7 @@ func (w *world) keepLedger() *ledger {
 	return l
 }
 
-func (l *ledger) note(host *bmov1alpha1.BareMetalHost) {
+func (l *history) note(host *bmov1alpha1.BareMetalHost) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	owner := ""
@@ -62,7 +62,7 @@ func (l *ledger) note(host *bmov1alpha1.BareMetalHost) {
 }
 
 // close ends the watch and returns the histories.
-func (l *ledger) close() map[string][]string {
+func (l *history) close() map[string][]string {
 	l.watch.Stop()
 	<-l.done
 	return l.owners
@@ -75,7 +75,7 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 	const hosts = 80
 	w := emptyWorld(t)
 	w.hosts(simulator.Racks(5, hosts/5))
-	book := w.keepLedger()
+	owners := w.recordOwners()
 	racks := []string{"rack-1", "rack-2", "rack-3", "rack-4", "rack-5"}
 	var machines []*infrav1.Metal3Machine
 	managers := []string{w.name + "-a", w.name + "-b"}
@@ -115,7 +115,7 @@ func TestTwoManagersNeverShareAHost(t *testing.T) {
 		return len(list.Items)
 	}).Should(Equal(len(machines)*3/4), w.waiting("those that are deleted go"))
 	w.Eventually(left).Should(HaveLen(hosts-len(machines)*3/4), w.waiting("all that are left have one now"))
-	checkLedger(w, book.close())
+	checkOwners(w, owners.close())
 }
 
 // waiting says, when an assertion fails, what the machines that have no host or are to go say that they wait for.
@@ -136,7 +136,7 @@ func (w *world) waiting(expected string) func() string {
 	}
 }
 
-func checkLedger(w *world, histories map[string][]string) {
+func checkOwners(w *world, histories map[string][]string) {
 	w.t.Helper()
 	hostOf := map[string]string{}
 	for host, history := range histories {

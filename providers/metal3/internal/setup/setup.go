@@ -83,7 +83,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
-	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Book: source.Book, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
+	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Inventory: source.Inventory, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
 	recorder := mgr.GetEventRecorder("metal3cluster")
 	if err := (&metal3cluster.Reconciler{
 		Client: c, Hosts: ours, Recorder: recorder, Provider: provider.Metal3{Client: c},
@@ -96,7 +96,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
-	if err := addCare(ctx, mgr, o, workloads, ours); err != nil {
+	if err := addMaintenance(ctx, mgr, o, workloads, ours); err != nil {
 		return err
 	}
 	return addData(ctx, mgr, o)

@@ -34,15 +34,15 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error
 	switch {
 	case s.host != nil:
 	case s.infraCluster == nil:
-		r.Hosts.Book.Forget(s.key())
+		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
 		return steps.Wait, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		r.Hosts.Book.Forget(s.key())
+		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
 		return steps.Wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
-		r.Hosts.Book.Forget(s.key())
+		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
 		return steps.Wait, nil
 	}
@@ -88,7 +88,7 @@ func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool,
 	}
 	wants, unplaced := s.wants()
 	if unplaced.Reason != "" {
-		r.Hosts.Book.Forget(s.key()) // what it asked for before may have been something else
+		r.Hosts.Inventory.Forget(s.key()) // what it asked for before may have been something else
 		r.waitForHost(s, unplaced)
 		return false, steps.Wait, nil
 	}
@@ -149,7 +149,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 		}
 		setHostAnnotation(s, chosen.Name)
 		if err := s.patch.ApplySpec(ctx, r.Client, s.metal3); err != nil {
-			r.Hosts.Book.Forget(s.key())
+			r.Hosts.Inventory.Forget(s.key())
 			return false, steps.Wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))

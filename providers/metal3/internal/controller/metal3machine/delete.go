@@ -21,7 +21,7 @@ import (
 // findHost makes sure that no claim is overlooked: one of just before the deletion, or of before a restart, may not be in
 // the cache.
 func (r *Reconciler) findHost(ctx context.Context, s *scope) (steps.Progress, error) {
-	r.Hosts.Book.Forget(s.key())
+	r.Hosts.Inventory.Forget(s.key())
 	if name := annotatedHost(s.metal3); s.host == nil && name != "" {
 		var err error
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// machineOfHost names the machine that has the host. Machines that wait for one are named by the book.
+// machineOfHost names the machine that has the host. Machines that wait for one are named by the inventory.
 func machineOfHost(_ context.Context, o client.Object) []reconcile.Request {
 	if consumer := hosts.Observe(o.(*bmov1alpha1.BareMetalHost)).Consumer; consumer.Name != "" && consumer.Namespace == o.GetNamespace() {
 		return []reconcile.Request{{NamespacedName: consumer}}

@@ -27,7 +27,7 @@ func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine, 
 		return nil, err
 	}
 	if (s.machine == nil || s.cluster == nil) && metal3.DeletionTimestamp.IsZero() {
-		r.Hosts.Book.Forget(s.key())
+		r.Hosts.Inventory.Forget(s.key())
 		return nil, nil
 	}
 	if s.cluster != nil {

@@ -22,7 +22,7 @@ import (
 // pauseHost stops the host's operator too when the whole cluster is paused, as it is for a move to another management
 // cluster. The condition says so only afterwards.
 func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (steps.Progress, error) {
-	r.Hosts.Book.Forget(s.key())
+	r.Hosts.Inventory.Forget(s.key())
 	if s.host != nil && s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false) {
 		if err := r.Hosts.Pause(ctx, s.host); err != nil {
 			unassociated(s, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason, err.Error())

@@ -47,7 +47,7 @@ func emptied(before, after *bmov1alpha1.BareMetalHost) bool {
 }
 
 // domainsChanged passes clusters whose domains receive machines now that did not, or the other way round. Their free
-// capacity is no news: the book knows.
+// capacity is no news: the inventory knows.
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.Metal3Cluster), e.ObjectNew.(*infrav1.Metal3Cluster)

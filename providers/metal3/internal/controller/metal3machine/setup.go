@@ -29,7 +29,7 @@ import (
 // hostUIDIndex is the cache index of BareMetalHosts by what their Nodes know of them.
 const hostUIDIndex = "metadata.uid"
 
-// SetupWithManager adds the controller. It starts when the book that the source writes knows all hosts.
+// SetupWithManager adds the controller. It starts when the inventory that the source writes knows all hosts.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, source *hosts.Source, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)

@@ -19,7 +19,7 @@ import (
 // noteHosts shows the hosts that name the machine as their consumer beside the one that it has, as long as there are any.
 // Nothing is done with them: what runs there is not known.
 func (r *Reconciler) noteHosts(_ context.Context, s *scope) (steps.Progress, error) {
-	others := slices.DeleteFunc(r.Hosts.Book.HeldBy(s.key()), func(name string) bool { return name == s.host.Name })
+	others := slices.DeleteFunc(r.Hosts.Inventory.HeldBy(s.key()), func(name string) bool { return name == s.host.Name })
 	if len(others) == 0 {
 		conditions.Delete(s.metal3, infrav1.Metal3MachineSeveralHostsCondition)
 		return steps.Proceed, nil

@@ -51,7 +51,7 @@ func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (steps.Progres
 	message := fmt.Sprintf("Metal3MachineTemplate %s, which may name a data template for the machine's failure domain, is gone: "+
 		"create it again, or delete the Machine", s.lostTemplate)
 	if s.host == nil {
-		r.Hosts.Book.Forget(s.key())
+		r.Hosts.Inventory.Forget(s.key())
 		unassociated(s, infrav1.Metal3MachineTemplateNotFoundReason, message)
 	} else {
 		status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineTemplateNotFoundReason, message)

@@ -11,20 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// space is one namespace: machines take hosts of their own only.
-type space struct {
+// namespace is one namespace: machines take hosts of their own only.
+type namespace struct {
 	hosts map[string]*Host
 	// free holds the names of hosts without an obstacle, sorted, by domain.
 	free map[string][]string
 	// held are the hosts that name the Metal3Machine of that name as their consumer, sorted; it has one, unless somebody has
 	// interfered.
 	held map[string][]string
-	// promised is the machine that is to claim the host of that name.
-	promised map[string]types.NamespacedName
+	// reserved is the machine that is to claim the host of that name.
+	reserved map[string]types.NamespacedName
 	// kept holds the names of hosts that carry a node-reuse label, by its value.
 	kept map[string]map[string]bool
-	// tallies sum the hosts of a domain up.
-	tallies map[string]tally
+	// counts sum the hosts of a domain up.
+	counts map[string]counts
 	// waiting are the machines that have asked and have not claimed a host since.
 	waiting map[types.NamespacedName]*waiter
 }
@@ -32,25 +32,25 @@ type space struct {
 // waiter is a machine that has asked for a host.
 type waiter struct {
 	wants Wants
-	// host is promised to it; "" while there is none.
+	// host is reserved for it; "" while there is none.
 	host string
 }
 
-func newSpace() *space {
-	return &space{
+func newNamespace() *namespace {
+	return &namespace{
 		hosts: map[string]*Host{}, free: map[string][]string{}, held: map[string][]string{},
-		promised: map[string]types.NamespacedName{}, kept: map[string]map[string]bool{}, waiting: map[types.NamespacedName]*waiter{},
-		tallies: map[string]tally{},
+		reserved: map[string]types.NamespacedName{}, kept: map[string]map[string]bool{}, waiting: map[types.NamespacedName]*waiter{},
+		counts: map[string]counts{},
 	}
 }
 
-func (s *space) add(host Host) {
+func (s *namespace) add(host Host) {
 	host.Labels = maps.Clone(host.Labels) // the caller may go on to change the object they are from
 	s.hosts[host.Name] = &host
 	if host.Obstacle == "" {
 		s.free[host.Domain] = with(s.free[host.Domain], host.Name)
 	}
-	s.tallies[host.Domain] = s.tallies[host.Domain].with(host.Obstacle, 1)
+	s.counts[host.Domain] = s.counts[host.Domain].with(host.Obstacle, 1)
 	if host.Consumer.Name != "" && host.Consumer.Namespace == host.Namespace {
 		s.held[host.Consumer.Name] = with(s.held[host.Consumer.Name], host.Name)
 	}
@@ -80,10 +80,10 @@ func without(names []string, name string) []string {
 	return slices.Delete(names, i, i+1)
 }
 
-func (s *space) remove(host *Host) {
+func (s *namespace) remove(host *Host) {
 	delete(s.hosts, host.Name)
 	s.free[host.Domain] = without(s.free[host.Domain], host.Name)
-	s.tallies[host.Domain] = s.tallies[host.Domain].with(host.Obstacle, -1)
+	s.counts[host.Domain] = s.counts[host.Domain].with(host.Obstacle, -1)
 	if s.held[host.Consumer.Name] = without(s.held[host.Consumer.Name], host.Name); len(s.held[host.Consumer.Name]) == 0 {
 		delete(s.held, host.Consumer.Name)
 	}
@@ -92,27 +92,27 @@ func (s *space) remove(host *Host) {
 	}
 }
 
-// promise chooses a host for the waiter and records it in place of the one before; it is "" when there is none.
-func (s *space) promise(w *waiter) string {
+// reserve chooses a host for the waiter and records it in place of the one before; it is "" when there is none.
+func (s *namespace) reserve(w *waiter) string {
 	if w.host != "" {
-		delete(s.promised, w.host)
+		delete(s.reserved, w.host)
 		w.host = ""
 	}
 	if !s.holdsOut(w.wants) {
 		w.host = s.best(w.wants)
 	}
 	if w.host != "" {
-		s.promised[w.host] = w.wants.Machine
+		s.reserved[w.host] = w.wants.Machine
 	}
 	return w.host
 }
 
 // holdsOut reports whether a machine waits for a host of its owner's that is on its way back, as Choose has it.
-func (s *space) holdsOut(wants Wants) bool {
+func (s *namespace) holdsOut(wants Wants) bool {
 	awaited := false
 	for name := range s.kept[wants.Reuse] {
 		host := s.hosts[name]
-		_, taken := s.promised[name]
+		_, taken := s.reserved[name]
 		switch obstacle := wants.obstacle(host); {
 		case !wants.mayBeIn(host), taken && obstacle == "":
 		case obstacle == "" && wants.reuses(host):
@@ -125,7 +125,7 @@ func (s *space) holdsOut(wants Wants) bool {
 }
 
 // best is what Choose would put first, found without looking at more hosts than needed.
-func (s *space) best(wants Wants) string {
+func (s *namespace) best(wants Wants) string {
 	var best *Host
 	if wants.Domain != "" {
 		best = s.bestIn(wants.Domain, wants)
@@ -143,11 +143,11 @@ func (s *space) best(wants Wants) string {
 	return best.Name
 }
 
-func (s *space) bestIn(domain string, wants Wants) *Host {
+func (s *namespace) bestIn(domain string, wants Wants) *Host {
 	var best *Host
 	for _, name := range s.free[domain] {
 		host := s.hosts[name]
-		if _, taken := s.promised[name]; taken || wants.obstacle(host) != "" {
+		if _, taken := s.reserved[name]; taken || wants.obstacle(host) != "" {
 			continue
 		}
 		if best == nil || wants.compare(*host, *best) < 0 {
@@ -160,12 +160,12 @@ func (s *space) bestIn(domain string, wants Wants) *Host {
 	return best
 }
 
-// everything lists all hosts, those promised to other machines as such.
-func (s *space) everything() []Host {
+// everything lists all hosts, those reserved for other machines as such.
+func (s *namespace) everything() []Host {
 	list := make([]Host, 0, len(s.hosts))
 	for name, known := range s.hosts {
 		host := *known
-		if _, taken := s.promised[name]; taken && host.Obstacle == "" {
+		if _, taken := s.reserved[name]; taken && host.Obstacle == "" {
 			host.Obstacle = Promised
 		}
 		list = append(list, host)
@@ -173,8 +173,8 @@ func (s *space) everything() []Host {
 	return list
 }
 
-// queue lists the machines that wait and are promised nothing, those that came first in front.
-func (s *space) queue() []*waiter {
+// queue lists the machines that wait and are reserved nothing, those that came first in front.
+func (s *namespace) queue() []*waiter {
 	var list []*waiter
 	for _, w := range s.waiting {
 		if w.host == "" {

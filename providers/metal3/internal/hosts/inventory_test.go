@@ -34,17 +34,17 @@ func takenBy(name string) func(*hosts.Host) {
 	return func(host *hosts.Host) { host.Obstacle, host.Consumer = hosts.InUse, machine(name) }
 }
 
-// desk is a book, and what it called.
+// desk is an inventory, and what it called.
 type desk struct {
 	*WithT
-	*hosts.Book
+	*hosts.Inventory
 	woken []string
 }
 
 func newDesk(t *testing.T, all ...hosts.Host) *desk {
 	t.Helper()
 	d := &desk{WithT: NewWithT(t)}
-	d.Book = hosts.NewBook(func(key types.NamespacedName) { d.woken = append(d.woken, key.Name) })
+	d.Inventory = hosts.NewInventory(func(key types.NamespacedName) { d.woken = append(d.woken, key.Name) })
 	for _, host := range all {
 		d.Put(host)
 	}
@@ -58,7 +58,7 @@ func (d *desk) gets(w hosts.Wants) string {
 	return host.Name
 }
 
-func TestBookPromisesAHostToOneMachine(t *testing.T) {
+func TestInventoryPromisesAHostToOneMachine(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1"), in("a", "2"))
 	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
@@ -69,7 +69,7 @@ func TestBookPromisesAHostToOneMachine(t *testing.T) {
 	d.Expect(why.String()).To(Equal("failure domain a: 2 hosts, 2 about to be taken by another machine"))
 }
 
-func TestBookKnowsWhoHasAHost(t *testing.T) {
+func TestInventoryKnowsWhoHasAHost(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1", takenBy("first")))
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
@@ -80,7 +80,7 @@ func TestBookKnowsWhoHasAHost(t *testing.T) {
 	d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
 }
 
-func TestBookIgnoresTheCacheOfYesterday(t *testing.T) {
+func TestInventoryIgnoresTheCacheOfYesterday(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1", version(9)))
 	d.Put(in("a", "1", takenBy("first"), version(11)))
@@ -89,7 +89,7 @@ func TestBookIgnoresTheCacheOfYesterday(t *testing.T) {
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
 }
 
-func TestBookBelievesTheCacheAfterEtcdWasRestored(t *testing.T) {
+func TestInventoryBelievesTheCacheAfterEtcdWasRestored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, in("a", "1", takenBy("first"), version(11)))
@@ -100,7 +100,7 @@ func TestBookBelievesTheCacheAfterEtcdWasRestored(t *testing.T) {
 	})
 }
 
-func TestBookWakesOneMachineForOneHost(t *testing.T) {
+func TestInventoryWakesOneMachineForOneHost(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "0", takenBy("x")))
 	for i, name := range []string{"c", "b", "a"} {
@@ -112,14 +112,14 @@ func TestBookWakesOneMachineForOneHost(t *testing.T) {
 	d.Put(in("a", "1"))
 	d.Expect(d.woken).To(Equal([]string{"c"}), "the one that came first, and no other")
 	d.Put(in("a", "1", version(2)))
-	d.Expect(d.woken).To(HaveLen(1), "what is promised is not offered again")
+	d.Expect(d.woken).To(HaveLen(1), "what is reserved is not offered again")
 	d.Put(in("a", "2"))
 	d.Expect(d.woken).To(Equal([]string{"c", "b"}))
-	d.Expect(d.gets(wants("late", "a"))).To(BeEmpty(), "both are promised")
+	d.Expect(d.gets(wants("late", "a"))).To(BeEmpty(), "both are reserved")
 	d.Expect(d.gets(wants("c", "a"))).To(Equal("1"))
 }
 
-func TestBookOffersOnWhatIsNotTaken(t *testing.T) {
+func TestInventoryOffersOnWhatIsNotTaken(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1"))
 	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
@@ -130,7 +130,7 @@ func TestBookOffersOnWhatIsNotTaken(t *testing.T) {
 	d.Expect(d.gets(wants("third", "a"))).To(Equal("1"))
 }
 
-func TestBookFindsAnotherForAMachineWhoseHostIsGone(t *testing.T) {
+func TestInventoryFindsAnotherForAMachineWhoseHostIsGone(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*desk){
 		"taken by another": func(d *desk) { d.Put(in("a", "1", takenBy("other"), version(2))) },
@@ -139,7 +139,7 @@ func TestBookFindsAnotherForAMachineWhoseHostIsGone(t *testing.T) {
 			d.Put(in("b", "1", version(2)))
 		},
 		"deleted": func(d *desk) { d.Drop(types.NamespacedName{Namespace: "ns", Name: "1"}) },
-		"refused": func(d *desk) { d.Doubt(in("a", "1")) },
+		"refused": func(d *desk) { d.Invalidate(in("a", "1")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,18 +153,18 @@ func TestBookFindsAnotherForAMachineWhoseHostIsGone(t *testing.T) {
 	}
 }
 
-func TestBookDoubtsOnlyWhatIsAsItWas(t *testing.T) {
+func TestInventoryDoubtsOnlyWhatIsAsItWas(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1", version(2)))
-	d.Doubt(in("a", "1", version(1)))
+	d.Invalidate(in("a", "1", version(1)))
 	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"), "it has been seen again since")
-	d.Doubt(in("a", "1", version(2)))
+	d.Invalidate(in("a", "1", version(2)))
 	d.Expect(d.gets(wants("first", "a"))).To(BeEmpty())
 	d.Put(in("a", "1", version(2)))
 	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
 }
 
-func TestBookKeepsReusedHostsForTheirOwner(t *testing.T) {
+func TestInventoryKeepsReusedHostsForTheirOwner(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1"), in("a", "2", kept("cp-x"), with(hosts.NotReady)))
 	ours := hosts.Wants{Machine: machine("ours"), Domain: "a", Reuse: "cp-x"}
@@ -177,7 +177,7 @@ func TestBookKeepsReusedHostsForTheirOwner(t *testing.T) {
 	d.Expect(d.gets(ours)).To(Equal("2"))
 }
 
-func TestBookKnowsAllHostsThatNameAMachine(t *testing.T) {
+func TestInventoryKnowsAllHostsThatNameAMachine(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, in("a", "1"), in("a", "2", takenBy("first")))
 	d.Expect(d.woken).To(BeEmpty())
@@ -210,19 +210,19 @@ func TestEventsOfAKeptHostDoNotListAllHostsForEachMachineThatWaits(t *testing.T)
 	d.Expect(allocations).To(BeNumerically("<", machines), "not even one for each machine")
 }
 
-// history is a book with what its users know: hosts as they were put, promises as they were last answered.
+// history is an inventory with what its users know: hosts as they were put, reservations as they were last answered.
 type history struct {
-	book     *hosts.Book
-	woken    []types.NamespacedName
-	known    map[string]hosts.Host
-	promised map[types.NamespacedName]string
-	waiting  map[types.NamespacedName]hosts.Wants
-	clock    int
+	inventory *hosts.Inventory
+	woken     []types.NamespacedName
+	known     map[string]hosts.Host
+	reserved  map[types.NamespacedName]string
+	waiting   map[types.NamespacedName]hosts.Wants
+	clock     int
 }
 
 func newHistory() *history {
-	h := &history{known: map[string]hosts.Host{}, promised: map[types.NamespacedName]string{}, waiting: map[types.NamespacedName]hosts.Wants{}}
-	h.book = hosts.NewBook(func(key types.NamespacedName) { h.woken = append(h.woken, key) })
+	h := &history{known: map[string]hosts.Host{}, reserved: map[types.NamespacedName]string{}, waiting: map[types.NamespacedName]hosts.Wants{}}
+	h.inventory = hosts.NewInventory(func(key types.NamespacedName) { h.woken = append(h.woken, key) })
 	return h
 }
 
@@ -230,37 +230,37 @@ func (h *history) put(host hosts.Host) {
 	h.clock++
 	host.Version = strconv.Itoa(h.clock)
 	h.known[host.Name] = host
-	h.book.Put(host)
+	h.inventory.Put(host)
 	delete(h.waiting, host.Consumer)
-	delete(h.promised, host.Consumer)
-	for key, name := range h.promised {
+	delete(h.reserved, host.Consumer)
+	for key, name := range h.reserved {
 		if order, _ := hosts.Choose([]hosts.Host{host}, h.waiting[key]); name == host.Name && len(order) == 0 {
-			delete(h.promised, key) // the API server would refuse the claim
+			delete(h.reserved, key) // the API server would refuse the claim
 		}
 	}
 }
 
 func (h *history) ask(t *rapid.T, w hosts.Wants) {
-	host, _, ok := h.book.Ask(w)
+	host, _, ok := h.inventory.Ask(w)
 	h.waiting[w.Machine] = w
-	delete(h.promised, w.Machine)
+	delete(h.reserved, w.Machine)
 	if !ok {
 		return
 	}
-	for other, name := range h.promised {
+	for other, name := range h.reserved {
 		if name == host.Name {
-			t.Fatalf("%s is promised to both %s and %s", host.Name, other, w.Machine)
+			t.Fatalf("%s is reserved for both %s and %s", host.Name, other, w.Machine)
 		}
 	}
 	if order, _ := hosts.Choose([]hosts.Host{h.known[host.Name]}, w); len(order) == 0 {
 		t.Fatalf("%s does not suit %+v", host.Name, w)
 	}
-	h.promised[w.Machine] = host.Name
+	h.reserved[w.Machine] = host.Name
 }
 
-// claim lets one of the machines take what it is promised.
+// claim lets one of the machines take what it is reserved.
 func (h *history) claim(*rapid.T) {
-	for key, name := range h.promised {
+	for key, name := range h.reserved {
 		if host := h.known[name]; host.Obstacle == "" {
 			takenBy(key.Name)(&host)
 			host.Reuse = ""
@@ -278,9 +278,9 @@ func (h *history) change(t *rapid.T) {
 
 func (h *history) forget(t *rapid.T) {
 	key := anyWants().Draw(t, "who").Machine
-	h.book.Forget(key)
+	h.inventory.Forget(key)
 	delete(h.waiting, key)
-	delete(h.promised, key)
+	delete(h.reserved, key)
 }
 
 // check lets machines that were called ask again; one that was not called must have nothing to gain.
@@ -292,11 +292,11 @@ func (h *history) check(t *rapid.T) {
 			h.ask(t, w)
 		}
 	}
-	checkNothingLeft(t, h.known, h.promised, h.waiting)
+	checkNothingLeft(t, h.known, h.reserved, h.waiting)
 }
 
-// Whatever happens, in whatever order: no host is promised twice, and no host is free for a machine that waits.
-func TestBookProperties(t *testing.T) {
+// Whatever happens, in whatever order: no host is reserved twice, and no host is free for a machine that waits.
+func TestInventoryProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory()
@@ -307,9 +307,9 @@ func TestBookProperties(t *testing.T) {
 	})
 }
 
-func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, promised map[types.NamespacedName]string, waiting map[types.NamespacedName]hosts.Wants) {
+func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, reserved map[types.NamespacedName]string, waiting map[types.NamespacedName]hosts.Wants) {
 	taken := map[string]bool{}
-	for key, name := range promised {
+	for key, name := range reserved {
 		if known[name].Obstacle == "" && waiting[key].Machine == key {
 			taken[name] = true
 		}
@@ -322,7 +322,7 @@ func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, promised map[type
 		left = append(left, host)
 	}
 	for key, w := range waiting {
-		if _, has := promised[key]; has {
+		if _, has := reserved[key]; has {
 			continue
 		}
 		if order, _ := hosts.Choose(left, w); len(order) > 0 {
@@ -331,7 +331,7 @@ func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, promised map[type
 	}
 }
 
-func TestBookTellsMachinesThatWaitForAnotherReason(t *testing.T) {
+func TestInventoryTellsMachinesThatWaitForAnotherReason(t *testing.T) {
 	t.Parallel()
 	broken := func(host *hosts.Host) { host.Obstacle = hosts.InError }
 	d := newDesk(t, in("a", "1", takenBy("x")))

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// addCare adds what looks after machines that have their hosts.
-func addCare(ctx context.Context, mgr ctrl.Manager, o Options, workloads clustercache.ClusterCache, ours *hosts.Hosts) error {
+// addMaintenance adds the controllers of machines that have their hosts.
+func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads clustercache.ClusterCache, ours *hosts.Hosts) error {
 	if err := (&metal3machinetemplate.Reconciler{Client: mgr.GetClient()}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.MachineTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)

@@ -1,0 +1,37 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+// counts counts the hosts of a domain.
+type counts struct {
+	total, broken int
+}
+
+func (t counts) with(obstacle Obstacle, n int) counts {
+	t.total += n
+	if obstacle.Broken() {
+		t.broken += n
+	}
+	return t
+}
+
+// reason is why a waiting machine has no host of a domain, and whether one may come free.
+type reason string
+
+const (
+	noHosts   reason = "no hosts"
+	allBroken reason = "all broken"
+	someWork  reason = "some work"
+)
+
+func (t counts) reason() reason {
+	switch t.total {
+	case 0:
+		return noHosts
+	case t.broken:
+		return allBroken
+	default:
+		return someWork
+	}
+}

@@ -1,0 +1,246 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// Inventory knows every host, which are free, and which machine waits for one. It is safe for concurrent use, and does nothing
+// slow while it is locked.
+type Inventory struct {
+	mu         sync.Mutex
+	namespaces map[string]*namespace
+	wake       func(machine types.NamespacedName)
+}
+
+// NewInventory returns an empty inventory. It calls wake, which must neither block nor call the inventory, with a machine that has waited
+// and has a host reserved for it now, or waits for another reason than before.
+func NewInventory(wake func(machine types.NamespacedName)) *Inventory {
+	return &Inventory{namespaces: map[string]*namespace{}, wake: wake}
+}
+
+// Ask gives the machine the host to claim. The host is reserved for the machine until it is claimed, is seen to be no longer
+// free, or the machine asks again or is forgotten. Without a host the machine is woken when there is one.
+func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	s := inv.namespace(wants.Machine.Namespace)
+	w := s.waiting[wants.Machine]
+	if w == nil {
+		w = &waiter{}
+		s.waiting[wants.Machine] = w
+	}
+	former := w.host
+	w.wants = wants
+	chosen := s.reserve(w)
+	if former != chosen {
+		inv.offer(s, former)
+	}
+	if chosen == "" {
+		// Only here are the hosts counted that are not free.
+		_, why := Choose(s.everything(), wants)
+		return Host{}, why, false
+	}
+	return *s.hosts[chosen], Reasons{}, true
+}
+
+// Forget ends the wait of a machine. What was reserved for it goes to another.
+func (inv *Inventory) Forget(machine types.NamespacedName) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	inv.forget(inv.namespace(machine.Namespace), machine)
+}
+
+// HeldBy names the hosts that have the machine as their consumer: one at most, unless somebody has interfered.
+func (inv *Inventory) HeldBy(machine types.NamespacedName) []string {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	return slices.Clone(inv.namespace(machine.Namespace).held[machine.Name])
+}
+
+// Put records a host as it is now. What is older than what is known is left out, unless that is known for longer than a
+// watch lags: then etcd has been restored, and the older host is the one there is.
+func (inv *Inventory) Put(host Host) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	s := inv.namespace(host.Namespace)
+	known, ok := s.hosts[host.Name]
+	if ok && patch.Stale(host.Version, known.Version, known.learnt) {
+		return
+	}
+	host.learnt = time.Now()
+	inv.replace(s, known, host)
+}
+
+// Invalidate withholds a host that the API server has refused to be as it is known here, until it is seen again.
+func (inv *Inventory) Invalidate(host Host) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	s := inv.namespace(host.Namespace)
+	known, ok := s.hosts[host.Name]
+	if !ok || known.Version != host.Version {
+		return
+	}
+	host.Obstacle, host.learnt = NotReady, known.learnt
+	inv.replace(s, known, host)
+}
+
+// Drop records that a host is gone.
+func (inv *Inventory) Drop(host types.NamespacedName) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	s := inv.namespace(host.Namespace)
+	if known, ok := s.hosts[host.Name]; ok {
+		before := s.counts[known.Domain]
+		inv.wakeHolder(s, known.Consumer)
+		s.remove(known)
+		inv.cancelReservation(s, host.Name)
+		inv.reconsider(s, known)
+		inv.wakeWaiting(s, known.Domain, before)
+	}
+}
+
+func (inv *Inventory) namespace(namespace string) *namespace {
+	s := inv.namespaces[namespace]
+	if s == nil {
+		s = newNamespace()
+		inv.namespaces[namespace] = s
+	}
+	return s
+}
+
+// replace puts a host in the place of what was known of it, which may be nil.
+func (inv *Inventory) replace(s *namespace, known *Host, host Host) {
+	before := map[string]counts{host.Domain: s.counts[host.Domain]}
+	if known != nil {
+		before[known.Domain] = s.counts[known.Domain]
+		inv.wakeHolder(s, known.Consumer)
+		s.remove(known)
+	}
+	s.add(host)
+	inv.settle(s, host)
+	if known != nil && !known.offersLike(host) {
+		inv.reconsider(s, known)
+	}
+	inv.wakeHolder(s, host.Consumer)
+	for domain := range before {
+		inv.wakeWaiting(s, domain, before[domain])
+	}
+}
+
+// wakeHolder wakes a machine that more than one host names, or has named until now.
+func (inv *Inventory) wakeHolder(s *namespace, machine types.NamespacedName) {
+	if len(s.held[machine.Name]) > 1 {
+		inv.wake(machine)
+	}
+}
+
+// offersLike reports whether a host is the same as another to all that wait.
+func (h *Host) offersLike(other Host) bool {
+	return h.Obstacle == other.Obstacle && h.Reuse == other.Reuse && h.KeptFor == other.KeptFor && h.Domain == other.Domain &&
+		maps.Equal(h.Labels, other.Labels)
+}
+
+// wakeWaiting wakes waiting machines whose reason for waiting has changed: their domain has its first host or has lost its
+// last, or its hosts are all broken or no longer. A host that only goes from one use to another wakes nobody.
+func (inv *Inventory) wakeWaiting(s *namespace, domain string, before counts) {
+	if s.counts[domain].reason() == before.reason() {
+		return
+	}
+	for machine, w := range s.waiting {
+		if w.host == "" && w.wants.Domain == domain && !w.wants.Preferred {
+			inv.wake(machine)
+		}
+	}
+}
+
+// reconsider looks again for a host for the machines that have waited for one of their owner's to come back: it has, or may
+// not do so any more.
+func (inv *Inventory) reconsider(s *namespace, was *Host) {
+	if was.Reuse == "" || was.Obstacle != NotReady {
+		return
+	}
+	for _, w := range s.queue() {
+		if w.wants.Reuse != was.Reuse {
+			continue
+		}
+		if s.reserve(w) != "" {
+			inv.wake(w.wants.Machine)
+		}
+	}
+}
+
+// settle draws the conclusions from a host that has changed.
+func (inv *Inventory) settle(s *namespace, host Host) {
+	if host.Consumer.Name != "" {
+		if w := s.waiting[host.Consumer]; w != nil && w.host == host.Name {
+			w.host = ""
+			delete(s.reserved, host.Name)
+		}
+		inv.forget(s, host.Consumer)
+	}
+	if machine, ok := s.reserved[host.Name]; ok {
+		if order, _ := Choose([]Host{host}, s.waiting[machine].wants); len(order) > 0 {
+			return
+		}
+		inv.cancelReservation(s, host.Name)
+	}
+	inv.offer(s, host.Name)
+}
+
+func (inv *Inventory) forget(s *namespace, machine types.NamespacedName) {
+	w := s.waiting[machine]
+	if w == nil {
+		return
+	}
+	delete(s.waiting, machine)
+	delete(s.reserved, w.host)
+	inv.offer(s, w.host)
+}
+
+// cancelReservation takes a host back that the machine cannot have any more, and looks for another for it.
+func (inv *Inventory) cancelReservation(s *namespace, name string) {
+	machine, ok := s.reserved[name]
+	if !ok {
+		return
+	}
+	delete(s.reserved, name)
+	w := s.waiting[machine]
+	w.host = ""
+	if s.reserve(w) != "" {
+		inv.wake(machine)
+	}
+}
+
+// offer reserves a free host for the machine that has waited longest for one like it. A machine that would rather have
+// another gets that one, and the host is offered on.
+func (inv *Inventory) offer(s *namespace, name string) {
+	host, ok := s.hosts[name]
+	if !ok || host.Obstacle != "" {
+		return
+	}
+	if _, taken := s.reserved[name]; taken {
+		return
+	}
+	for _, w := range s.queue() {
+		if order, _ := Choose([]Host{*host}, w.wants); len(order) == 0 {
+			continue
+		}
+		chosen := s.reserve(w)
+		if chosen != "" {
+			inv.wake(w.wants.Machine)
+		}
+		if chosen == name {
+			return
+		}
+	}
+}
