@@ -1,0 +1,137 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shared_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// allIsWell are the reasons of conditions that hold: there is nothing to look up.
+func allIsWell() []string {
+	return []string{
+		"AllActive", "NoFailureDomains", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "InFailureDomain",
+		"AssociateBareMetalHostSuccess", "AssociateBareMetalHostViaNodeReuseSuccess", "AssociateMetal3MachineMetaDataSuccess",
+		"Metal3DataSecretsReady", "SecretsSetExternally", "NotPaused",
+	}
+}
+
+// constants are the string constants of a set of packages by qualified name, such as infrav1.PlacedReason.
+type constants map[string]string
+
+// read adds the constants of the packages in a folder, which others know by the alias. A constant may be another one's value; of
+// two that refer to one another the one that is referred to must be read first, or in the same package.
+func (c constants) read(g Gomega, folder, alias string) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	g.Expect(err).NotTo(HaveOccurred())
+	specs := map[string]ast.Expr{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		g.Expect(err).NotTo(HaveOccurred())
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Names) == len(spec.Values) {
+				for i, name := range spec.Names {
+					specs[name.Name] = spec.Values[i]
+				}
+			}
+			return true
+		})
+	}
+	for name := range specs {
+		if value := c.value(specs, specs[name]); value != "" {
+			c[alias+"."+name] = value
+		}
+	}
+}
+
+// value is that of a literal, of another constant of the package, or of another package.
+func (c constants) value(specs map[string]ast.Expr, expr ast.Expr) string {
+	switch e := expr.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value)
+		return text
+	case *ast.Ident:
+		return c.value(specs, specs[e.Name])
+	case *ast.SelectorExpr:
+		return c[qualified(e)]
+	}
+	return ""
+}
+
+func qualified(e *ast.SelectorExpr) string {
+	if of, ok := e.X.(*ast.Ident); ok {
+		return of.Name + "." + e.Sel.Name
+	}
+	return ""
+}
+
+// used adds the reasons that the product's code below a folder names, by the place of the first.
+func (c constants) used(g Gomega, folder string, found map[string]string) {
+	g.Expect(filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && entry.Name() == "simulator" {
+			return cmpErr(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/api/") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if e, ok := n.(*ast.SelectorExpr); ok && strings.Contains(e.Sel.Name, "Reason") && c[qualified(e)] != "" && found[c[qualified(e)]] == "" {
+				found[c[qualified(e)]] = path
+			}
+			return true
+		})
+		return nil
+	})).To(Succeed())
+}
+
+func cmpErr(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	root := ".."
+	clusterAPI, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api/api").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	providers, err := filepath.Glob(filepath.Join(root, "providers", "*"))
+	g.Expect(err).NotTo(HaveOccurred())
+	found := map[string]string{}
+	for _, provider := range providers {
+		known := constants{}
+		known.read(g, filepath.Join(strings.TrimSpace(string(clusterAPI)), "core", "v1beta2"), "clusterv1")
+		known.read(g, filepath.Join(root, "shared", "api", "v1beta1"), "faultlinev1")
+		known.read(g, filepath.Join(provider, "api", "v1beta2"), "infrav1")
+		known.used(g, provider, found)
+		known.used(g, filepath.Join(root, "shared"), found)
+	}
+	g.Expect(len(found)).To(BeNumerically(">", 50), "the reasons are found")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, reason := range allIsWell() {
+		delete(found, reason)
+	}
+	for reason, path := range found {
+		if !strings.Contains(string(text), "`"+reason+"`") {
+			t.Errorf("docs/troubleshooting.md does not say what to do about %s, which %s reports", reason, strings.TrimPrefix(path, root+"/"))
+		}
+	}
+}
