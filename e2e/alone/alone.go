@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -61,14 +61,14 @@ func Install(ctx context.Context, p provider.Installed, progress io.Writer) (*In
 
 // Component is the provider's manager with what is installed beside it. Its
 // manifests are written to a folder.
-func (i *Installation) Component(programs binaries.Paths, folder string) (plane.Component, error) {
+func (i *Installation) Component(programs binaries.Paths, folder string) (managementcluster.Component, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return plane.Component{}, err
+		return managementcluster.Component{}, err
 	}
 	if err := i.writeConfig(folder); err != nil {
-		return plane.Component{}, fmt.Errorf("preparing the manager's manifests: %w", err)
+		return managementcluster.Component{}, fmt.Errorf("preparing the manager's manifests: %w", err)
 	}
-	component := plane.Provider(programs, i.Root, i.Provider.Describe().Name)
+	component := managementcluster.Provider(programs, i.Root, i.Provider.Describe().Name)
 	component.Config, component.Objects = folder, i.objects
 	maps.Copy(component.Variables, i.Provider.Describe().Unset)
 	return component, nil

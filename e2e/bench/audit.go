@@ -13,7 +13,7 @@ import (
 )
 
 // auditPolicy has the API server write down what ServiceAccounts do: managers run
-// as such, and nothing else in the plane does.
+// as such, and nothing else in the management cluster does.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

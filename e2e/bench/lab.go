@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
 // ScenarioLimit bounds a scenario. The longest ones take a minute on two CPUs that
@@ -23,22 +23,22 @@ const ScenarioLimit = 5 * time.Minute
 // userAgent is what the manager calls itself to the API server.
 func (b *Bench) userAgent() string { return "faultline-" + b.Provider + "-manager" }
 
-// Lab is what one scenario runs in: a plane with the provider's manager in it, and
+// Lab is what one scenario runs in: a management cluster with the provider's manager in it, and
 // what its worlds bring along.
 type Lab struct {
-	Bench  *Bench
-	Name   string
-	Plane  *plane.Plane
-	Client client.WithWatch
-	audit  string
+	Bench      *Bench
+	Name       string
+	Management *managementcluster.Cluster
+	Client     client.WithWatch
+	audit      string
 	// closers end what the worlds have started.
 	closers []func()
 }
 
 // Scenario runs something in a new lab, with further arguments for the manager. It
-// ends with an error if that takes too long or a process of the plane dies.
+// ends with an error if that takes too long or a process of the management cluster dies.
 func (b *Bench) Scenario(ctx context.Context, name string, args []string, run func(context.Context, *Lab) error) error {
-	b.Progressf("%s: starting the management plane", name)
+	b.Progressf("%s: starting the management cluster", name)
 	l, err := b.start(ctx, name, args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -50,8 +50,8 @@ func (b *Bench) Scenario(ctx context.Context, name string, args []string, run fu
 	defer end(nil)
 	go func() {
 		select {
-		case <-l.Plane.Failed():
-			end(l.Plane.Err())
+		case <-l.Management.Failed():
+			end(l.Management.Err())
 		case <-alive.Done():
 		}
 	}()
@@ -77,11 +77,11 @@ func (b *Bench) start(ctx context.Context, name string, args []string) (*Lab, er
 		return nil, err
 	}
 	component.Args = args
-	l.Plane, err = plane.Start(ctx, plane.Options{Dir: dir, Programs: programs, Components: []plane.Component{component}})
+	l.Management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: dir, Programs: programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return nil, err
 	}
-	if l.Client, err = b.installation.Connect(l.Plane.RESTConfig); err != nil {
+	if l.Client, err = b.installation.Connect(l.Management.RESTConfig); err != nil {
 		l.stop()
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (b *Bench) start(ctx context.Context, name string, args []string) (*Lab, er
 }
 
 func (l *Lab) stop() {
-	l.Plane.Stop()
+	l.Management.Stop()
 	for _, closer := range l.closers {
 		closer()
 	}

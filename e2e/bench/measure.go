@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -68,7 +68,7 @@ func (l *Lab) Sample(ctx context.Context, w Counted) (Cost, error) {
 }
 
 // cpu is how many seconds a process has used.
-func cpu(process plane.Process) (float64, error) {
+func cpu(process managementcluster.Process) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process.PID))
 	if err != nil {
 		return 0, fmt.Errorf("measuring the CPU time of %s: %w", process.Name, err)
@@ -86,15 +86,17 @@ func (l *Lab) requests() (requests, failed Counts, err error) {
 }
 
 // manager finds the process that is measured.
-func (l *Lab) manager() (plane.Process, error) { return l.Process(binaries.Provider(l.Bench.Provider)) }
+func (l *Lab) manager() (managementcluster.Process, error) {
+	return l.Process(binaries.Provider(l.Bench.Provider))
+}
 
-func (l *Lab) Process(name string) (plane.Process, error) {
-	for _, process := range l.Plane.Processes() {
+func (l *Lab) Process(name string) (managementcluster.Process, error) {
+	for _, process := range l.Management.Processes() {
 		if process.Name == name {
 			return process, nil
 		}
 	}
-	return plane.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
+	return managementcluster.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
 }
 
 func (l *Lab) Memory() (now, peak int64, err error) {

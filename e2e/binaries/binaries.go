@@ -60,7 +60,7 @@ func Provider(name string) string { return providerPrefix + name }
 // Assets are the programs that controller-runtime's envtest needs.
 func Assets() []string { return []string{Etcd, APIServer, Kubectl} }
 
-// Playground are the programs that a management plane with one provider needs,
+// Playground are the programs that a management cluster with one provider needs,
 // kubectl included for the person who looks around in it.
 func Playground(provider string) []string {
 	return []string{

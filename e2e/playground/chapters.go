@@ -62,7 +62,7 @@ func (s *story) domainIs(ctx context.Context, domain Domain, good bool) (missing
 func (s *story) domainCondition(ctx context.Context, name string) (metav1.Condition, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*s.about.DomainKind)
-	if err := s.plane.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+	if err := s.management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return metav1.Condition{}, err
 	}
 	for _, condition := range conditionsOf(object) {
@@ -99,7 +99,7 @@ func (s *story) callsSoFar() map[string]int {
 // need not be ready.
 func (s *story) whole(ctx context.Context, down string, conditions ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
-	if err := s.plane.Client.Get(ctx, s.cluster, &cluster); err != nil {
+	if err := s.management.Client.Get(ctx, s.cluster, &cluster); err != nil {
 		return "", err
 	}
 	now, err := s.observe(ctx)
@@ -206,7 +206,7 @@ func (s *story) replace(ctx context.Context) error {
 		known[m.Name] = true
 	}
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.victim.Name}}
-	if err := s.plane.Client.Delete(ctx, machine); err != nil {
+	if err := s.management.Client.Delete(ctx, machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", s.victim.Name, err)
 	}
 	s.reporter.note("deleted Machine " + s.victim.Name)
@@ -255,14 +255,14 @@ func (s *story) noteReplacement(now Snapshot, known map[string]bool) {
 // is left of either, in the infrastructure and in the API.
 func (s *story) remove(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.cluster.Namespace, Name: s.cluster.Name}}
-	if err := s.plane.Client.Delete(ctx, cluster); err != nil {
+	if err := s.management.Client.Delete(ctx, cluster); err != nil {
 		return fmt.Errorf("deleting Cluster %s: %w", s.cluster.Name, err)
 	}
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if what, err := s.infrastructure.Remains(ctx); what != "" || err != nil {
 			return what, err
 		}
-		err := s.plane.Client.Get(ctx, s.cluster, cluster)
+		err := s.management.Client.Get(ctx, s.cluster, cluster)
 		if !apierrors.IsNotFound(err) {
 			return "Cluster " + s.cluster.Name + " is still there", err
 		}
@@ -286,7 +286,7 @@ func (s *story) remove(ctx context.Context) error {
 func (s *story) removeApplied(ctx context.Context) error {
 	var refused []error
 	for _, object := range slices.Backward(s.objects) {
-		if err := s.plane.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		if err := s.management.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			refused = append(refused, fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err))
 		}
 	}

@@ -44,7 +44,7 @@ func Explain(err error) string {
 // whatever their kinds are.
 func (s *story) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var crds apiextensionsv1.CustomResourceDefinitionList
-	if err := s.plane.Client.List(ctx, &crds); err != nil {
+	if err := s.management.Client.List(ctx, &crds); err != nil {
 		return nil, fmt.Errorf("listing CRDs: %w", err)
 	}
 	var objects []unstructured.Unstructured
@@ -56,7 +56,7 @@ func (s *story) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructu
 		list.SetGroupVersionKind(schema.GroupVersionKind{
 			Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.ListKind,
 		})
-		if err := s.plane.Client.List(ctx, list); err != nil {
+		if err := s.management.Client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", crd.Spec.Names.Plural, err)
 		}
 		objects = append(objects, list.Items...)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
@@ -102,9 +102,9 @@ func (s *story) startInfrastructure() (err error) {
 	return err
 }
 
-// startPlane starts the management plane and, beside it, the simulator of what
+// startManagement starts the management cluster and, beside it, the simulator of what
 // runs on the machines.
-func (s *story) startPlane(ctx context.Context) error {
+func (s *story) startManagement(ctx context.Context) error {
 	source, version, err := s.builder.ClusterAPI(ctx)
 	if err != nil {
 		return err
@@ -113,16 +113,16 @@ func (s *story) startPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manager := completed(plane.Provider(s.programs, s.builder.Root, s.about.Name), s.setup, objects)
-	s.plane, err = plane.Start(ctx, plane.Options{
+	manager := completed(managementcluster.Provider(s.programs, s.builder.Root, s.about.Name), s.setup, objects)
+	s.management, err = managementcluster.Start(ctx, managementcluster.Options{
 		Dir: s.dir, Programs: s.programs, Progress: s.reporter.note,
-		Components: append(plane.ClusterAPI(s.programs, source, version), manager),
+		Components: append(managementcluster.ClusterAPI(s.programs, source, version), manager),
 	})
 	if err != nil {
 		return err
 	}
-	s.watchPlane()
-	s.workload, err = workload.New(ctx, s.plane.RESTConfig, workload.Options{Log: s.log})
+	s.watchManagement()
+	s.workload, err = workload.New(ctx, s.management.RESTConfig, workload.Options{Log: s.log})
 	if err != nil {
 		return fmt.Errorf("preparing workload clusters: %w", err)
 	}
@@ -134,9 +134,9 @@ func (s *story) startPlane(ctx context.Context) error {
 	return s.join(ctx)
 }
 
-// join lets the infrastructure play its part in the plane.
+// join lets the infrastructure play its part in the management cluster.
 func (s *story) join(ctx context.Context) error {
-	run, err := s.infrastructure.Join(ctx, s.plane, s.workload)
+	run, err := s.infrastructure.Join(ctx, s.management, s.workload)
 	if err != nil {
 		return fmt.Errorf("preparing %s: %w", s.about.System, err)
 	}
@@ -150,12 +150,12 @@ func (s *story) join(ctx context.Context) error {
 	return nil
 }
 
-// watchPlane ends the story with the first process of the plane that ends unasked.
-func (s *story) watchPlane() {
+// watchManagement ends the story with the first process of the management cluster that ends unasked.
+func (s *story) watchManagement() {
 	s.background.Go(func() {
 		select {
-		case <-s.plane.Failed():
-			s.end(s.plane.Err())
+		case <-s.management.Failed():
+			s.end(s.management.Err())
 		case <-s.life.Done():
 		}
 	})
@@ -164,7 +164,7 @@ func (s *story) watchPlane() {
 // keep leaves everything running, to be looked at and played with, until it is
 // interrupted or something of it dies.
 func (s *story) keep(failed error) {
-	if s.plane == nil || s.life.Err() != nil {
+	if s.management == nil || s.life.Err() != nil {
 		return
 	}
 	s.reporter.begin("Left running; Ctrl-C stops it and removes everything")
@@ -174,18 +174,18 @@ func (s *story) keep(failed error) {
 		}
 	}
 	s.reporter.note("in another shell:")
-	s.reporter.note("  export KUBECONFIG=" + s.plane.Kubeconfig)
+	s.reporter.note("  export KUBECONFIG=" + s.management.Kubeconfig)
 	for _, line := range s.setup.Access {
 		s.reporter.note("  " + line)
 	}
 	<-s.life.Done()
-	s.reporter.end(s.plane.Err())
+	s.reporter.end(s.management.Err())
 }
 
 // close stops everything, the managers before what they talk to.
 func (s *story) close() {
-	if s.plane != nil {
-		s.plane.Stop()
+	if s.management != nil {
+		s.management.Stop()
 	}
 	s.end(errEnded)
 	s.background.Wait()

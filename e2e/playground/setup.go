@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // completed adds what the infrastructure asks for, and what others install, to the provider's component.
-func completed(c plane.Component, setup provider.Setup, objects []*unstructured.Unstructured) plane.Component {
+func completed(c managementcluster.Component, setup provider.Setup, objects []*unstructured.Unstructured) managementcluster.Component {
 	c.Args = append(c.Args, setup.ManagerArgs...)
 	c.Objects = append(c.Objects, objects...)
 	c.Variables = maps.Clone(c.Variables)

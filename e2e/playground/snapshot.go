@@ -55,11 +55,11 @@ const roleControlPlane = "control plane"
 // observe takes a snapshot.
 func (s *story) observe(ctx context.Context) (Snapshot, error) {
 	var cluster clusterv1.Cluster
-	if err := s.plane.Client.Get(ctx, s.cluster, &cluster); client.IgnoreNotFound(err) != nil {
+	if err := s.management.Client.Get(ctx, s.cluster, &cluster); client.IgnoreNotFound(err) != nil {
 		return Snapshot{}, fmt.Errorf("reading the Cluster: %w", err)
 	}
 	var machines clusterv1.MachineList
-	err := s.plane.Client.List(ctx, &machines, client.InNamespace(s.cluster.Namespace),
+	err := s.management.Client.List(ctx, &machines, client.InNamespace(s.cluster.Namespace),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("listing Machines: %w", err)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
@@ -46,7 +46,7 @@ type story struct {
 	about          provider.Description
 	infrastructure provider.Simulation
 	setup          provider.Setup
-	plane          *plane.Plane
+	management     *managementcluster.Cluster
 	workload       *workload.Simulator
 
 	// life is the context of the steps and of what runs beside them; end ends it.
@@ -128,7 +128,7 @@ func (s *story) fail(failed step, err error) error {
 		return &StepError{Step: failed.name, Err: ErrInterrupted}
 	}
 	failure := &StepError{Step: failed.name, Err: err, Logs: filepath.Join(s.dir, "logs")}
-	if s.plane != nil {
+	if s.management != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), diagnosisLimit)
 		defer cancel()
 		failure.Diagnosis = s.diagnose(ctx)
@@ -138,7 +138,7 @@ func (s *story) fail(failed step, err error) error {
 
 func (s *story) steps() []step {
 	steps := []step{
-		{"Start the management plane", 5 * time.Minute, s.begin},
+		{"Start the management cluster", 5 * time.Minute, s.begin},
 		{"Apply the templates", time.Minute, s.apply},
 		{"Failure domains are ready", 2 * time.Minute, s.domainsReady},
 		{"The cluster comes up", 6 * time.Minute, s.clusterUp},
@@ -158,7 +158,7 @@ func (s *story) begin(ctx context.Context) error {
 	if err := s.startInfrastructure(); err != nil { //nolint:contextcheck // A simulation lives until it is closed.
 		return err
 	}
-	if err := s.startPlane(ctx); err != nil {
+	if err := s.startManagement(ctx); err != nil {
 		return err
 	}
 	s.background.Go(s.show)

@@ -44,8 +44,8 @@ func TestStoryOnBareMetal(t *testing.T) {
 	}
 }
 
-// TestStoryOnVSphere tells the story and then, on the same management plane, how it
-// fails: starting a plane is half of what a story costs.
+// TestStoryOnVSphere tells the story and then, on the same management cluster, how it
+// fails: starting a management cluster is half of what a story costs.
 func TestStoryOnVSphere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

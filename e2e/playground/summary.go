@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -31,7 +31,7 @@ func (s *story) summary() string {
 		fmt.Fprintf(&text, "  %-52s %8s\n", t.step, seconds(t.took))
 	}
 	fmt.Fprintf(&text, "  %-52s %8s\n", "in all", seconds(time.Since(s.began)))
-	processes := append(s.plane.Processes(), plane.Self("playground"))
+	processes := append(s.management.Processes(), managementcluster.Self("playground"))
 	fmt.Fprintf(&text, "  memory: %s\n", memoryWords(processes))
 	if _, counted := s.infrastructure.(provider.Counter); counted {
 		fmt.Fprintf(&text, "  calls to %s: %s\n", s.about.System, s.calls.words())
@@ -39,7 +39,7 @@ func (s *story) summary() string {
 	return text.String()
 }
 
-func memoryWords(processes []plane.Process) string {
+func memoryWords(processes []managementcluster.Process) string {
 	var now, peak int64
 	for _, p := range processes {
 		now, peak = now+p.Memory, peak+p.Peak
@@ -47,7 +47,7 @@ func memoryWords(processes []plane.Process) string {
 	if now == 0 {
 		return "not known on this system"
 	}
-	slices.SortStableFunc(processes, func(a, b plane.Process) int { return cmp.Compare(b.Memory, a.Memory) })
+	slices.SortStableFunc(processes, func(a, b managementcluster.Process) int { return cmp.Compare(b.Memory, a.Memory) })
 	var largest []string
 	for _, p := range processes[:min(named, len(processes))] {
 		largest = append(largest, fmt.Sprintf("%s %d", p.Name, p.Memory/mib))

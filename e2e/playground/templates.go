@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
 const (
@@ -82,7 +82,7 @@ func (s *story) apply(ctx context.Context) error {
 			return err
 		}
 		for _, object := range objects {
-			if err := s.plane.Client.Create(ctx, object); err != nil {
+			if err := s.management.Client.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
 			s.objects = append(s.objects, object)
@@ -98,11 +98,11 @@ func fill(file string, variables map[string]string) ([]*unstructured.Unstructure
 	if err != nil {
 		return nil, fmt.Errorf("reading a template: %w", err)
 	}
-	content, err = plane.Substitute(content, variables)
+	content, err = managementcluster.Substitute(content, variables)
 	if err != nil {
 		return nil, fmt.Errorf("filling in %s: %w", file, err)
 	}
-	objects, err := plane.Decode(content)
+	objects, err := managementcluster.Decode(content)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}

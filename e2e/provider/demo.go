@@ -6,7 +6,7 @@ package provider
 import (
 	"context"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
@@ -25,9 +25,9 @@ type Simulation interface {
 	// Setup says how the provider's manager and its templates are told of the
 	// infrastructure. Files that the manager needs may be put into dir.
 	Setup(dir string) (Setup, error)
-	// Join puts into the management plane, which runs, what of the infrastructure
+	// Join puts into the management cluster, which runs, what of the infrastructure
 	// belongs there. Unless run is nil, it keeps that going until its context ends.
-	Join(ctx context.Context, in *plane.Plane, workloads *workload.Simulator) (run func(context.Context) error, err error)
+	Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error)
 	// Machines are those that the infrastructure itself knows of, wherever they
 	// came from; what it was delivered with, such as templates, does not count.
 	Machines(ctx context.Context) ([]Placement, error)
@@ -51,7 +51,7 @@ type Counter interface {
 	Calls() map[string]int
 }
 
-// Setup is how a management plane is tied to a Simulation.
+// Setup is how a management cluster is tied to a Simulation.
 type Setup struct {
 	// ManagerArgs and ManagerVariables complete the provider's component.
 	ManagerArgs      []string

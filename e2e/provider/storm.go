@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
 // Mode is a way in which the outside system behaves.
@@ -37,9 +37,9 @@ type Ground struct {
 	// Cluster is the name of the cluster and of its namespace.
 	Cluster string
 	// Seed is what is random is drawn from.
-	Seed   uint64
-	Plane  *plane.Plane
-	Client client.WithWatch
+	Seed       uint64
+	Management *managementcluster.Cluster
+	Client     client.WithWatch
 	// Room is how many machines each of some failure domains is to have room for.
 	Room func(domains int) int
 }

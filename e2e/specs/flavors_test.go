@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
 const separator = "\n---\n"
@@ -105,7 +105,7 @@ func applyShared(ctx context.Context) {
 	}
 	generated, err := environment.Template(ctx, GinkgoWriter, "shared", clusterctl.DefaultFlavor)
 	Expect(err).NotTo(HaveOccurred())
-	objects, err := plane.Decode(generated)
+	objects, err := managementcluster.Decode(generated)
 	Expect(err).NotTo(HaveOccurred())
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !slices.Contains(infra.Shared, o.GetKind()) })
 	Expect(objects).NotTo(BeEmpty())

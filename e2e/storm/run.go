@@ -17,7 +17,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -49,7 +49,7 @@ type run struct {
 	dir          string
 	random       *rand.Rand
 
-	plane          *plane.Plane
+	management     *managementcluster.Cluster
 	client         client.WithWatch
 	infrastructure provider.Target
 	members        map[string]*member
@@ -67,7 +67,7 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	err := r.blow(ctx)
-	if ended := r.plane.Err(); ended != nil {
+	if ended := r.management.Err(); ended != nil {
 		err = errors.Join(err, ended)
 	}
 	r.options.printf("%s: %d kills, %d while machines were on their way, %d machines made, %d deleted, %d faults, %.0f s (%s)",
@@ -86,26 +86,26 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.plane, err = plane.Start(ctx, plane.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []plane.Component{component}})
+	r.management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return err
 	}
-	if r.client, err = r.installation.Connect(r.plane.RESTConfig); err != nil {
+	if r.client, err = r.installation.Connect(r.management.RESTConfig); err != nil {
 		return err
 	}
 	r.members = map[string]*member{}
 	limited, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("not done after %s", settleLimit))
 	defer cancel()
 	r.infrastructure, err = r.options.Provider.LayOut(limited, provider.Ground{
-		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Plane: r.plane, Client: r.client,
+		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
 		Room: func(domains int) int { return roomFor(r.options.Machines, domains) },
 	})
 	return err
 }
 
 func (r *run) stop() {
-	if r.plane != nil {
-		r.plane.Stop()
+	if r.management != nil {
+		r.management.Stop()
 	}
 	if r.infrastructure != nil {
 		r.infrastructure.Close()
@@ -172,8 +172,8 @@ func (r *run) moment() time.Duration {
 
 // kill kills the manager and judges what it leaves.
 func (r *run) kill(ctx context.Context) error {
-	if err := r.plane.Kill(r.manager()); err != nil {
-		return errors.Join(err, r.plane.Err())
+	if err := r.management.Kill(r.manager()); err != nil {
+		return errors.Join(err, r.management.Err())
 	}
 	r.kills++
 	if err := r.look(ctx); err != nil {
@@ -187,7 +187,7 @@ func (r *run) kill(ctx context.Context) error {
 
 // killEarly kills a manager that is about to start.
 func (r *run) killEarly(ctx context.Context) error {
-	if _, err := r.plane.Restart(ctx, r.manager()); err != nil {
+	if _, err := r.management.Restart(ctx, r.manager()); err != nil {
 		return err
 	}
 	if err := provider.Pause(ctx, time.Duration(r.random.Int64N(int64(longest)))); err != nil {
@@ -199,7 +199,7 @@ func (r *run) killEarly(ctx context.Context) error {
 func (r *run) restart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
 	defer cancel()
-	ready, err := r.plane.Restart(ctx, r.manager())
+	ready, err := r.management.Restart(ctx, r.manager())
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (r *run) await(ctx context.Context, limit time.Duration, find func(provider
 		if err == nil {
 			faults, err = find(s), r.sweep(ctx, s)
 		}
-		if err != nil || len(faults) == 0 || time.Since(began) > limit || r.plane.Err() != nil {
+		if err != nil || len(faults) == 0 || time.Since(began) > limit || r.management.Err() != nil {
 			return faults, err
 		}
 		if err := provider.Pause(ctx, provider.LookEvery); err != nil {

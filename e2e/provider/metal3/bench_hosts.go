@@ -144,7 +144,7 @@ func (y *yard) work(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := operator.Run(ctx, y.lab.Plane.RESTConfig); err != nil {
+		if err := operator.Run(ctx, y.lab.Management.RESTConfig); err != nil {
 			y.lab.Progressf("simulating hosts: %v", err)
 		}
 	}()

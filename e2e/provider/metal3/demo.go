@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -28,7 +28,7 @@ import (
 const hostsPerRack = 3
 
 // simulation is three racks of hosts that a simulated bare-metal operator looks after.
-// They are objects of the management plane, so there are none before Join.
+// They are objects of the management cluster, so there are none before Join.
 type simulation struct {
 	racks     simulator.Layout
 	operator  *simulator.Simulator
@@ -73,13 +73,13 @@ func (*simulation) Setup(string) (provider.Setup, error) {
 
 // Join racks the hosts, as somebody does who has BMCs and credentials. They are
 // registered and inspected while the story goes on.
-func (m *simulation) Join(ctx context.Context, in *plane.Plane, workloads *workload.Simulator) (run func(context.Context) error, err error) {
+func (m *simulation) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
 	scheme := runtime.NewScheme()
 	if err := (Provider{}).AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the types of hosts: %w", err)
 	}
 	if m.client, err = client.New(in.RESTConfig, client.Options{Scheme: scheme}); err != nil {
-		return nil, fmt.Errorf("connecting to the management plane: %w", err)
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
 	}
 	m.workloads = workloads
 	if err := simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks); err != nil {
@@ -213,5 +213,5 @@ func (m *simulation) Remains(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Close has nothing to do: the hosts go with the management plane.
+// Close has nothing to do: the hosts go with the management cluster.
 func (*simulation) Close() {}

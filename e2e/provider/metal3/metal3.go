@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
@@ -55,5 +55,5 @@ func (Provider) Objects() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plane.Untyped(crds)
+	return managementcluster.Untyped(crds)
 }

@@ -78,7 +78,7 @@ func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target,
 	if err != nil {
 		return nil, err
 	}
-	m.operate(ctx, g.Plane.RESTConfig)
+	m.operate(ctx, g.Management.RESTConfig)
 	if is.begin != nil {
 		return m, is.begin(m, ctx)
 	}

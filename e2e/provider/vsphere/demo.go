@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/plane"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -72,8 +72,8 @@ func (v *simulation) Setup(dir string) (provider.Setup, error) {
 	}, nil
 }
 
-// Join does nothing: a vCenter is beside the management plane.
-func (*simulation) Join(context.Context, *plane.Plane, *workload.Simulator) (func(context.Context) error, error) {
+// Join does nothing: a vCenter is beside the management cluster.
+func (*simulation) Join(context.Context, *managementcluster.Cluster, *workload.Simulator) (func(context.Context) error, error) {
 	return nil, nil
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func cluster(name string) *clusterv1.Cluster {
 	}
 }
 
-func testWebhooks(t *testing.T, p *Plane) {
+func testWebhooks(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(p.Client.Create(t.Context(), cluster("one"))).To(Succeed())
@@ -97,7 +97,7 @@ func testWebhooks(t *testing.T, p *Plane) {
 // testConversion reads a version that is not stored: the API server has to call
 // the conversion webhook, which finds the version of the kinds referred to by the
 // contract labels of their CRDs.
-func testConversion(t *testing.T, p *Plane) {
+func testConversion(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	old := &unstructured.Unstructured{}
@@ -110,7 +110,7 @@ func testConversion(t *testing.T, p *Plane) {
 }
 
 // testRights acts as a manager, by its kubeconfig.
-func testRights(t *testing.T, p *Plane) {
+func testRights(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir, binaries.CAPICore, "kubeconfig"))
@@ -122,7 +122,7 @@ func testRights(t *testing.T, p *Plane) {
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 }
 
-func testCollection(t *testing.T, p *Plane) {
+func testCollection(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "passing"}}
@@ -140,13 +140,13 @@ func testCollection(t *testing.T, p *Plane) {
 	g.Eventually(gone(t.Context(), p, namespace)).WithTimeout(patience).Should(BeTrue())
 }
 
-func gone(ctx context.Context, p *Plane, object client.Object) func() bool {
+func gone(ctx context.Context, p *Cluster, object client.Object) func() bool {
 	return func() bool {
 		return apierrors.IsNotFound(p.Client.Get(ctx, client.ObjectKeyFromObject(object), object))
 	}
 }
 
-func testProcesses(t *testing.T, p *Plane) {
+func testProcesses(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	total := int64(0)
@@ -160,7 +160,7 @@ func testProcesses(t *testing.T, p *Plane) {
 	g.Expect(p.Err()).NotTo(HaveOccurred())
 }
 
-func testRestart(t *testing.T, p *Plane) {
+func testRestart(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	before := p.Processes()
@@ -176,7 +176,7 @@ func testRestart(t *testing.T, p *Plane) {
 	g.Expect(p.Err()).NotTo(HaveOccurred())
 }
 
-func testDeath(t *testing.T, p *Plane) {
+func testDeath(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	var log []byte
@@ -195,7 +195,7 @@ func testDeath(t *testing.T, p *Plane) {
 	)))
 }
 
-func testStop(t *testing.T, p *Plane) {
+func testStop(t *testing.T, p *Cluster) {
 	t.Helper()
 	g := NewWithT(t)
 	processes := p.Processes()

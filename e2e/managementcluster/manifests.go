@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"bytes"
@@ -98,7 +98,7 @@ func Untyped[T client.Object](list []T) ([]*unstructured.Unstructured, error) {
 
 // sortOut keeps what is to be created, takes the Deployment apart, and drops what
 // has no meaning without pods: the Service, and cert-manager's objects, as the
-// plane issues its certificates itself.
+// cluster issues its certificates itself.
 func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 	var m manifests
 	found := false

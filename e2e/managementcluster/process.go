@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"bytes"
@@ -37,8 +37,8 @@ type command struct {
 	metrics string   // where it serves metrics
 }
 
-// process is one running program of the plane, in a process group of its own so
-// that a Ctrl-C in the terminal reaches the plane only, which then stops its
+// process is one running program of the cluster, in a process group of its own so
+// that a Ctrl-C in the terminal reaches the cluster only, which then stops its
 // processes in order.
 type process struct {
 	name    string

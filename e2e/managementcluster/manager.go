@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ const (
 	// keeps a playground.
 	tokenSeconds = 7 * 24 * 60 * 60
 	createAtOnce = 8
-	// startLimit bounds the start of the plane as a whole.
+	// startLimit bounds the start of the cluster as a whole.
 	startLimit = 2 * time.Minute
 )
 
@@ -44,13 +44,13 @@ type manager struct {
 }
 
 // prepare renders a component and chooses the ports of its manager.
-func (p *Plane) prepare(c Component) (manager, error) {
+func (p *Cluster) prepare(c Component) (manager, error) {
 	rendered, err := render(c.Config, c.Variables)
 	if err != nil {
 		return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
 	}
 	for _, object := range c.Objects {
-		// Another plane may be made of the same component.
+		// Another cluster may be made of the same component.
 		rendered.objects = append(rendered.objects, object.DeepCopy())
 	}
 	m := manager{component: c, manifests: rendered}
@@ -69,7 +69,7 @@ func (p *Plane) prepare(c Component) (manager, error) {
 
 // install creates the objects of all components and waits until the API server
 // and kube-controller-manager, which it starts, made them effective.
-func (p *Plane) install(ctx context.Context, managers []manager) error {
+func (p *Cluster) install(ctx context.Context, managers []manager) error {
 	for _, namespaces := range []bool{true, false} {
 		if err := p.create(ctx, managers, namespaces); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (p *Plane) install(ctx context.Context, managers []manager) error {
 }
 
 // create creates the namespaces of all components, or everything else.
-func (p *Plane) create(ctx context.Context, managers []manager, namespaces bool) error {
+func (p *Cluster) create(ctx context.Context, managers []manager, namespaces bool) error {
 	var group errgroup.Group
 	group.SetLimit(createAtOnce)
 	for _, m := range managers {
@@ -107,7 +107,7 @@ func (p *Plane) create(ctx context.Context, managers []manager, namespaces bool)
 
 // effective tells whether all CRDs are served and all aggregated roles are filled.
 // A manager started before would find its API missing or forbidden, and back off.
-func (p *Plane) effective(ctx context.Context) (bool, error) {
+func (p *Cluster) effective(ctx context.Context) (bool, error) {
 	var crds apiextensionsv1.CustomResourceDefinitionList
 	if err := p.Client.List(ctx, &crds); err != nil {
 		return false, err
@@ -140,7 +140,7 @@ func established(crd apiextensionsv1.CustomResourceDefinition) bool {
 
 // run starts a manager as its ServiceAccount and waits until it is ready, its
 // webhooks included.
-func (p *Plane) run(ctx context.Context, m manager) error {
+func (p *Cluster) run(ctx context.Context, m manager) error {
 	name := m.component.Name
 	dir := filepath.Join(p.dir, name)
 	serving, err := p.authority.serving(name)
@@ -171,7 +171,7 @@ func (p *Plane) run(ctx context.Context, m manager) error {
 	return reports(p.log(name), m.component.Version)
 }
 
-// args are those of a release, then those that put the manager on this plane, then
+// args are those of a release, then those that put the manager on this cluster, then
 // the component's own; the last one given counts.
 func (m manager) args(dir string) []string {
 	args := append([]string{}, m.manifests.args...)
@@ -187,7 +187,7 @@ func (m manager) args(dir string) []string {
 }
 
 // writeAccountKubeconfig writes a kubeconfig that acts as a ServiceAccount.
-func (p *Plane) writeAccountKubeconfig(ctx context.Context, account types.NamespacedName, path string) error {
+func (p *Cluster) writeAccountKubeconfig(ctx context.Context, account types.NamespacedName, path string) error {
 	token := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))},
 	}

@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package plane
+package managementcluster
 
 import "syscall"
 

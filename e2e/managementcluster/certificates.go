@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"crypto/ecdsa"
@@ -22,14 +22,14 @@ import (
 
 const (
 	certificateLife = 7 * 24 * time.Hour
-	// loopback is the only address that anything of the plane listens on.
+	// loopback is the only address that anything of the cluster listens on.
 	loopback = ports.Host
 
 	certificateBlock = "CERTIFICATE"
 	keyBlock         = "EC PRIVATE KEY"
 )
 
-// authority is the plane's own certificate authority: it signs what the API
+// authority is the cluster's own certificate authority: it signs what the API
 // server and the webhooks serve with, and the certificate of its administrator.
 type authority struct {
 	certificate *x509.Certificate

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"net"
@@ -10,8 +10,8 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// port returns a port of the loopback address for a program of the plane, which nobody else is given until the plane stops.
-func (p *Plane) port() (int, error) {
+// port returns a port of the loopback address for a program of the cluster, which nobody else is given until the cluster stops.
+func (p *Cluster) port() (int, error) {
 	reserved, err := ports.Reserve(1)
 	if err != nil {
 		return 0, err

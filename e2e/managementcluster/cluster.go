@@ -1,12 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plane runs a Cluster API management plane as local processes: etcd, an
+// Package managementcluster runs a Cluster API management cluster as local processes: etcd, an
 // API server, kube-controller-manager, the Cluster API managers and those of
 // infrastructure providers. They are the real programs with the CRDs, webhooks and
 // RBAC rules of their releases; only what needs pods is left out: managers listen
-// on loopback ports, and their certificates come from the plane.
-package plane
+// on loopback ports, and their certificates come from the cluster.
+package managementcluster
 
 import (
 	"context"
@@ -33,10 +33,10 @@ import (
 // providerLabel marks what belongs to a Cluster API component.
 const providerLabel = "cluster.x-k8s.io/provider"
 
-// Options say what a plane is made of.
+// Options say what a cluster is made of.
 type Options struct {
-	// Dir is where the plane keeps its data, keys and logs. It must exist and is
-	// not removed when the plane stops.
+	// Dir is where the cluster keeps its data, keys and logs. It must exist and is
+	// not removed when the cluster stops.
 	Dir string
 	// Programs are those of the control plane: etcd, kube-apiserver and
 	// kube-controller-manager.
@@ -47,8 +47,8 @@ type Options struct {
 	Progress func(message string)
 }
 
-// Plane is a running management plane.
-type Plane struct {
+// Cluster is a running management cluster.
+type Cluster struct {
 	// Client acts as administrator; it knows the kinds of Kubernetes and Cluster
 	// API by type.
 	Client client.WithWatch
@@ -72,7 +72,7 @@ type Plane struct {
 	stopOnce  sync.Once
 }
 
-// Process is one program of the plane.
+// Process is one program of the cluster.
 type Process struct {
 	Name string
 	PID  int
@@ -85,9 +85,9 @@ type Process struct {
 	Memory, Peak int64
 }
 
-// Start brings a plane up and returns when all of it is ready. On an error
+// Start brings a cluster up and returns when all of it is ready. On an error
 // nothing is left running.
-func Start(ctx context.Context, options Options) (*Plane, error) {
+func Start(ctx context.Context, options Options) (*Cluster, error) {
 	p, err := newPlane(options)
 	if err != nil {
 		return nil, err
@@ -96,12 +96,12 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	defer cancel()
 	if err := p.bringUp(ctx, options.Components); err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("starting the management plane: %w", err)
+		return nil, fmt.Errorf("starting the management cluster: %w", err)
 	}
 	return p, nil
 }
 
-func newPlane(options Options) (*Plane, error) {
+func newPlane(options Options) (*Cluster, error) {
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func newPlane(options Options) (*Plane, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	return &Plane{
+	return &Cluster{
 		Kubeconfig: filepath.Join(dir, "kubeconfig"),
 		dir:        dir,
 		programs:   options.Programs,
@@ -131,7 +131,7 @@ func newPlane(options Options) (*Plane, error) {
 
 // bringUp renders the components while the API server starts, installs them and
 // runs their managers.
-func (p *Plane) bringUp(ctx context.Context, components []Component) error {
+func (p *Cluster) bringUp(ctx context.Context, components []Component) error {
 	managers := make([]manager, len(components))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -168,7 +168,7 @@ func (p *Plane) bringUp(ctx context.Context, components []Component) error {
 	return group.Wait()
 }
 
-func (p *Plane) connect() error {
+func (p *Cluster) connect() error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
@@ -185,8 +185,8 @@ func (p *Plane) connect() error {
 	return writeKubeconfig(p.Kubeconfig, p.RESTConfig)
 }
 
-// start runs a program of the plane and watches over it.
-func (p *Plane) start(ctx context.Context, c command) (*process, error) {
+// start runs a program of the cluster and watches over it.
+func (p *Cluster) start(ctx context.Context, c command) (*process, error) {
 	if c.program == "" {
 		c.program = p.programs[c.name]
 	}
@@ -202,7 +202,7 @@ func (p *Plane) start(ctx context.Context, c command) (*process, error) {
 }
 
 // watch notes the first process that ends without being asked to.
-func (p *Plane) watch(started *process) {
+func (p *Cluster) watch(started *process) {
 	<-started.ended
 	failure := started.failure()
 	p.mutex.Lock()
@@ -213,24 +213,24 @@ func (p *Plane) watch(started *process) {
 	}
 }
 
-// Failed is closed when a process of the plane ends without being asked to.
-func (p *Plane) Failed() <-chan struct{} { return p.failed }
+// Failed is closed when a process of the cluster ends without being asked to.
+func (p *Cluster) Failed() <-chan struct{} { return p.failed }
 
 // Err says which process that was, and its last words; nil while all run.
-func (p *Plane) Err() error {
+func (p *Cluster) Err() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.failure
 }
 
 // Logs is the folder with a log for each process.
-func (p *Plane) Logs() string { return filepath.Join(p.dir, "logs") }
+func (p *Cluster) Logs() string { return filepath.Join(p.dir, "logs") }
 
 // log is the file with everything that the processes of a name wrote.
-func (p *Plane) log(name string) string { return logFile(p.Logs(), name) }
+func (p *Cluster) log(name string) string { return logFile(p.Logs(), name) }
 
 // Processes lists what runs, in the order of its start.
-func (p *Plane) Processes() []Process {
+func (p *Cluster) Processes() []Process {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	list := make([]Process, 0, len(p.processes))
@@ -244,7 +244,7 @@ func (p *Plane) Processes() []Process {
 
 // Stop stops everything: the managers first and gently, so that they can leave the
 // infrastructure in order, then what they stand on. It may be called twice.
-func (p *Plane) Stop() {
+func (p *Cluster) Stop() {
 	p.stopOnce.Do(func() {
 		p.mutex.Lock()
 		processes := slices.Clone(p.processes)
@@ -268,7 +268,7 @@ func (p *Plane) Stop() {
 }
 
 // foundation tells whether a process is part of the control plane.
-func (p *Plane) foundation(process *process) bool {
+func (p *Cluster) foundation(process *process) bool {
 	_, ok := p.programs[process.name]
 	return ok && slices.Contains([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager}, process.name)
 }

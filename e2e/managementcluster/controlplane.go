@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"context"
@@ -21,12 +21,12 @@ import (
 const readyEvery = 50 * time.Millisecond
 
 // controllers of kube-controller-manager that Cluster API relies on: without pods
-// and nodes in the plane there is nothing for the others to do.
+// and nodes in the cluster there is nothing for the others to do.
 const controllers = "namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller"
 
 // startAPIServer starts etcd and kube-apiserver, waits until they serve, and
 // answers how an administrator reaches them.
-func (p *Plane) startAPIServer(ctx context.Context) (*rest.Config, error) {
+func (p *Cluster) startAPIServer(ctx context.Context) (*rest.Config, error) {
 	etcd, err := p.startEtcd(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (p *Plane) startAPIServer(ctx context.Context) (*rest.Config, error) {
 	return config, ready(ctx, server, client, config.Host+"/readyz")
 }
 
-func (p *Plane) startEtcd(ctx context.Context) (url string, err error) {
+func (p *Cluster) startEtcd(ctx context.Context) (url string, err error) {
 	clients, err := p.port()
 	if err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (p *Plane) startEtcd(ctx context.Context) (url string, err error) {
 	return url, ready(ctx, etcd, http.DefaultClient, url+"/health")
 }
 
-func (p *Plane) apiServerArgs(port int, etcd string) ([]string, error) {
+func (p *Cluster) apiServerArgs(port int, etcd string) ([]string, error) {
 	serving, err := p.authority.serving(binaries.APIServer)
 	if err != nil {
 		return nil, err
@@ -122,11 +122,11 @@ func (p *Plane) apiServerArgs(port int, etcd string) ([]string, error) {
 	}, nil
 }
 
-func (p *Plane) accountKey() string { return filepath.Join(p.dir, "pki", "service-accounts.key") }
+func (p *Cluster) accountKey() string { return filepath.Join(p.dir, "pki", "service-accounts.key") }
 
 // startControllerManager is to be called once the CRDs are there: the garbage
 // collector looks for new kinds at its start and then only every 30 seconds.
-func (p *Plane) startControllerManager(ctx context.Context) error {
+func (p *Cluster) startControllerManager(ctx context.Context) error {
 	_, err := p.start(ctx, command{name: binaries.ControllerManager, args: []string{
 		"--kubeconfig=" + p.Kubeconfig,
 		"--controllers=" + controllers,

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"context"
@@ -18,8 +18,8 @@ type launch struct {
 }
 
 // Kill ends a manager in the middle of whatever it does, as a node does that loses
-// its power, and returns when it is gone. The plane has not failed by that.
-func (p *Plane) Kill(name string) error {
+// its power, and returns when it is gone. The cluster has not failed by that.
+func (p *Cluster) Kill(name string) error {
 	process, err := p.withdraw(name)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (p *Plane) Kill(name string) error {
 }
 
 // withdraw takes the process of a manager off the list of what runs.
-func (p *Plane) withdraw(name string) (*process, error) {
+func (p *Cluster) withdraw(name string) (*process, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	i := slices.IndexFunc(p.processes, func(process *process) bool { return process.name == name })
@@ -43,7 +43,7 @@ func (p *Plane) withdraw(name string) (*process, error) {
 
 // Restart starts a manager that was killed, as what it was before: with the same
 // account, certificate and ports. The returned function waits until it is ready.
-func (p *Plane) Restart(ctx context.Context, name string) (ready func(context.Context) error, err error) {
+func (p *Cluster) Restart(ctx context.Context, name string) (ready func(context.Context) error, err error) {
 	p.mutex.Lock()
 	l, ok := p.managers[name]
 	p.mutex.Unlock()
@@ -53,7 +53,7 @@ func (p *Plane) Restart(ctx context.Context, name string) (ready func(context.Co
 	return p.launch(ctx, l)
 }
 
-func (p *Plane) launch(ctx context.Context, l launch) (func(context.Context) error, error) {
+func (p *Cluster) launch(ctx context.Context, l launch) (func(context.Context) error, error) {
 	process, err := p.start(ctx, l.command)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plane
+package managementcluster
 
 import (
 	"path/filepath"
@@ -11,8 +11,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// Component is a manager of the plane: what a release of it holds, run as a
-// process. Adding a provider to the plane takes one such value.
+// Component is a manager of the cluster: what a release of it holds, run as a
+// process. Adding a provider to the cluster takes one such value.
 type Component struct {
 	// Name is what the process, its log and its folder are called.
 	Name string
