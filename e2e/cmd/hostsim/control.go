@@ -7,7 +7,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/faultline-io/faultline/e2e/control"
+	"github.com/faultline-io/faultline/e2e/faultserver"
 )
 
 // racks are what can be done to the simulator beside its API server.
@@ -21,7 +21,7 @@ type racks interface {
 //	/faults/domains/{domain}  the hosts of the failure domain have no power
 func faults(r racks) http.Handler {
 	mux := http.NewServeMux()
-	control.Fault(func(request *http.Request, broken bool) error {
+	faultserver.Fault(func(request *http.Request, broken bool) error {
 		do := r.RestoreDomain
 		if broken {
 			do = r.LoseDomain

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/faultline-io/faultline/e2e/control"
+	"github.com/faultline-io/faultline/e2e/faultserver"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 	}
 	sim := simulator.New(append(bodies,
 		simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))...)
-	stop, err := control.Serve(ctx, o.control, faults(sim))
+	stop, err := faultserver.Serve(ctx, o.control, faults(sim))
 	if err != nil {
 		return err
 	}

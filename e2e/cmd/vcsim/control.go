@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/faultline-io/faultline/e2e/control"
+	"github.com/faultline-io/faultline/e2e/faultserver"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -31,7 +31,7 @@ type vcenter interface {
 func asides(v vcenter) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /uuid", identities(v.VMs))
-	faults := map[string]control.Fault{
+	faults := map[string]faultserver.Fault{
 		"/faults/server": func(_ *http.Request, on bool) error {
 			v.SetDown(on)
 			return nil

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/control"
+	"github.com/faultline-io/faultline/e2e/faultserver"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer server.Close()
-	stop, err := control.Serve(ctx, *controls, asides(server))
+	stop, err := faultserver.Serve(ctx, *controls, asides(server))
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package control lets simulators be broken and mended over HTTP, beside the API that they simulate.
-package control
+// Package faultserver lets simulators be broken and mended over HTTP, beside the API that they simulate.
+package faultserver
 
 import (
 	"context"
