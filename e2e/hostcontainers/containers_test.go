@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chassis
+package hostcontainers
 
 import (
 	"net"
@@ -24,7 +24,7 @@ func subnet(t *testing.T, text string) *net.IPNet {
 func TestHostsHaveAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := Chassis{Subnet: subnet(t, "192.168.16.0/20")}
+	c := Containers{Subnet: subnet(t, "192.168.16.0/20")}
 	seen := map[string]bool{}
 	dynamic := DynamicRange(c.Subnet)
 	g.Expect(dynamic.String()).To(Equal("192.168.16.0/24"))
@@ -43,7 +43,7 @@ func TestHostsHaveAddressesOfTheirOwn(t *testing.T) {
 func TestAHostThatCannotBoot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := Chassis{Subnet: subnet(t, "172.18.0.0/16")}
+	c := Containers{Subnet: subnet(t, "172.18.0.0/16")}
 	host := &bmov1alpha1.BareMetalHost{}
 	for _, mac := range []string{"", "nonsense", "02:fa:00:00:01:02", "02:fa:00:00:00:00"} {
 		host.Spec.BootMACAddress = mac
@@ -51,7 +51,7 @@ func TestAHostThatCannotBoot(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("boot MAC address")), mac)
 	}
 	host.Spec.BootMACAddress = "02:fa:00:00:00:02"
-	_, err := (Chassis{Subnet: subnet(t, "172.18.0.0/24")}).address(host)
+	_, err := (Containers{Subnet: subnet(t, "172.18.0.0/24")}).address(host)
 	g.Expect(err).To(MatchError(ContainSubstring("too small")))
 
 	for _, image := range []*bmov1alpha1.Image{nil, {URL: "https://images.example.com/node.qcow2"}} {

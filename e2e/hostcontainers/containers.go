@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chassis gives simulated hosts a body: a container that boots the machine's image, told by a config drive what it
+// Package hostcontainers gives simulated hosts a body: a container that boots the machine's image, told by a config drive what it
 // is, as a server is by the bare-metal operator.
-package chassis
+package hostcontainers
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// registry begins the URL of an image that a chassis can boot. What follows is its name in Docker.
+// registry begins the URL of an image that a host can boot. What follows is its name in Docker.
 const registry = "oci://"
 
-// Chassis are the containers of one simulated bare-metal operator.
-type Chassis struct {
+// Containers are those of the hosts of one simulated bare-metal operator.
+type Containers struct {
 	Docker docker.Docker
 	// Prefix begins the name of each container, Label is on each.
 	Prefix, Label string
@@ -33,8 +33,8 @@ type Chassis struct {
 }
 
 // Open finds the network.
-func Open(ctx context.Context, d docker.Docker, prefix, label, network string) (Chassis, error) {
-	c := Chassis{Docker: d, Prefix: prefix, Label: label, Network: network}
+func Open(ctx context.Context, d docker.Docker, prefix, label, network string) (Containers, error) {
+	c := Containers{Docker: d, Prefix: prefix, Label: label, Network: network}
 	said, err := d.Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
 	if err != nil {
 		return c, err
@@ -49,12 +49,12 @@ func Open(ctx context.Context, d docker.Docker, prefix, label, network string) (
 }
 
 // Hooks let the simulator start and stop the containers.
-func (c Chassis) Hooks() simulator.Hooks {
+func (c Containers) Hooks() simulator.Hooks {
 	return simulator.Hooks{PowerOn: c.powerOn, PowerOff: c.powerOff, Erase: c.erase}
 }
 
 // Inventory is the simulator's own with the address that the host has here.
-func (c Chassis) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
+func (c Containers) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	details := simulator.StandardInventory(host)
 	if address, err := c.address(host); err == nil {
 		details.NIC[0].IP = address.String()
@@ -63,12 +63,12 @@ func (c Chassis) Inventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.Hardwar
 }
 
 // name of the host's container.
-func (c Chassis) name(host *bmov1alpha1.BareMetalHost) string {
+func (c Containers) name(host *bmov1alpha1.BareMetalHost) string {
 	return strings.Join([]string{c.Prefix, host.Namespace, host.Name}, "-")
 }
 
 // powerOn boots the machine from its disk, which is written now if it was erased. A machine that runs goes on.
-func (c Chassis) powerOn(ctx context.Context, boot simulator.Boot) error {
+func (c Containers) powerOn(ctx context.Context, boot simulator.Boot) error {
 	name := c.name(boot.Host)
 	state, err := c.state(ctx, name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c Chassis) powerOn(ctx context.Context, boot simulator.Boot) error {
 }
 
 // install makes the container anew. Its hardware address is Docker's own: not every engine lets one choose.
-func (c Chassis) install(ctx context.Context, boot simulator.Boot) error {
+func (c Containers) install(ctx context.Context, boot simulator.Boot) error {
 	from, err := imageOf(boot.Host)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c Chassis) install(ctx context.Context, boot simulator.Boot) error {
 }
 
 // powerOff stops the machine, which keeps its disk.
-func (c Chassis) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+func (c Containers) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	name := c.name(host)
 	if state, err := c.state(ctx, name); err != nil || state == "" {
 		return err
@@ -128,12 +128,12 @@ func (c Chassis) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	return err
 }
 
-func (c Chassis) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+func (c Containers) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	return c.Docker.Remove(ctx, c.name(host))
 }
 
 // state is Docker's word for what the container does; "" when there is none.
-func (c Chassis) state(ctx context.Context, name string) (string, error) {
+func (c Containers) state(ctx context.Context, name string) (string, error) {
 	return c.Docker.Run(ctx, "ps", "--all", "--filter", "name=^"+name+"$", "--format", "{{.State}}")
 }
 
