@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries provides the real programs that the playground and the
+// Package binaries provides the real programs that the demo and the
 // integration tests run: etcd, the Kubernetes control plane, the Cluster API
 // managers and the managers of our providers. It downloads what is published
 // where that can be reached, and builds the rest from Go modules, so that Go is
@@ -60,9 +60,9 @@ func Provider(name string) string { return providerPrefix + name }
 // Assets are the programs that controller-runtime's envtest needs.
 func Assets() []string { return []string{Etcd, APIServer, Kubectl} }
 
-// Playground are the programs that a management cluster with one provider needs,
+// Demo are the programs that a management cluster with one provider needs,
 // kubectl included for the person who looks around in it.
-func Playground(provider string) []string {
+func Demo(provider string) []string {
 	return []string{
 		Etcd, APIServer, ControllerManager, Kubectl,
 		CAPICore, CAPIKubeadmBootstrap, CAPIKubeadmControlPlane, Provider(provider),

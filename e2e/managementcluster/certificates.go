@@ -45,7 +45,7 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := validNow(pkix.Name{CommonName: "faultline-playground"})
+	template := validNow(pkix.Name{CommonName: "faultline-demo"})
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

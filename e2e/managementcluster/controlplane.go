@@ -74,7 +74,7 @@ func (p *Cluster) startEtcd(ctx context.Context) (url string, err error) {
 		"--data-dir=" + filepath.Join(p.dir, "etcd"),
 		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 		"--listen-peer-urls=http://" + address(peers),
-		// What a playground stores need not survive a power cut.
+		// What a demo stores need not survive a power cut.
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	}})

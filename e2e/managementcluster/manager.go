@@ -27,7 +27,7 @@ import (
 
 const (
 	// tokenSeconds is how long a manager's token is valid: longer than anybody
-	// keeps a playground.
+	// keeps a demo.
 	tokenSeconds = 7 * 24 * 60 * 60
 	createAtOnce = 8
 	// startLimit bounds the start of the cluster as a whole.

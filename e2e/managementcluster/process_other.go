@@ -8,7 +8,7 @@ package managementcluster
 import "syscall"
 
 // ownGroup puts a process into a group of its own. Only Linux can tie its life to
-// ours; elsewhere processes survive a killed playground.
+// ours; elsewhere processes survive a killed demo.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // memory is not known on this system.

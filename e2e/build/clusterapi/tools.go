@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins the Cluster API managers that the playground and the kind
+// Package tools pins the Cluster API managers that the demo and the kind
 // cluster run, and clusterctl.
 package tools
 

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command binaries downloads or builds the programs that the playground and the
+// Command binaries downloads or builds the programs that the demo and the
 // integration tests run, or says where they are.
 package main
 
@@ -32,13 +32,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [--print-cache] [NAME...]")
-		_, _ = fmt.Fprintln(stderr, "Makes the named programs; without a name those of the playground.")
+		_, _ = fmt.Fprintln(stderr, "Makes the named programs; without a name those of the demo.")
 		flags.PrintDefaults()
 	}
 	assets := flags.Bool("assets", false, "what envtest needs: etcd, kube-apiserver and kubectl")
 	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
 	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
-	provider := flags.String("provider", "vsphere", "the provider of the playground")
+	provider := flags.String("provider", "vsphere", "the provider of the demo")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		names = append(names, binaries.Assets()...)
 	}
 	if len(names) == 0 {
-		names = binaries.Playground(*provider)
+		names = binaries.Demo(*provider)
 	}
 	if _, err := builder.Ensure(ctx, names...); err != nil {
 		return err

@@ -12,15 +12,15 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/faultline-io/faultline/e2e/playground"
+	"github.com/faultline-io/faultline/e2e/demo"
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-func main() { program.Main(run, playground.Explain) }
+func main() { program.Main(run, demo.Explain) }
 
 func run(ctx context.Context, args []string) error {
-	options := playground.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
+	options := demo.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	chosen := all.Flag(flags, "infrastructure provider to show")
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 		options.Size = nil
 	}
 	options.Provider = *chosen
-	return playground.Run(ctx, options)
+	return demo.Run(ctx, options)
 }
 
 // terminal answers how large the terminal behind a file is, or nil when there is

@@ -72,7 +72,7 @@ func (*simulation) Setup(string) (provider.Setup, error) {
 }
 
 // Join racks the hosts, as somebody does who has BMCs and credentials. They are
-// registered and inspected while the story goes on.
+// registered and inspected meanwhile.
 func (m *simulation) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
 	scheme := runtime.NewScheme()
 	if err := (Provider{}).AddToScheme(scheme); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"context"
@@ -42,9 +42,9 @@ func Explain(err error) string {
 
 // clusterAPIObjects lists all objects of Cluster API and of the providers,
 // whatever their kinds are.
-func (s *story) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructured, error) {
+func (d *demo) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var crds apiextensionsv1.CustomResourceDefinitionList
-	if err := s.management.Client.List(ctx, &crds); err != nil {
+	if err := d.management.Client.List(ctx, &crds); err != nil {
 		return nil, fmt.Errorf("listing CRDs: %w", err)
 	}
 	var objects []unstructured.Unstructured
@@ -56,7 +56,7 @@ func (s *story) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructu
 		list.SetGroupVersionKind(schema.GroupVersionKind{
 			Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.ListKind,
 		})
-		if err := s.management.Client.List(ctx, list); err != nil {
+		if err := d.management.Client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", crd.Spec.Names.Plural, err)
 		}
 		objects = append(objects, list.Items...)
@@ -74,8 +74,8 @@ func storageVersion(crd apiextensionsv1.CustomResourceDefinition) string {
 }
 
 // diagnose describes the objects that are not as they should be.
-func (s *story) diagnose(ctx context.Context) string {
-	objects, err := s.clusterAPIObjects(ctx)
+func (d *demo) diagnose(ctx context.Context) string {
+	objects, err := d.clusterAPIObjects(ctx)
 	if err != nil {
 		return "  (unknown: " + err.Error() + ")\n"
 	}

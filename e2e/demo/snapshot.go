@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"cmp"
@@ -53,23 +53,23 @@ type Machine struct {
 const roleControlPlane = "control plane"
 
 // observe takes a snapshot.
-func (s *story) observe(ctx context.Context) (Snapshot, error) {
+func (d *demo) observe(ctx context.Context) (Snapshot, error) {
 	var cluster clusterv1.Cluster
-	if err := s.management.Client.Get(ctx, s.cluster, &cluster); client.IgnoreNotFound(err) != nil {
+	if err := d.management.Client.Get(ctx, d.cluster, &cluster); client.IgnoreNotFound(err) != nil {
 		return Snapshot{}, fmt.Errorf("reading the Cluster: %w", err)
 	}
 	var machines clusterv1.MachineList
-	err := s.management.Client.List(ctx, &machines, client.InNamespace(s.cluster.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	err := d.management.Client.List(ctx, &machines, client.InNamespace(d.cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: d.cluster.Name})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("listing Machines: %w", err)
 	}
-	placements, err := s.infrastructure.Machines(ctx)
+	placements, err := d.infrastructure.Machines(ctx)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", s.about.System, err)
+		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", d.about.System, err)
 	}
 	return Snapshot{
-		Domains:  domains(s.about.Domains, cluster.Status.FailureDomains),
+		Domains:  domains(d.about.Domains, cluster.Status.FailureDomains),
 		Machines: merge(machines.Items, placements),
 	}, nil
 }

@@ -1,11 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package playground tells the story of a cluster over failure domains, with the
+// Package demo shows a cluster over failure domains, with the
 // real controllers on a simulated infrastructure: it comes up spread over the
 // domains, one of them breaks and is mended, the cluster goes. Every step is
 // checked against what the infrastructure itself says.
-package playground
+package demo
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// Options say which story is told, and how.
+// Options say which provider is shown, and how.
 type Options struct {
 	// Provider is the one that is shown.
 	Provider provider.Provider
@@ -33,19 +33,19 @@ type Options struct {
 	// Keep leaves everything running before the cluster would be deleted, or when
 	// a step failed, until the context ends.
 	Keep bool
-	// Out is where the story is told.
+	// Out is where it is shown.
 	Out io.Writer
 	// Size, unless nil, makes Out a terminal that is painted anew all the time; it
 	// answers how many columns and rows it has.
 	Size func() (columns, rows int)
 }
 
-// Run tells the story. It returns nil if every step turned out well, and an error
+// Run tells the demo. It returns nil if every step turned out well, and an error
 // that is a *StepError if one did not; logs are left in place then.
 func Run(ctx context.Context, options Options) error {
 	dir, err := os.MkdirTemp("", "faultline-")
 	if err != nil {
-		return fmt.Errorf("making a folder for the playground: %w", err)
+		return fmt.Errorf("making a folder for the demo: %w", err)
 	}
 	log, err := openLog(filepath.Join(dir, "logs"))
 	if err != nil {
@@ -53,7 +53,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer func() { _ = log.Close() }()
 	defer divertLogs(log)()
-	err = tellIn(ctx, options, dir, loggerTo(log))
+	err = runIn(ctx, options, dir, loggerTo(log))
 	var failed *StepError
 	if errors.As(err, &failed) && !errors.Is(err, ErrInterrupted) {
 		return err
@@ -61,13 +61,13 @@ func Run(ctx context.Context, options Options) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// tellIn tells a story that keeps what it writes in a folder. Several may be told at a time.
-func tellIn(ctx context.Context, options Options, dir string, log logr.Logger) error {
-	s, err := newStory(ctx, options, dir, log)
+// runIn runs a demo that keeps what it writes in a folder. Several may run at a time.
+func runIn(ctx context.Context, options Options, dir string, log logr.Logger) error {
+	s, err := newDemo(ctx, options, dir, log)
 	if err != nil {
 		return err
 	}
-	err = s.tell(s.steps()) //nolint:contextcheck // The story has a context of its own, made from this one.
+	err = s.run(s.steps()) //nolint:contextcheck // The demo has a context of its own, made from this one.
 	if options.Keep {
 		s.keep(err)
 	}
@@ -94,106 +94,106 @@ func (o Options) check(root string) error {
 var ErrInterrupted = errors.New("interrupted")
 
 // startInfrastructure starts what the cluster's machines will be on.
-func (s *story) startInfrastructure() (err error) {
-	if s.infrastructure, err = s.options.Provider.Simulate(); err != nil {
+func (d *demo) startInfrastructure() (err error) {
+	if d.infrastructure, err = d.options.Provider.Simulate(); err != nil {
 		return err
 	}
-	s.setup, err = s.infrastructure.Setup(s.dir)
+	d.setup, err = d.infrastructure.Setup(d.dir)
 	return err
 }
 
 // startManagement starts the management cluster and, beside it, the simulator of what
 // runs on the machines.
-func (s *story) startManagement(ctx context.Context) error {
-	source, version, err := s.builder.ClusterAPI(ctx)
+func (d *demo) startManagement(ctx context.Context) error {
+	source, version, err := d.builder.ClusterAPI(ctx)
 	if err != nil {
 		return err
 	}
-	objects, err := s.options.Provider.Objects()
+	objects, err := d.options.Provider.Objects()
 	if err != nil {
 		return err
 	}
-	manager := completed(managementcluster.Provider(s.programs, s.builder.Root, s.about.Name), s.setup, objects)
-	s.management, err = managementcluster.Start(ctx, managementcluster.Options{
-		Dir: s.dir, Programs: s.programs, Progress: s.reporter.note,
-		Components: append(managementcluster.ClusterAPI(s.programs, source, version), manager),
+	manager := completed(managementcluster.Provider(d.programs, d.builder.Root, d.about.Name), d.setup, objects)
+	d.management, err = managementcluster.Start(ctx, managementcluster.Options{
+		Dir: d.dir, Programs: d.programs, Progress: d.reporter.note,
+		Components: append(managementcluster.ClusterAPI(d.programs, source, version), manager),
 	})
 	if err != nil {
 		return err
 	}
-	s.watchManagement()
-	s.workload, err = workload.New(ctx, s.management.RESTConfig, workload.Options{Log: s.log})
+	d.watchManagement()
+	d.workload, err = workload.New(ctx, d.management.RESTConfig, workload.Options{Log: d.log})
 	if err != nil {
 		return fmt.Errorf("preparing workload clusters: %w", err)
 	}
-	s.background.Go(func() {
-		if err := s.workload.Start(s.life); err != nil {
-			s.end(fmt.Errorf("simulating workload clusters: %w", err))
+	d.background.Go(func() {
+		if err := d.workload.Start(d.life); err != nil {
+			d.end(fmt.Errorf("simulating workload clusters: %w", err))
 		}
 	})
-	return s.join(ctx)
+	return d.join(ctx)
 }
 
 // join lets the infrastructure play its part in the management cluster.
-func (s *story) join(ctx context.Context) error {
-	run, err := s.infrastructure.Join(ctx, s.management, s.workload)
+func (d *demo) join(ctx context.Context) error {
+	run, err := d.infrastructure.Join(ctx, d.management, d.workload)
 	if err != nil {
-		return fmt.Errorf("preparing %s: %w", s.about.System, err)
+		return fmt.Errorf("preparing %s: %w", d.about.System, err)
 	}
 	if run != nil {
-		s.background.Go(func() {
-			if err := run(s.life); err != nil {
-				s.end(fmt.Errorf("simulating %s: %w", s.about.System, err))
+		d.background.Go(func() {
+			if err := run(d.life); err != nil {
+				d.end(fmt.Errorf("simulating %s: %w", d.about.System, err))
 			}
 		})
 	}
 	return nil
 }
 
-// watchManagement ends the story with the first process of the management cluster that ends unasked.
-func (s *story) watchManagement() {
-	s.background.Go(func() {
+// watchManagement ends the demo with the first process of the management cluster that ends unasked.
+func (d *demo) watchManagement() {
+	d.background.Go(func() {
 		select {
-		case <-s.management.Failed():
-			s.end(s.management.Err())
-		case <-s.life.Done():
+		case <-d.management.Failed():
+			d.end(d.management.Err())
+		case <-d.life.Done():
 		}
 	})
 }
 
 // keep leaves everything running, to be looked at and played with, until it is
 // interrupted or something of it dies.
-func (s *story) keep(failed error) {
-	if s.management == nil || s.life.Err() != nil {
+func (d *demo) keep(failed error) {
+	if d.management == nil || d.life.Err() != nil {
 		return
 	}
-	s.reporter.begin("Left running; Ctrl-C stops it and removes everything")
+	d.reporter.begin("Left running; Ctrl-C stops it and removes everything")
 	if failed != nil {
 		for line := range strings.Lines(Explain(failed)) {
-			s.reporter.note(strings.TrimRight(line, "\n"))
+			d.reporter.note(strings.TrimRight(line, "\n"))
 		}
 	}
-	s.reporter.note("in another shell:")
-	s.reporter.note("  export KUBECONFIG=" + s.management.Kubeconfig)
-	for _, line := range s.setup.Access {
-		s.reporter.note("  " + line)
+	d.reporter.note("in another shell:")
+	d.reporter.note("  export KUBECONFIG=" + d.management.Kubeconfig)
+	for _, line := range d.setup.Access {
+		d.reporter.note("  " + line)
 	}
-	<-s.life.Done()
-	s.reporter.end(s.management.Err())
+	<-d.life.Done()
+	d.reporter.end(d.management.Err())
 }
 
 // close stops everything, the managers before what they talk to.
-func (s *story) close() {
-	if s.management != nil {
-		s.management.Stop()
+func (d *demo) close() {
+	if d.management != nil {
+		d.management.Stop()
 	}
-	s.end(errEnded)
-	s.background.Wait()
-	if s.infrastructure != nil {
-		s.infrastructure.Close()
+	d.end(errEnded)
+	d.background.Wait()
+	if d.infrastructure != nil {
+		d.infrastructure.Close()
 	}
-	s.reporter.close()
+	d.reporter.close()
 }
 
 // errEnded is why the background work ends when all went well.
-var errEnded = errors.New("the story is over")
+var errEnded = errors.New("the demo is over")

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"context"
@@ -29,17 +29,17 @@ const (
 
 // templates are the files that make the cluster: a ClusterClass before the
 // cluster of it.
-func (s *story) templates() []string {
+func (d *demo) templates() []string {
 	name := "cluster-template.yaml"
-	if s.options.Flavor != "" {
-		name = "cluster-template-" + s.options.Flavor + ".yaml"
+	if d.options.Flavor != "" {
+		name = "cluster-template-" + d.options.Flavor + ".yaml"
 	}
 	names := []string{name}
-	if s.options.Flavor == topology {
-		names = []string{"clusterclass-faultline-" + s.about.Name + ".yaml", name}
+	if d.options.Flavor == topology {
+		names = []string{"clusterclass-faultline-" + d.about.Name + ".yaml", name}
 	}
 	for i := range names {
-		names[i] = filepath.Join(s.builder.Root, "templates", s.about.Name, names[i])
+		names[i] = filepath.Join(d.builder.Root, "templates", d.about.Name, names[i])
 	}
 	return names
 }
@@ -61,33 +61,33 @@ func flavorsOf(root, provider string) ([]string, error) {
 }
 
 // apply creates what the templates hold, filled in as clusterctl does it.
-func (s *story) apply(ctx context.Context) error {
-	host, port, err := s.workload.Endpoint(s.cluster.Namespace, s.cluster.Name)
+func (d *demo) apply(ctx context.Context) error {
+	host, port, err := d.workload.Endpoint(d.cluster.Namespace, d.cluster.Name)
 	if err != nil {
 		return fmt.Errorf("choosing the control plane's endpoint: %w", err)
 	}
 	variables := map[string]string{
-		"CLUSTER_NAME":                 s.cluster.Name,
-		"NAMESPACE":                    s.cluster.Namespace,
+		"CLUSTER_NAME":                 d.cluster.Name,
+		"NAMESPACE":                    d.cluster.Namespace,
 		"KUBERNETES_VERSION":           binaries.KubernetesVersion,
 		"CONTROL_PLANE_ENDPOINT_IP":    host,
 		"CONTROL_PLANE_ENDPOINT_PORT":  strconv.Itoa(port),
 		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(graceSeconds),
 		"FAILURE_DOMAIN_HOLD_SECONDS":  strconv.Itoa(holdSeconds),
 	}
-	maps.Copy(variables, s.setup.Variables)
-	for _, file := range s.templates() {
+	maps.Copy(variables, d.setup.Variables)
+	for _, file := range d.templates() {
 		objects, err := fill(file, variables)
 		if err != nil {
 			return err
 		}
 		for _, object := range objects {
-			if err := s.management.Client.Create(ctx, object); err != nil {
+			if err := d.management.Client.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
-			s.objects = append(s.objects, object)
+			d.objects = append(d.objects, object)
 		}
-		s.reporter.note(fmt.Sprintf("%d objects of %s", len(objects), filepath.Base(file)))
+		d.reporter.note(fmt.Sprintf("%d objects of %s", len(objects), filepath.Base(file)))
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// reporter tells the story to whoever looks on. Its methods may be called from
+// reporter tells the demo to whoever looks on. Its methods may be called from
 // several goroutines.
 type reporter interface {
 	// begin a step, end it, and say something about it in between.

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"fmt"
@@ -46,14 +46,14 @@ func complete(now Snapshot, down string) (missing string) {
 	return ""
 }
 
-// replaced waits for the victim to be gone, and checks that no machine that was not
+// replaced waits for the failed to be gone, and checks that no machine that was not
 // known before is in its domain or meant for it.
-func replaced(now Snapshot, victim Machine, known map[string]bool) (missing string, err error) {
+func replaced(now Snapshot, failed Machine, known map[string]bool) (missing string, err error) {
 	for _, m := range now.Machines {
-		if !known[m.Name] && (m.Domain == victim.Domain || m.Asked == victim.Domain) {
-			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, victim.Domain)}
+		if !known[m.Name] && (m.Domain == failed.Domain || m.Asked == failed.Domain) {
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, failed.Domain)}
 		}
-		if m.Name == victim.Name {
+		if m.Name == failed.Name {
 			missing = "Machine " + m.Name + " is still there"
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"testing"
@@ -96,14 +96,14 @@ func TestComplete(t *testing.T) {
 }
 
 func TestReplaced(t *testing.T) {
-	victim := settled().Machines[1]
+	failed := settled().Machines[1]
 	known := map[string]bool{"cp-a": true, "cp-b": true, "cp-c": true, "worker": true}
 	heir := Machine{Name: "heir", Role: roleControlPlane, Asked: "a", Domain: "a"}
 	for name, tc := range map[string]struct {
 		change             func(*Snapshot)
 		missing, violation string
 	}{
-		"the victim is still there": {change: func(*Snapshot) {}, missing: "Machine cp-b is still there"},
+		"the failed is still there": {change: func(*Snapshot) {}, missing: "Machine cp-b is still there"},
 		"it is replaced elsewhere":  {change: func(s *Snapshot) { s.Machines[1] = heir }},
 		"it is replaced where it was": {
 			change:    func(s *Snapshot) { s.Machines[1] = heir; s.Machines[1].Domain = "b" },
@@ -118,7 +118,7 @@ func TestReplaced(t *testing.T) {
 			g := NewWithT(t)
 			now := settled()
 			tc.change(&now)
-			missing, err := replaced(now, victim, known)
+			missing, err := replaced(now, failed, known)
 			g.Expect(missing).To(Equal(tc.missing))
 			if tc.violation == "" {
 				g.Expect(err).NotTo(HaveOccurred())

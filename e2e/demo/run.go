@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"context"
@@ -33,8 +33,8 @@ const (
 	diagnosisLimit = time.Minute
 )
 
-// story is one run of the playground.
-type story struct {
+// demo is one run.
+type demo struct {
 	options  Options
 	builder  *binaries.Builder
 	programs binaries.Paths
@@ -53,17 +53,17 @@ type story struct {
 	life       context.Context //nolint:containedctx // It is what this struct stands for.
 	end        context.CancelCauseFunc
 	background sync.WaitGroup
-	// interrupted tells whether whoever started the story does not want it any more.
+	// interrupted tells whether whoever started the demo does not want it any more.
 	interrupted func() bool
 
 	cluster client.ObjectKey
 	objects []*unstructured.Unstructured
-	// landed is where the machines were when the cluster had come up, victim the one
-	// that was replaced, and heir its replacement.
-	landed       []string
-	victim, heir Machine
-	timings      []timing
-	calls        costs
+	// placed is where the machines were when the cluster had come up, failed the one
+	// that was replaced, and replacement the one in its place.
+	placed              []string
+	failed, replacement Machine
+	timings             []timing
+	calls               costs
 }
 
 // timing is how long a step took.
@@ -78,7 +78,7 @@ type costs struct {
 	calls    map[string]int
 }
 
-func newStory(ctx context.Context, options Options, dir string, log logr.Logger) (*story, error) {
+func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) (*demo, error) {
 	builder, err := binaries.New(options.Out)
 	if err != nil {
 		return nil, err
@@ -86,18 +86,18 @@ func newStory(ctx context.Context, options Options, dir string, log logr.Logger)
 	if err := options.check(builder.Root); err != nil {
 		return nil, err
 	}
-	programs, err := builder.Ensure(ctx, binaries.Playground(options.Provider.Describe().Name)...)
+	programs, err := builder.Ensure(ctx, binaries.Demo(options.Provider.Describe().Name)...)
 	if err != nil {
 		return nil, err
 	}
-	s := emptyStory(ctx, options, dir)
+	s := emptyDemo(ctx, options, dir)
 	s.builder, s.programs, s.log, s.about = builder, programs, log.WithName("workload"), options.Provider.Describe()
 	return s, nil
 }
 
-// emptyStory has no programs yet.
-func emptyStory(ctx context.Context, options Options, dir string) *story {
-	s := &story{
+// emptyDemo has no programs yet.
+func emptyDemo(ctx context.Context, options Options, dir string) *demo {
+	s := &demo{
 		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
 	s.reporter = newReporter(options, s.began)
@@ -106,75 +106,75 @@ func emptyStory(ctx context.Context, options Options, dir string) *story {
 	return s
 }
 
-// tell runs the steps one after the other. What runs beside them ends them too
+// run runs the steps one after the other. What runs beside them ends them too
 // when it fails.
-func (s *story) tell(steps []step) error {
+func (d *demo) run(steps []step) error {
 	for _, step := range steps {
-		s.reporter.begin(step.name)
+		d.reporter.begin(step.name)
 		began := time.Now()
-		err := step.within(s.life)
-		s.reporter.end(err)
+		err := step.within(d.life)
+		d.reporter.end(err)
 		if err != nil {
-			return s.fail(step, err)
+			return d.fail(step, err)
 		}
-		s.timings = append(s.timings, timing{step.name, time.Since(began)})
+		d.timings = append(d.timings, timing{step.name, time.Since(began)})
 	}
 	return nil
 }
 
 // fail says what is known about a step that did not turn out well.
-func (s *story) fail(failed step, err error) error {
-	if s.interrupted() {
+func (d *demo) fail(failed step, err error) error {
+	if d.interrupted() {
 		return &StepError{Step: failed.name, Err: ErrInterrupted}
 	}
-	failure := &StepError{Step: failed.name, Err: err, Logs: filepath.Join(s.dir, "logs")}
-	if s.management != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), diagnosisLimit)
+	failure := &StepError{Step: failed.name, Err: err, Logs: filepath.Join(d.dir, "logs")}
+	if d.management != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.life), diagnosisLimit)
 		defer cancel()
-		failure.Diagnosis = s.diagnose(ctx)
+		failure.Diagnosis = d.diagnose(ctx)
 	}
 	return failure
 }
 
-func (s *story) steps() []step {
+func (d *demo) steps() []step {
 	steps := []step{
-		{"Start the management cluster", 5 * time.Minute, s.begin},
-		{"Apply the templates", time.Minute, s.apply},
-		{"Failure domains are ready", 2 * time.Minute, s.domainsReady},
-		{"The cluster comes up", 6 * time.Minute, s.clusterUp},
-		{"Machines are where they belong", time.Minute, s.checkSpread},
-		{"A failure domain breaks", 2 * time.Minute, s.breakDomain},
-		{"A control-plane machine in it is replaced elsewhere", 4 * time.Minute, s.replace},
-		{"The failure domain is mended", 2 * time.Minute, s.mendDomain},
+		{"Start the management cluster", 5 * time.Minute, d.begin},
+		{"Apply the templates", time.Minute, d.apply},
+		{"Failure domains are ready", 2 * time.Minute, d.domainsReady},
+		{"The cluster comes up", 6 * time.Minute, d.clusterUp},
+		{"Machines are where they belong", time.Minute, d.checkSpread},
+		{"A failure domain breaks", 2 * time.Minute, d.breakDomain},
+		{"A control-plane machine in it is replaced elsewhere", 4 * time.Minute, d.replace},
+		{"The failure domain is mended", 2 * time.Minute, d.mendDomain},
 	}
-	if s.options.Keep {
+	if d.options.Keep {
 		return steps
 	}
-	return append(steps, step{"The cluster is deleted and leaves nothing", 4 * time.Minute, s.remove})
+	return append(steps, step{"The cluster is deleted and leaves nothing", 4 * time.Minute, d.remove})
 }
 
 // begin starts everything there is before the cluster.
-func (s *story) begin(ctx context.Context) error {
-	if err := s.startInfrastructure(); err != nil { //nolint:contextcheck // A simulation lives until it is closed.
+func (d *demo) begin(ctx context.Context) error {
+	if err := d.startInfrastructure(); err != nil { //nolint:contextcheck // A simulation lives until it is closed.
 		return err
 	}
-	if err := s.startManagement(ctx); err != nil {
+	if err := d.startManagement(ctx); err != nil {
 		return err
 	}
-	s.background.Go(s.show)
+	d.background.Go(d.show)
 	return nil
 }
 
 // show keeps the view up to date.
-func (s *story) show() {
+func (d *demo) show() {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
 	for {
-		if snapshot, err := s.observe(s.life); err == nil {
-			s.reporter.show(snapshot)
+		if snapshot, err := d.observe(d.life); err == nil {
+			d.reporter.show(snapshot)
 		}
 		select {
-		case <-s.life.Done():
+		case <-d.life.Done():
 			return
 		case <-tick.C:
 		}

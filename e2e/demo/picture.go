@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func (p *picture) latest() *painted {
 // paint draws the picture in lines of at most that many columns.
 func (p *picture) paint(now time.Time, columns int) []string {
 	columns = max(columns, narrowest)
-	list := []string{color(bold, ends("Faultline playground", clock(now.Sub(p.began)), columns)), ""}
+	list := []string{color(bold, ends("Faultline demo", clock(now.Sub(p.began)), columns)), ""}
 	for i := range p.steps {
 		list = append(list, p.steps[i].paint(now, columns, i == len(p.steps)-1)...)
 	}

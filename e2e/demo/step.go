@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// step is one thing that happens in the story and that must turn out well.
+// step is one thing that happens in the demo and that must turn out well.
 type step struct {
 	name  string
 	limit time.Duration

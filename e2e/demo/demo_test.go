@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"context"
@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStoryOnBareMetal tells the whole story with a cluster from the ClusterClass, as
-// TestStoryOnVSphere does beside it; `make demo` tells it with one from the plain template.
-func TestStoryOnBareMetal(t *testing.T) {
+// TestDemoOnBareMetal runs the whole demo with a cluster from the ClusterClass, as
+// TestDemoOnVSphere does beside it; `make demo` runs it with one from the plain template.
+func TestDemoOnBareMetal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var told strings.Builder
-	err := tellIn(t.Context(), Options{Provider: metal3.Provider{}, Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
+	err := runIn(t.Context(), Options{Provider: metal3.Provider{}, Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
 	t.Log(told.String())
 	if err != nil {
 		t.Fatal(Explain(err))
@@ -44,14 +44,14 @@ func TestStoryOnBareMetal(t *testing.T) {
 	}
 }
 
-// TestStoryOnVSphere tells the story and then, on the same management cluster, how it
-// fails: starting a management cluster is half of what a story costs.
-func TestStoryOnVSphere(t *testing.T) {
+// TestDemoOnVSphere tells the demo and then, on the same management cluster, how it
+// fails: starting a management cluster is half of what a demo costs.
+func TestDemoOnVSphere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	told := &transcript{}
-	s := storyOf(t, Options{Provider: vsphere.Provider{}, Flavor: topology, Out: told})
-	err := s.tell(s.steps())
+	s := demoOf(t, Options{Provider: vsphere.Provider{}, Flavor: topology, Out: told})
+	err := s.run(s.steps())
 	t.Log(told)
 	if err != nil {
 		t.Fatal(Explain(err))
@@ -65,7 +65,7 @@ func TestStoryOnVSphere(t *testing.T) {
 	t.Run("a failure is explained", func(t *testing.T) { testFailure(t, s, told) })
 }
 
-// transcript can be read while the story goes on.
+// transcript can be read while the demo goes on.
 type transcript struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -84,25 +84,25 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// storyOf is what Run makes of the options.
-func storyOf(t *testing.T, options Options) *story {
+// demoOf is what Run makes of the options.
+func demoOf(t *testing.T, options Options) *demo {
 	t.Helper()
-	s, err := newStory(t.Context(), options, t.TempDir(), logr.Discard())
+	s, err := newDemo(t.Context(), options, t.TempDir(), logr.Discard())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(s.close)
 	return s
 }
 
-// testFailure breaks a domain before there is a cluster, so that the story cannot go
+// testFailure breaks a domain before there is a cluster, so that the demo cannot go
 // on.
-func testFailure(t *testing.T, s *story, told *transcript) {
+func testFailure(t *testing.T, s *demo, told *transcript) {
 	t.Helper()
 	g := NewWithT(t)
-	err := s.tell([]step{
+	err := s.run([]step{
 		{"Break", time.Second, func(ctx context.Context) error { _, err := s.infrastructure.Break(ctx, "zone-a"); return err }},
 		{"Apply", time.Minute, s.apply},
 		{"Wait", 15 * time.Second, s.domainsReady},
-		{"Never", time.Second, func(context.Context) error { panic("the story went on") }},
+		{"Never", time.Second, func(context.Context) error { panic("the demo went on") }},
 	})
 	var failed *StepError
 	g.Expect(errors.As(err, &failed)).To(BeTrue(), "%v", err)
@@ -118,8 +118,8 @@ func testFailure(t *testing.T, s *story, told *transcript) {
 func TestInterruptionLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s := emptyStory(ctx, Options{Out: &strings.Builder{}}, t.TempDir())
-	err := s.tell([]step{{"Wait", time.Minute, func(ctx context.Context) error {
+	s := emptyDemo(ctx, Options{Out: &strings.Builder{}}, t.TempDir())
+	err := s.run([]step{{"Wait", time.Minute, func(ctx context.Context) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
@@ -139,7 +139,7 @@ func TestAFlavorThatDoesNotExistIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
 		{Options{Provider: vsphere.Provider{}, Flavor: "vanilla"}, `no flavor "vanilla": it is one of external-loadbalancer, topology`},
 		{Options{Provider: metal3.Provider{}, Flavor: "vanilla"}, "topology"},
 	} {
-		_, err := newStory(t.Context(), tc.options, t.TempDir(), logr.Discard())
+		_, err := newDemo(t.Context(), tc.options, t.TempDir(), logr.Discard())
 		g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
 	}
 }

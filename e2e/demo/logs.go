@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// openLog opens the log of a story: what would otherwise be painted across it.
+// openLog opens the log of a demo: what would otherwise be painted across it.
 func openLog(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for logs: %w", err)
 	}
-	file, err := os.Create(filepath.Join(dir, "playground.log"))
+	file, err := os.Create(filepath.Join(dir, "demo.log"))
 	if err != nil {
-		return nil, fmt.Errorf("opening the playground's log: %w", err)
+		return nil, fmt.Errorf("opening the demo's log: %w", err)
 	}
 	return file, nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package playground
+package demo
 
 import (
 	"cmp"
@@ -22,19 +22,19 @@ const (
 )
 
 // summary words how it went: times, memory, and what a machine cost in calls.
-func (s *story) summary() string {
+func (d *demo) summary() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", s.about.System, strings.Join(s.landed, "\n  "))
-	fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", s.victim.Domain, s.victim.Name, s.heir.Name, s.heir.Domain)
+	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", d.about.System, strings.Join(d.placed, "\n  "))
+	fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", d.failed.Domain, d.failed.Name, d.replacement.Name, d.replacement.Domain)
 	fmt.Fprintln(&text, "\nSummary")
-	for _, t := range s.timings {
+	for _, t := range d.timings {
 		fmt.Fprintf(&text, "  %-52s %8s\n", t.step, seconds(t.took))
 	}
-	fmt.Fprintf(&text, "  %-52s %8s\n", "in all", seconds(time.Since(s.began)))
-	processes := append(s.management.Processes(), managementcluster.Self("playground"))
+	fmt.Fprintf(&text, "  %-52s %8s\n", "in all", seconds(time.Since(d.began)))
+	processes := append(d.management.Processes(), managementcluster.Self("demo"))
 	fmt.Fprintf(&text, "  memory: %s\n", memoryWords(processes))
-	if _, counted := s.infrastructure.(provider.Counter); counted {
-		fmt.Fprintf(&text, "  calls to %s: %s\n", s.about.System, s.calls.words())
+	if _, counted := d.infrastructure.(provider.Counter); counted {
+		fmt.Fprintf(&text, "  calls to %s: %s\n", d.about.System, d.calls.words())
 	}
 	return text.String()
 }

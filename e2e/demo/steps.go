@@ -1,0 +1,303 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// domainsReady waits until every domain is good by its own object and published
+// for control planes.
+func (d *demo) domainsReady(ctx context.Context) error {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, domain := range now.Domains {
+			if missing, err := d.domainIs(ctx, domain, true); missing != "" || err != nil {
+				return missing, err
+			}
+		}
+		return "", nil
+	})
+}
+
+// domainIs says what is missing for a domain to be shown as good or as broken:
+// both by what the Cluster publishes and by the domain's own object.
+func (d *demo) domainIs(ctx context.Context, domain Domain, good bool) (missing string, err error) {
+	if domain.State == "" {
+		return fmt.Sprintf("the Cluster publishes no failure domain %s", domain.Name), nil
+	}
+	if domain.ControlPlane != good {
+		return fmt.Sprintf("failure domain %s is published as %s %s with controlPlane: %v", domain.Name, domain.State, domain.Reason, domain.ControlPlane), nil
+	}
+	if d.about.DomainKind == nil {
+		return "", nil
+	}
+	ready, err := d.domainCondition(ctx, domain.Name)
+	if err != nil {
+		return "", err
+	}
+	if (ready.Status == metav1.ConditionTrue) != good {
+		return fmt.Sprintf("%s %s has Ready=%s %s: %s", d.about.DomainKind.Kind, domain.Name, ready.Status, ready.Reason, ready.Message), nil
+	}
+	return "", nil
+}
+
+// domainCondition is the Ready condition of a domain's object.
+func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Condition, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(*d.about.DomainKind)
+	if err := d.management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		return metav1.Condition{}, err
+	}
+	for _, condition := range conditionsOf(object) {
+		if condition.Type == clusterv1.ReadyCondition {
+			return condition, nil
+		}
+	}
+	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotReported"}, nil
+}
+
+// clusterUp waits until Cluster API calls the cluster available with all its
+// machines ready.
+func (d *demo) clusterUp(ctx context.Context) error {
+	before := d.callsSoFar()
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
+		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
+	})
+	if err != nil {
+		return err
+	}
+	d.calls = costs{machines: controlPlanes + workers, calls: difference(before, d.callsSoFar())}
+	return nil
+}
+
+func (d *demo) callsSoFar() map[string]int {
+	if api, ok := d.infrastructure.(provider.Counter); ok {
+		return api.Calls()
+	}
+	return nil
+}
+
+// whole says what is missing for the cluster to have all its machines, ready, and
+// the conditions to be true. Machines in the domain called down, unless that is "",
+// need not be ready.
+func (d *demo) whole(ctx context.Context, down string, conditions ...string) (missing string, err error) {
+	var cluster clusterv1.Cluster
+	if err := d.management.Client.Get(ctx, d.cluster, &cluster); err != nil {
+		return "", err
+	}
+	now, err := d.observe(ctx)
+	if err != nil {
+		return "", err
+	}
+	if missing := complete(now, down); missing != "" {
+		return missing, nil
+	}
+	for _, kind := range conditions {
+		if !conditionIsTrue(cluster.Status.Conditions, kind) {
+			return fmt.Sprintf("condition %s of Cluster %s", kind, d.cluster.Name), nil
+		}
+	}
+	return "", nil
+}
+
+// checkSpread compares what the infrastructure says with what was asked for.
+func (d *demo) checkSpread(ctx context.Context) error {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		if missing, err := spread(now, d.about.System); missing != "" || err != nil {
+			return missing, err
+		}
+		d.placed = placementTable(now)
+		d.reporter.note("where " + d.about.System + " has the machines:")
+		for _, line := range d.placed {
+			d.reporter.note(line)
+		}
+		return "", nil
+	})
+}
+
+// breakDomain breaks the domain of a control-plane machine and waits until that
+// is to be seen.
+func (d *demo) breakDomain(ctx context.Context) error {
+	now, err := d.observe(ctx)
+	if err != nil {
+		return err
+	}
+	// The one in the middle has workers too, which must stay as they are.
+	d.failed = now.in(roleControlPlane, d.about.Domains[len(d.about.Domains)/2])[0]
+	what, err := d.infrastructure.Break(ctx, d.failed.Domain)
+	if err != nil {
+		return err
+	}
+	d.reporter.note(what)
+	return d.seen(ctx, false)
+}
+
+// mendDomain undoes breakDomain and waits until that is to be seen.
+func (d *demo) mendDomain(ctx context.Context) error {
+	what, err := d.infrastructure.Mend(ctx, d.failed.Domain)
+	if err != nil {
+		return err
+	}
+	d.reporter.note(what)
+	if err := d.seen(ctx, true); err != nil {
+		return err
+	}
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
+	})
+}
+
+// seen waits until the failed's domain, and no other, is shown as good or broken.
+func (d *demo) seen(ctx context.Context, good bool) error {
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, domain := range now.Domains {
+			want := good || domain.Name != d.failed.Domain
+			if missing, err := d.domainIs(ctx, domain, want); missing != "" || err != nil {
+				return missing, err
+			}
+		}
+		return "", nil
+	})
+	if err != nil || d.about.DomainKind == nil {
+		return err
+	}
+	ready, err := d.domainCondition(ctx, d.failed.Domain)
+	if err != nil {
+		return err
+	}
+	d.reporter.note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, ready.Status, ready.Reason, ready.Message), ": "))
+	return nil
+}
+
+// replace deletes the failed and waits until the cluster is whole again, without
+// anything new in the broken domain at any time.
+func (d *demo) replace(ctx context.Context) error {
+	before, err := d.observe(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, m := range before.Machines {
+		known[m.Name] = true
+	}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: d.failed.Name}}
+	if err := d.management.Client.Delete(ctx, machine); err != nil {
+		return fmt.Errorf("deleting Machine %s: %w", d.failed.Name, err)
+	}
+	d.reporter.note("deleted Machine " + d.failed.Name)
+	notes, err := d.infrastructure.Abandon(ctx, d.failed.Host)
+	if err != nil {
+		return fmt.Errorf("letting Machine %s go: %w", d.failed.Name, err)
+	}
+	for _, note := range notes {
+		d.reporter.note(note)
+	}
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		if missing, err := replaced(now, d.failed, known); missing != "" || err != nil {
+			return missing, err
+		}
+		missing, err := d.wholeWithout(ctx, d.failed.Domain)
+		if missing == "" && err == nil {
+			d.noteReplacement(now, known)
+		}
+		return missing, err
+	})
+}
+
+// wholeWithout is whole while a domain is broken. The Cluster as a whole is not
+// Available then; nor are workers that stopped with the domain.
+func (d *demo) wholeWithout(ctx context.Context, domain string) (missing string, err error) {
+	if d.about.BreakStops {
+		return d.whole(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)
+	}
+	return d.whole(ctx, "", clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
+}
+
+func (d *demo) noteReplacement(now Snapshot, known map[string]bool) {
+	for _, m := range now.Machines {
+		if !known[m.Name] {
+			d.replacement = m
+			d.reporter.note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, d.about.System))
+		}
+	}
+}
+
+// remove deletes the cluster, then what else was applied, and waits until nothing
+// is left of either, in the infrastructure and in the API.
+func (d *demo) remove(ctx context.Context) error {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: d.cluster.Name}}
+	if err := d.management.Client.Delete(ctx, cluster); err != nil {
+		return fmt.Errorf("deleting Cluster %s: %w", d.cluster.Name, err)
+	}
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
+		if what, err := d.infrastructure.Remains(ctx); what != "" || err != nil {
+			return what, err
+		}
+		err := d.management.Client.Get(ctx, d.cluster, cluster)
+		if !apierrors.IsNotFound(err) {
+			return "Cluster " + d.cluster.Name + " is still there", err
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	d.reporter.note("the Cluster is gone, and " + d.about.System + " has no machine of it")
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		if err := d.removeApplied(ctx); err != nil {
+			return "", err
+		}
+		return d.nothingLeft(ctx)
+	})
+}
+
+// removeApplied deletes what was applied, what depends on others first. What is
+// refused because something that depends on it is still going is to be deleted
+// again.
+func (d *demo) removeApplied(ctx context.Context) error {
+	var refused []error
+	for _, object := range slices.Backward(d.objects) {
+		if err := d.management.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			refused = append(refused, fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err))
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// nothingLeft names an object of Cluster API that is still there.
+func (d *demo) nothingLeft(ctx context.Context) (left string, err error) {
+	objects, err := d.clusterAPIObjects(ctx)
+	if err != nil || len(objects) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%s %s is still there", objects[0].GetKind(), objects[0].GetName()), nil
+}
