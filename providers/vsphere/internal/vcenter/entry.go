@@ -27,9 +27,9 @@ type entry struct {
 	life context.Context //nolint:containedctx // the entry's own life, ended by stop
 	done chan struct{}   // closed when run has returned
 
-	lastUsed time.Time     // guarded by Pool.mu
-	asked    chan struct{} // full when the session was asked for since the last attempt failed
-	told     string        // what SessionDown was emitted for last; run alone uses it
+	lastUsed time.Time           // guarded by Pool.mu
+	asked    chan struct{}       // full when the session was asked for since the last attempt failed
+	told     map[string]struct{} // what SessionDown was emitted for in this outage; run alone uses it
 
 	mu      sync.Mutex
 	session *Session // nil: see err
@@ -73,16 +73,20 @@ func (e *entry) emit(kind EventKind) {
 }
 
 func (e *entry) up() {
-	e.told = ""
+	e.told = nil
 	e.emit(SessionUp)
 }
 
-// down reports why there is no session, unless that has been reported: it wakes all that use the account.
+// down reports why there is no session, unless that has been reported since there was one: it wakes all that use the account.
+// How a connection fails may vary from attempt to attempt.
 func (e *entry) down(err error) {
-	if e.told == err.Error() {
+	if _, told := e.told[err.Error()]; told {
 		return
 	}
-	e.told = err.Error()
+	if e.told == nil {
+		e.told = map[string]struct{}{}
+	}
+	e.told[err.Error()] = struct{}{}
 	e.emit(SessionDown)
 }
 

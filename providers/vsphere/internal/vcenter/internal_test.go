@@ -126,6 +126,8 @@ func TestAttemptThatFailsLikeTheOneBeforeWakesNobody(t *testing.T) {
 	g.Expect(events).To(Equal([]Event{down}))
 	e.down(ErrUnauthorized)
 	g.Expect(events).To(Equal([]Event{down, down}), "there is another reason to show")
+	e.down(ErrUnreachable)
+	g.Expect(events).To(Equal([]Event{down, down}), "that has been shown")
 	e.up()
 	e.down(ErrUnauthorized)
 	g.Expect(events).To(Equal([]Event{down, down, up, down}))

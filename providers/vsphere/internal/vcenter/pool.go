@@ -87,7 +87,7 @@ const (
 	InventoryChanged EventKind = "InventoryChanged"
 	// SessionUp reports that a session can be used, after the first login and after every loss.
 	SessionUp EventKind = "SessionUp"
-	// SessionDown reports that a session was lost, or that a login failed for another reason than the one before. It is
+	// SessionDown reports that a session was lost, or that a login failed for another reason than those before. It is
 	// being mended.
 	SessionDown EventKind = "SessionDown"
 )
