@@ -21,6 +21,8 @@ var (
 	fence   = regexp.MustCompile("(?ms)^```.*?^```")
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// path is one that begins with a folder of the root.
+	path = regexp.MustCompile("`((?:docs|e2e|providers|shared|templates)/[^`\\s]+)`")
 	// noWord is what the anchor of a heading leaves out.
 	noWord = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
@@ -46,6 +48,24 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 			if anchor != "" {
 				g.Expect(anchors(pages[target])).To(ContainElement(anchor), "%s links to %s", page, found[1])
 			}
+		}
+	}
+}
+
+// The lists of places that belong together are only as good as the paths in them.
+func TestPathsThatContributorsAreToldOfExist(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, page := range []string{"CONTRIBUTING.md", "docs/adding-a-provider.md", "docs/architecture.md", "shared/README.md"} {
+		text, err := os.ReadFile(filepath.Join(repository, page))
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, found := range path.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
+			if strings.ContainsAny(found[1], "<>") || strings.Contains(found[1], "NAME") {
+				continue
+			}
+			there, err := filepath.Glob(filepath.Join(repository, found[1]))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(there).NotTo(BeEmpty(), "%s names %s", page, found[1])
 		}
 	}
 }
