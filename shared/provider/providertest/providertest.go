@@ -61,7 +61,8 @@ type Machine struct {
 
 // DeepCopyObject copies the machine.
 func (m *Machine) DeepCopyObject() runtime.Object {
-	return &Machine{TypeMeta: m.TypeMeta, ObjectMeta: *m.ObjectMeta.DeepCopy(), Status: m.Status}
+	meta := m.ObjectMeta
+	return &Machine{TypeMeta: m.TypeMeta, ObjectMeta: *meta.DeepCopy(), Status: m.Status}
 }
 
 // Cluster is an infrastructure cluster.
@@ -100,7 +101,8 @@ func (c *Cluster) FailureDomains() *[]clusterv1.FailureDomain { return &c.Status
 
 // DeepCopyObject copies the cluster.
 func (c *Cluster) DeepCopyObject() runtime.Object {
-	out := &Cluster{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy()}
+	meta := c.ObjectMeta
+	out := &Cluster{TypeMeta: c.TypeMeta, ObjectMeta: *meta.DeepCopy()}
 	out.Spec.Distribution = *c.Spec.Distribution.DeepCopy()
 	out.Status.Distribution = *c.Status.Distribution.DeepCopy()
 	for i := range c.Status.Conditions {

@@ -94,10 +94,10 @@ func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
 
 // StoresAsWritten wants the CRDs to accept and to keep every field of the wire format, whether anything acts on it or not. The
 // folder has an object of each kind.
-func (a *APIServer) StoresAsWritten(t *testing.T, folder string, kinds int) {
+func (a *APIServer) StoresAsWritten(ctx context.Context, t *testing.T, folder string, kinds int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	g, ctx := gomega.NewWithT(t), t.Context()
+	g := gomega.NewWithT(t)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(files).To(gomega.HaveLen(kinds))
 	for _, file := range files {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestWireFormat(t *testing.T) {
-	rulestest.WireFormat(t, AddToScheme, GroupVersion, "Metal3", 9)
+	rulestest.WireFormat(t, AddToScheme, GroupVersion, "Metal3")
 }
 
 func TestAPIEndpointString(t *testing.T) {

@@ -28,7 +28,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("Metal3Data", func(t *testing.T) { testDataAdmission(t, api) })
 	t.Run("Metal3DataClaim", func(t *testing.T) { testDataClaimAdmission(t, api) })
 	t.Run("Metal3Remediation", func(t *testing.T) { testRemediationAdmission(t, api) })
-	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t, wire, 9) })
+	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 9) })
 	t.Run("what upstream has stored is applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })

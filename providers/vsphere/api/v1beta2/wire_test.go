@@ -12,7 +12,7 @@ import (
 )
 
 func TestWireFormat(t *testing.T) {
-	rulestest.WireFormat(t, AddToScheme, GroupVersion, "VSphere", 8, "VSphereMachineTemplate")
+	rulestest.WireFormat(t, AddToScheme, GroupVersion, "VSphere", "VSphereMachineTemplate")
 }
 
 func TestAPIEndpointString(t *testing.T) {

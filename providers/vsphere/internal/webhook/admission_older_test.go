@@ -24,7 +24,7 @@ func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
 			VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", HardwareVersion: "vmx-17"}}}
 		machine.Finalizers = []string{infrav1.MachineFinalizer}
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
-		api.StoresAsWritten(t, wire, 8)
+		api.StoresAsWritten(ctx, t, wire, 8)
 	}, validated(t, api), defaulted(t, api))
 	machine := &infrav1.VSphereMachine{}
 	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "older"}, machine)).To(Succeed())
