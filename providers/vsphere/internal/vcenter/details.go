@@ -98,5 +98,6 @@ func (ix *index) setDetailsFilter(filter ref) {
 	ix.detailsFilter = filter
 }
 
-// want has the details of virtual machines followed from now on. What is not known yet is reported by VMChanged.
-func (s *Session) want(vms ...ref) { s.follower.want(vms...) }
+// want has the details of a virtual machine followed from now on. What is not known yet is reported by VMChanged. No guest
+// runs in one that is switched off, and the stream reports when it is switched on.
+func (s *Session) want(vm ref, power PowerState) { s.follower.want(vm, power == PoweredOn) }

@@ -96,19 +96,20 @@ func (f *follower) ended(task ref) {
 	f.tasks.drop(task)
 }
 
-// want has the details of virtual machines followed.
-func (f *follower) want(vms ...ref) {
+// want has the details of a virtual machine followed, at once or as soon as the stream has something else to report.
+func (f *follower) want(vm ref, atOnce bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, vm := range vms {
-		if _, already := f.wanted[vm]; !already {
-			f.wanted[vm] = struct{}{}
-			if f.machines.keep(vm) {
-				continue
-			}
-			f.machines.add = append(f.machines.add, vm)
-			f.tell()
-		}
+	if _, already := f.wanted[vm]; already {
+		return
+	}
+	f.wanted[vm] = struct{}{}
+	if f.machines.keep(vm) {
+		return
+	}
+	f.machines.add = append(f.machines.add, vm)
+	if atOnce {
+		f.tell()
 	}
 }
 

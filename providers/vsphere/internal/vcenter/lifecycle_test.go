@@ -118,7 +118,7 @@ func total(calls map[string]int) (n int) {
 
 func TestCallsFromCloneToReady(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ vms, perVM int }{{1, 15}, {40, 6}} {
+	for _, test := range []struct{ vms, perVM int }{{1, 18}, {40, 6}} {
 		t.Run(fmt.Sprintf("%d virtual machines", test.vms), func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)

@@ -82,7 +82,7 @@ func (v VM) Whole() bool { return v.InstanceUUID != "" || v.BiosUUID != "" }
 func (s *Session) Candidates(instanceUUID, biosUUID, vmRef string) []VM {
 	found := s.index.candidates(instanceUUID, biosUUID, parseRef("VirtualMachine", vmRef))
 	for i := range found {
-		s.want(parseRef("VirtualMachine", found[i].Ref))
+		s.want(parseRef("VirtualMachine", found[i].Ref), found[i].Power)
 	}
 	return found
 }

@@ -145,15 +145,15 @@ func TestMachineThatComesBackIntoSightStaysInTheViewOfDetails(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	f, vm := newFollower(), foreignVM(1).Obj
-	f.want(vm)
+	f.want(vm, true)
 	_, change := f.take()
 	g.Expect(change.add).To(Equal([]ref{vm}))
 	f.unwant(vm)
-	f.want(vm)
+	f.want(vm, true)
 	_, change = f.take()
 	g.Expect(change.add).To(BeEmpty())
 	g.Expect(f.machines.remove).To(BeEmpty(), "vCenter would remove what the same call adds")
-	f.want(vm)
+	f.want(vm, true)
 	f.unwant(vm)
 	g.Expect(f.machines.remove).To(Equal([]ref{vm}))
 }

@@ -170,9 +170,10 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 		p.entries[id] = e
 		go e.run()
 		go p.expire(id, e)
+	} else {
+		e.ask() // the first has it tried anyway
 	}
 	e.lastUsed = time.Now()
-	e.ask()
 	return e.current()
 }
 

@@ -344,7 +344,7 @@ func (s *Session) report(c changes) {
 			s.templates.forget(task.entity) // what was read of it may be the reason
 		}
 		if task.State == TaskSuccess && task.result.Type == "VirtualMachine" {
-			s.want(task.result) // its owner is about to ask for it
+			s.want(task.result, PoweredOff) // its owner is about to ask for it
 		}
 		s.completeClone(task)
 		s.emit(s.taskEvent(task))

@@ -96,7 +96,7 @@ func (s *Session) template(ctx context.Context, r ref) (templateData, error) {
 		return templateData{}, fmt.Errorf("reading template %s: %w", r.Value, err)
 	}
 	defer func() { <-e.reading }()
-	s.want(r)
+	s.want(r, PoweredOff)
 	version := s.index.versionOf(r)
 	if e.data != nil && (version == "" || e.data.version == version) {
 		return *e.data, nil
