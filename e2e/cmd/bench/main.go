@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
@@ -20,7 +20,7 @@ import (
 func main() { program.Main(run, program.Plain) }
 
 func run(ctx context.Context, args []string) error {
-	options := bench.Options{Out: os.Stdout, Progress: os.Stderr}
+	options := benchmark.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	chosen := all.Flag(flags, "infrastructure provider to measure")
 	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	options.Provider = *chosen
-	return bench.Run(ctx, options)
+	return benchmark.Run(ctx, options)
 }
 
 func numbers(list string) ([]int, error) {

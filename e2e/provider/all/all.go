@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
@@ -18,7 +18,7 @@ import (
 // Provider is one that can be used by everything in e2e.
 type Provider interface {
 	provider.Provider
-	bench.Provider
+	benchmark.Provider
 }
 
 // Providers are all there are. A further one is one more line.

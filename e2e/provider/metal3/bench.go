@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
@@ -33,11 +33,11 @@ type Fleet struct {
 	Median     float64 `json:"medianSeconds"`
 	P99        float64 `json:"p99Seconds"`
 	// Association is what it cost until then, the host's new spec included.
-	Association bench.Cost `json:"association"`
+	Association benchmark.Cost `json:"association"`
 	// Provisioned is how many seconds more it took, with hosts that do everything in
 	// no time, until the last machine was provisioned, and Provisioning what that cost.
-	Provisioned  float64    `json:"provisionedSeconds"`
-	Provisioning bench.Cost `json:"provisioning"`
+	Provisioned  float64        `json:"provisionedSeconds"`
+	Provisioning benchmark.Cost `json:"provisioning"`
 	// RSS and Peak are the manager's memory in bytes at the end, and at its highest;
 	// ServerPeak is the highest of the API server.
 	RSS        int64 `json:"rssBytes"`
@@ -45,18 +45,18 @@ type Fleet struct {
 	ServerPeak int64 `json:"serverPeakBytes"`
 }
 
-// Benchmark implements bench.Provider.
-func (Provider) Benchmark() bench.Suite {
-	return bench.Suite{Machines: []int{200, 1000}, Measure: measure}
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite {
+	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure}
 }
 
 // scenario is what one runs in.
-type scenario struct{ *bench.Lab }
+type scenario struct{ *benchmark.Environment }
 
 // measure makes fleets on as many hosts as machines, and the smallest once more
 // on twice the hosts.
-func measure(ctx context.Context, b *bench.Bench, machines []int) (bench.Outcome, error) {
-	r := HostResults{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: bench.Load()}
+func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
+	r := HostResults{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
 	type size struct{ machines, hosts int }
 	var sizes []size
 	for _, n := range machines {
@@ -69,7 +69,7 @@ func measure(ctx context.Context, b *bench.Bench, machines []int) (bench.Outcome
 		if ctx.Err() != nil {
 			break
 		}
-		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("hosts-%d-machines-%d", s.hosts, s.machines), nil, func(ctx context.Context, l *bench.Lab) error {
+		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("hosts-%d-machines-%d", s.hosts, s.machines), nil, func(ctx context.Context, l *benchmark.Environment) error {
 			fleet, err := scenario{l}.fleet(ctx, s.machines, s.hosts)
 			if err == nil {
 				r.Fleets = append(r.Fleets, fleet)
@@ -82,7 +82,7 @@ func measure(ctx context.Context, b *bench.Bench, machines []int) (bench.Outcome
 
 // fleet makes machines at once: first until each has its host, then until it runs.
 func (l scenario) fleet(ctx context.Context, machines, hosts int) (Fleet, error) {
-	y, err := l.yard(ctx, "bench", hosts)
+	y, err := l.setUp(ctx, "bench", hosts)
 	if err != nil {
 		return Fleet{}, err
 	}
@@ -100,7 +100,7 @@ func (l scenario) fleet(ctx context.Context, machines, hosts int) (Fleet, error)
 			return err
 		}
 		slices.Sort(each)
-		fleet.Associated, fleet.Median, fleet.P99 = took.Seconds(), bench.Median(each), percentile(each, 99)
+		fleet.Associated, fleet.Median, fleet.P99 = took.Seconds(), benchmark.Median(each), percentile(each, 99)
 		l.Progressf("%d machines have hosts after %.1f s", machines, fleet.Associated)
 		return l.Rest(ctx, y)
 	})

@@ -12,27 +12,27 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// benchRacks are the failure domains of a yard.
+// benchRacks are the failure domains of a setup.
 const benchRacks = 5
 
-// yard is a number of hosts in racks and a cluster on them, in a namespace of its
+// metal3Setup is a number of hosts in racks and a cluster on them, in a namespace of its
 // own. Its hosts do nothing before work is called.
-type yard struct {
-	lab     scenario
+type metal3Setup struct {
+	in      scenario
 	name    string // of the namespace and of the cluster
 	racks   simulator.Layout
 	cluster *provider.Cluster
 }
 
-// yard makes so many hosts, which are available, and a cluster without machines.
-func (l scenario) yard(ctx context.Context, name string, hosts int) (*yard, error) {
-	y := &yard{lab: l, name: name, racks: simulator.Racks(benchRacks, hosts/benchRacks)}
+// setUp makes so many hosts, which are available, and a cluster without machines.
+func (l scenario) setUp(ctx context.Context, name string, hosts int) (*metal3Setup, error) {
+	y := &metal3Setup{in: l, name: name, racks: simulator.Racks(benchRacks, hosts/benchRacks)}
 	for i := range hosts % benchRacks {
 		y.racks.Domains[i].Hosts++
 	}
@@ -43,15 +43,15 @@ func (l scenario) yard(ctx context.Context, name string, hosts int) (*yard, erro
 }
 
 // Calls are none: hosts are objects of the Kubernetes API.
-func (*yard) Calls() bench.Counts { return nil }
+func (*metal3Setup) Calls() benchmark.Counts { return nil }
 
-// IsWork implements bench.Counted.
-func (*yard) IsWork(string) bool { return true }
+// IsWork implements benchmark.Counted.
+func (*metal3Setup) IsWork(string) bool { return true }
 
 // prepare makes n Machines with bootstrap data, spread over the racks, and answers
 // their Metal3Machines, which are still to be created. There is no workload cluster:
 // a Machine without a bootstrap configuration does not wait for its Node.
-func (y *yard) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, error) {
+func (y *metal3Setup) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, error) {
 	made := make([]*infrav1.Metal3Machine, n)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
@@ -64,19 +64,19 @@ func (y *yard) prepare(ctx context.Context, n int) ([]*infrav1.Metal3Machine, er
 	return made, group.Wait()
 }
 
-func (y *yard) prepareOne(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
-	meta, err := y.cluster.CreateMachine(ctx, y.lab.Client, name, rack)
+func (y *metal3Setup) prepareOne(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
+	meta, err := y.cluster.CreateMachine(ctx, y.in.Client, name, rack)
 	return Machine(meta), err
 }
 
 // await answers how long it takes each machine from now until it is done.
-func (y *yard) await(ctx context.Context, all []*infrav1.Metal3Machine, done func(*infrav1.Metal3Machine) bool) (map[string]time.Time, error) {
+func (y *metal3Setup) await(ctx context.Context, all []*infrav1.Metal3Machine, done func(*infrav1.Metal3Machine) bool) (map[string]time.Time, error) {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
 		names = append(names, machine.Name)
 	}
-	w := bench.NewWaiting(names, done)
-	err := bench.Await(ctx, y.lab.Client, &infrav1.Metal3MachineList{}, y.name, w)
+	w := benchmark.NewWaiting(names, done)
+	err := benchmark.Await(ctx, y.in.Client, &infrav1.Metal3MachineList{}, y.name, w)
 	return w.Seen, err
 }
 
@@ -91,7 +91,7 @@ func provisioned(machine *infrav1.Metal3Machine) bool {
 
 // associate creates the Metal3Machines and answers the seconds it took each of them
 // from its creation to a host of its own.
-func (y *yard) associate(ctx context.Context, all []*infrav1.Metal3Machine) (took time.Duration, each []float64, err error) {
+func (y *metal3Setup) associate(ctx context.Context, all []*infrav1.Metal3Machine) (took time.Duration, each []float64, err error) {
 	began := time.Now()
 	var seen map[string]time.Time
 	created := make([]time.Time, len(all))
@@ -104,7 +104,7 @@ func (y *yard) associate(ctx context.Context, all []*infrav1.Metal3Machine) (too
 	for i, machine := range all {
 		group.Go(func() error {
 			created[i] = time.Now()
-			return y.lab.Client.Create(groupCtx, machine)
+			return y.in.Client.Create(groupCtx, machine)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -118,8 +118,8 @@ func (y *yard) associate(ctx context.Context, all []*infrav1.Metal3Machine) (too
 }
 
 // check makes sure that each machine has one host, in its rack.
-func (y *yard) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
-	placements, err := simulator.Placements(ctx, y.lab.Client, y.name)
+func (y *metal3Setup) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
+	placements, err := simulator.Placements(ctx, y.in.Client, y.name)
 	if err != nil {
 		return err
 	}
@@ -137,16 +137,16 @@ func (y *yard) check(ctx context.Context, all []*infrav1.Metal3Machine) error {
 	return nil
 }
 
-// work lets the hosts do what they are told, in no time, until the lab is closed.
-func (y *yard) work(ctx context.Context) {
+// work lets the hosts do what they are told, in no time, until the scenario ends.
+func (y *metal3Setup) work(ctx context.Context) {
 	operator := simulator.New(simulator.WithNamespace(y.name), simulator.WithoutEvents())
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := operator.Run(ctx, y.lab.Management.RESTConfig); err != nil {
-			y.lab.Progressf("simulating hosts: %v", err)
+		if err := operator.Run(ctx, y.in.Management.RESTConfig); err != nil {
+			y.in.Progressf("simulating hosts: %v", err)
 		}
 	}()
-	y.lab.OnStop(func() { stop(); <-ended })
+	y.in.OnStop(func() { stop(); <-ended })
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
 // Aims on bare metal, with default flags.
@@ -21,28 +21,28 @@ func aimAssociated() map[int]float64 { return map[int]float64{200: 5, 1000: 30} 
 
 // Report turns the numbers into a text with a table and what stands behind it.
 func (r HostResults) Report() string {
-	rows := []bench.Row{bench.Line("", "Faultline", "CAPM3 v1.13.1", "aim", "")}
+	rows := []benchmark.Row{benchmark.Line("", "Faultline", "CAPM3 v1.13.1", "aim", "")}
 	for _, fleet := range r.Fleets {
 		rows = append(rows, fleet.rows()...)
 	}
 	if len(r.Fleets) == 0 {
-		rows = append(rows, bench.Nothing())
+		rows = append(rows, benchmark.Nothing())
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated hosts; load before: %.1f\n\n", r.Provider, r.CPUs, r.Load)
-	text.WriteString(bench.Align(rows))
+	text.WriteString(benchmark.Align(rows))
 	text.WriteString("\n" + hostNotes())
-	var association, both []bench.Column
+	var association, both []benchmark.Column
 	for _, fleet := range r.Fleets {
 		title := fmt.Sprintf("%d on %d", fleet.Machines, fleet.Hosts)
-		association = append(association, bench.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association})
-		both = append(both, bench.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association.Plus(fleet.Provisioning)})
+		association = append(association, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association})
+		both = append(both, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association.Plus(fleet.Provisioning)})
 	}
-	requests := func(c bench.Cost) bench.Counts { return c.Requests }
-	text.WriteString("\n" + bench.Breakdown("Kubernetes requests a machine until it has its host, by verb and resource", association, requests))
-	text.WriteString("\n" + bench.Breakdown("Kubernetes requests a machine until it is provisioned", both, requests))
-	text.WriteString("\n" + bench.Breakdown("of these failed, by status", both, func(c bench.Cost) bench.Counts { return c.Failed }))
-	text.WriteString("\n" + bench.Breakdown("reconciles a machine, by controller", both, func(c bench.Cost) bench.Counts { return c.Reconciles }))
+	requests := func(c benchmark.Cost) benchmark.Counts { return c.Requests }
+	text.WriteString("\n" + benchmark.Breakdown("Kubernetes requests a machine until it has its host, by verb and resource", association, requests))
+	text.WriteString("\n" + benchmark.Breakdown("Kubernetes requests a machine until it is provisioned", both, requests))
+	text.WriteString("\n" + benchmark.Breakdown("of these failed, by status", both, func(c benchmark.Cost) benchmark.Counts { return c.Failed }))
+	text.WriteString("\n" + benchmark.Breakdown("reconciles a machine, by controller", both, func(c benchmark.Cost) benchmark.Counts { return c.Reconciles }))
 	return text.String()
 }
 
@@ -51,41 +51,41 @@ func (r HostResults) Report() string {
 func (f Fleet) upstream() (seconds, memory, cpu string) {
 	switch {
 	case f.Hosts != f.Machines:
-		return bench.None, bench.None, bench.None
+		return benchmark.None, benchmark.None, benchmark.None
 	case f.Machines == 200:
-		return "31-39, tuned 23.5", bench.None, bench.None
+		return "31-39, tuned 23.5", benchmark.None, benchmark.None
 	case f.Machines == 1000:
 		return "627, tuned 320", "155", "180"
 	}
-	return bench.None, bench.None, bench.None
+	return benchmark.None, benchmark.None, benchmark.None
 }
 
-func (f Fleet) rows() []bench.Row {
+func (f Fleet) rows() []benchmark.Row {
 	seconds, memory, processor := f.upstream()
 	per := func(count int) float64 { return float64(count) / float64(f.Machines) }
-	requests := per(f.Association.Requests.Sum(bench.Except(bench.IsApart)))
+	requests := per(f.Association.Requests.Sum(benchmark.Except(benchmark.IsApart)))
 	whole := f.Association.Plus(f.Provisioning)
 	lists := f.Association.Requests["list baremetalhosts"]
-	peak := float64(f.Peak) / bench.Mebibyte
-	associated := bench.Line("seconds until all have a host", fmt.Sprintf("%.1f", f.Associated), seconds, bench.None, "")
+	peak := float64(f.Peak) / benchmark.Mebibyte
+	associated := benchmark.Line("seconds until all have a host", fmt.Sprintf("%.1f", f.Associated), seconds, benchmark.None, "")
 	if aim, ok := aimAssociated()[f.Machines]; ok {
-		associated.Aim, associated.Verdict = fmt.Sprintf("< %.0f", aim), bench.Verdict(f.Associated < aim)
+		associated.Aim, associated.Verdict = fmt.Sprintf("< %.0f", aim), benchmark.Verdict(f.Associated < aim)
 	}
-	return []bench.Row{
+	return []benchmark.Row{
 		{Name: fmt.Sprintf("%d machines on %d hosts in %d failure domains", f.Machines, f.Hosts, benchRacks)},
 		associated,
-		bench.Line("seconds from a machine's creation to its host, median", fmt.Sprintf("%.2f", f.Median), bench.None, bench.None, ""),
-		bench.Line("the same, 99 of 100", fmt.Sprintf("%.2f", f.P99), bench.None, bench.None, ""),
-		bench.Line("Kubernetes requests a machine until it has its host", fmt.Sprintf("%.1f", requests), "8-18", fmt.Sprintf("<= %d", aimHostRequests), bench.Verdict(requests <= aimHostRequests)),
-		bench.Line("lists of hosts in all", fmt.Sprint(lists), fmt.Sprint(f.Machines), "0", bench.Verdict(lists == 0)),
-		bench.Line("Kubernetes requests a machine until it is provisioned", fmt.Sprintf("%.1f", per(whole.Requests.Sum(bench.Except(bench.IsApart)))), bench.None, bench.None, ""),
-		bench.Line("events, leases and watches a machine", fmt.Sprintf("%.1f", per(whole.Requests.Sum(bench.IsApart))), bench.None, bench.None, ""),
-		bench.Line("CPU-seconds of the manager until all have a host", fmt.Sprintf("%.1f", f.Association.CPU), processor, bench.None, ""),
-		bench.Line("CPU-seconds of the API server until all have a host", fmt.Sprintf("%.1f", f.Association.ServerCPU), bench.None, bench.None, ""),
-		bench.Line("seconds more until all are provisioned", fmt.Sprintf("%.1f", f.Provisioned), bench.None, bench.None, ""),
-		bench.Line("CPU-seconds of the manager in all", fmt.Sprintf("%.1f", whole.CPU), bench.None, bench.None, ""),
-		bench.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), memory, fmt.Sprintf("< %d", aimMemory), bench.Verdict(peak < aimMemory)),
-		bench.Line("MiB of the API server at the highest", fmt.Sprintf("%.0f", float64(f.ServerPeak)/bench.Mebibyte), bench.None, bench.None, ""),
+		benchmark.Line("seconds from a machine's creation to its host, median", fmt.Sprintf("%.2f", f.Median), benchmark.None, benchmark.None, ""),
+		benchmark.Line("the same, 99 of 100", fmt.Sprintf("%.2f", f.P99), benchmark.None, benchmark.None, ""),
+		benchmark.Line("Kubernetes requests a machine until it has its host", fmt.Sprintf("%.1f", requests), "8-18", fmt.Sprintf("<= %d", aimHostRequests), benchmark.Verdict(requests <= aimHostRequests)),
+		benchmark.Line("lists of hosts in all", fmt.Sprint(lists), fmt.Sprint(f.Machines), "0", benchmark.Verdict(lists == 0)),
+		benchmark.Line("Kubernetes requests a machine until it is provisioned", fmt.Sprintf("%.1f", per(whole.Requests.Sum(benchmark.Except(benchmark.IsApart)))), benchmark.None, benchmark.None, ""),
+		benchmark.Line("events, leases and watches a machine", fmt.Sprintf("%.1f", per(whole.Requests.Sum(benchmark.IsApart))), benchmark.None, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the manager until all have a host", fmt.Sprintf("%.1f", f.Association.CPU), processor, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the API server until all have a host", fmt.Sprintf("%.1f", f.Association.ServerCPU), benchmark.None, benchmark.None, ""),
+		benchmark.Line("seconds more until all are provisioned", fmt.Sprintf("%.1f", f.Provisioned), benchmark.None, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the manager in all", fmt.Sprintf("%.1f", whole.CPU), benchmark.None, benchmark.None, ""),
+		benchmark.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), memory, fmt.Sprintf("< %d", aimMemory), benchmark.Verdict(peak < aimMemory)),
+		benchmark.Line("MiB of the API server at the highest", fmt.Sprintf("%.0f", float64(f.ServerPeak)/benchmark.Mebibyte), benchmark.None, benchmark.None, ""),
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
 func TestFleetReport(t *testing.T) {
 	reached := Fleet{
 		Machines: 200, Hosts: 200, Associated: 4.9, Peak: 99 << 20,
-		Association: bench.Cost{Requests: bench.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999}},
+		Association: benchmark.Cost{Requests: benchmark.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999}},
 	}
 	for name, test := range map[string]struct {
 		change func(*Fleet)
@@ -23,7 +23,7 @@ func TestFleetReport(t *testing.T) {
 		"all reached":       {change: func(*Fleet) {}},
 		"too late":          {func(f *Fleet) { f.Associated = 5 }, "seconds until all have a host"},
 		"a request more":    {func(f *Fleet) { f.Association.Requests["get secrets"]++ }, "requests a machine until it has its host"},
-		"a list":            {func(f *Fleet) { f.Association.Requests = bench.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
+		"a list":            {func(f *Fleet) { f.Association.Requests = benchmark.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
 		"too much memory":   {func(f *Fleet) { f.Peak = 100 << 20 }, "MiB of the manager"},
 		"a size of no aims": {change: func(f *Fleet) { f.Machines, f.Hosts, f.Associated = 201, 402, 99 }},
 	} {
@@ -34,13 +34,13 @@ func TestFleetReport(t *testing.T) {
 			test.change(&fleet)
 			text := HostResults{Provider: "metal3", Fleets: []Fleet{fleet}}.Report()
 			if test.missed == "" {
-				g.Expect(text).NotTo(ContainSubstring(bench.Missed))
+				g.Expect(text).NotTo(ContainSubstring(benchmark.Missed))
 				return
 			}
 			g.Expect(text).To(MatchRegexp(`(?m)%s.*MISSED$`, test.missed))
 		})
 	}
-	NewWithT(t).Expect(HostResults{}.Report()).To(ContainSubstring(bench.Unmeasured))
+	NewWithT(t).Expect(HostResults{}.Report()).To(ContainSubstring(benchmark.Unmeasured))
 }
 
 func TestPercentile(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -27,23 +27,23 @@ const (
 	disturbances = 5
 )
 
-// Benchmark implements bench.Provider.
-func (Provider) Benchmark() bench.Suite {
-	return bench.Suite{Machines: []int{1, 10, 100}, Measure: measure, Scale: measureScale}
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite {
+	return benchmark.Suite{Machines: []int{1, 10, 100}, Measure: measure, Scale: measureScale}
 }
 
 // scenario is what one runs in.
-type scenario struct{ *bench.Lab }
+type scenario struct{ *benchmark.Environment }
 
 // measure runs the scenarios one after the other, each with a manager and an API
 // server of its own, so that none finds another's memory or objects. One that
 // fails leaves its part of the results empty.
-func measure(ctx context.Context, b *bench.Bench, vms []int) (bench.Outcome, error) {
-	r := Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: bench.Load()}
+func measure(ctx context.Context, b *benchmark.Runner, vms []int) (benchmark.Outcome, error) {
+	r := Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
 	var errs []error
 	run := func(name string, args []string, do func(context.Context, scenario) error) {
 		if ctx.Err() == nil {
-			errs = append(errs, b.Scenario(ctx, name, args, func(ctx context.Context, l *bench.Lab) error { return do(ctx, scenario{l}) }))
+			errs = append(errs, b.Scenario(ctx, name, args, func(ctx context.Context, l *benchmark.Environment) error { return do(ctx, scenario{l}) }))
 		}
 	}
 	run("create-vcsim", nil, func(ctx context.Context, l scenario) (err error) {
@@ -88,7 +88,7 @@ func measure(ctx context.Context, b *bench.Bench, vms []int) (bench.Outcome, err
 
 // rollout makes n VMs at once.
 func (l scenario) rollout(ctx context.Context, n int, opts ...simulator.Option) (Rollout, error) {
-	w, err := l.world(ctx, "bench", opts...)
+	w, err := l.setUp(ctx, "bench", opts...)
 	if err != nil {
 		return Rollout{}, err
 	}
@@ -103,26 +103,26 @@ func (l scenario) rollout(ctx context.Context, n int, opts ...simulator.Option) 
 	return Rollout{VMs: n, Ready: ready.Seconds(), Cost: cost, RSS: rss, Peak: peak}, err
 }
 
-// connected waits until the zones of a world are ready, and answers what that cost.
-func (l scenario) connected(ctx context.Context, w *world) (bench.Cost, error) {
+// connected waits until the zones of a setup are ready, and answers what that cost.
+func (l scenario) connected(ctx context.Context, w *vsphereSetup) (benchmark.Cost, error) {
 	if err := w.zonesReady(ctx); err != nil {
-		return bench.Cost{}, err
+		return benchmark.Cost{}, err
 	}
 	if err := l.Rest(ctx, w); err != nil {
-		return bench.Cost{}, err
+		return benchmark.Cost{}, err
 	}
 	return l.Sample(ctx, w)
 }
 
 // create makes n VMs and answers how long it took until the last was ready, and
 // what it cost until the manager had come to rest.
-func (l scenario) create(ctx context.Context, w *world, n int) (time.Duration, bench.Cost, error) {
+func (l scenario) create(ctx context.Context, w *vsphereSetup, n int) (time.Duration, benchmark.Cost, error) {
 	machines, err := w.prepare(ctx, n)
 	if err != nil {
-		return 0, bench.Cost{}, err
+		return 0, benchmark.Cost{}, err
 	}
 	if err := l.Rest(ctx, w); err != nil {
-		return 0, bench.Cost{}, err
+		return 0, benchmark.Cost{}, err
 	}
 	var ready time.Duration
 	cost, err := l.During(ctx, w, func() (err error) {
@@ -138,7 +138,7 @@ func (l scenario) create(ctx context.Context, w *world, n int) (time.Duration, b
 // idle looks at n ready VMs for some sync periods, and then gives the manager a
 // reason to look at each of them.
 func (l scenario) idle(ctx context.Context, n int) (Idle, error) {
-	w, err := l.world(ctx, "bench")
+	w, err := l.setUp(ctx, "bench")
 	if err != nil {
 		return Idle{}, err
 	}
@@ -169,7 +169,7 @@ func (l scenario) idle(ctx context.Context, n int) (Idle, error) {
 // touched, and because the inventory changed, after which nothing that was read of
 // tags holds.
 func (l scenario) zones(ctx context.Context) (Zones, error) {
-	w, err := l.world(ctx, "bench")
+	w, err := l.setUp(ctx, "bench")
 	if err != nil {
 		return Zones{}, err
 	}
@@ -189,7 +189,7 @@ func (l scenario) zones(ctx context.Context) (Zones, error) {
 }
 
 // checks answers what the zone checks that something calls for cost altogether.
-func (l scenario) checks(ctx context.Context, w *world, times int, cause func(context.Context, int) error) (Checks, error) {
+func (l scenario) checks(ctx context.Context, w *vsphereSetup, times int, cause func(context.Context, int) error) (Checks, error) {
 	cost, err := l.During(ctx, w, func() error {
 		for i := range times {
 			if err := cause(ctx, i); err != nil {
@@ -205,6 +205,6 @@ func (l scenario) checks(ctx context.Context, w *world, times int, cause func(co
 }
 
 // checksOf tells what the cost of so many checks was that had a reason.
-func checksOf(c bench.Cost, due int) Checks {
+func checksOf(c benchmark.Cost, due int) Checks {
 	return Checks{Due: due, Done: c.Reconciles[zoneController], Cost: c}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -30,8 +30,8 @@ const (
 // zoneLetters are those of simulator.ThreeZones.
 func zoneLetters() []string { return []string{"a", "b", "c"} }
 
-// world is a vCenter and a cluster on it, in a namespace of its own.
-type world struct {
+// vsphereSetup is a vCenter and a cluster on it, in a namespace of its own.
+type vsphereSetup struct {
 	name    string // of the namespace and of the cluster
 	client  client.WithWatch
 	vcenter *simulator.Server
@@ -44,13 +44,13 @@ type world struct {
 // machines are pairs of Machine and VSphereMachine, of which the former exist.
 type machines []*infrav1.VSphereMachine
 
-// world starts a vCenter with three zones and makes the cluster on it.
-func (l scenario) world(ctx context.Context, name string, opts ...simulator.Option) (*world, error) {
+// setUp starts a vCenter with three zones and makes the cluster on it.
+func (l scenario) setUp(ctx context.Context, name string, opts ...simulator.Option) (*vsphereSetup, error) {
 	vcenter, err := l.vcenter(simulator.ThreeZones(), opts...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, err
 	}
-	return l.worldOn(ctx, name, vcenter)
+	return l.setUpOn(ctx, name, vcenter)
 }
 
 func (l scenario) vcenter(layout simulator.Layout, opts ...simulator.Option) (*simulator.Server, error) {
@@ -62,9 +62,9 @@ func (l scenario) vcenter(layout simulator.Layout, opts ...simulator.Option) (*s
 	return vcenter, nil
 }
 
-// worldOn makes the cluster on a vCenter that has the zones.
-func (l scenario) worldOn(ctx context.Context, name string, vcenter *simulator.Server) (_ *world, err error) {
-	w := &world{name: name, client: l.Client, vcenter: vcenter, foreign: len(vcenter.VMs())}
+// setUpOn makes the cluster on a vCenter that has the zones.
+func (l scenario) setUpOn(ctx context.Context, name string, vcenter *simulator.Server) (_ *vsphereSetup, err error) {
+	w := &vsphereSetup{name: name, client: l.Client, vcenter: vcenter, foreign: len(vcenter.VMs())}
 	if w.cluster, err = CreateCluster(ctx, l.Client, name, vcenter); err != nil {
 		return nil, err
 	}
@@ -76,14 +76,14 @@ func (l scenario) worldOn(ctx context.Context, name string, vcenter *simulator.S
 	return w, nil
 }
 
-// Calls implements bench.Counted.
-func (w *world) Calls() bench.Counts { return w.vcenter.Calls() }
+// Calls implements benchmark.Counted.
+func (w *vsphereSetup) Calls() benchmark.Counts { return w.vcenter.Calls() }
 
 // stream is the call that waits for changes. It is under way all the time.
 const stream = "WaitForUpdatesEx"
 
-// IsWork implements bench.Counted.
-func (w *world) IsWork(call string) bool { return call != stream }
+// IsWork implements benchmark.Counted.
+func (w *vsphereSetup) IsWork(call string) bool { return call != stream }
 
 // Names of the controllers that check zones and look after VMs.
 const (
@@ -91,7 +91,7 @@ const (
 	vmController   = "vspherevm"
 )
 
-func (w *world) makeZone(ctx context.Context, letter string) error {
+func (w *vsphereSetup) makeZone(ctx context.Context, letter string) error {
 	domain, zone := Zone(w.cluster, w.zone(letter), w.vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
@@ -103,10 +103,10 @@ func (w *world) makeZone(ctx context.Context, letter string) error {
 	return provider.Create(ctx, w.client, domain, zone)
 }
 
-func (w *world) zone(letter string) string { return w.name + "-" + letter }
+func (w *vsphereSetup) zone(letter string) string { return w.name + "-" + letter }
 
 // zonesReady waits until the manager has found the zones in order.
-func (w *world) zonesReady(ctx context.Context) error {
+func (w *vsphereSetup) zonesReady(ctx context.Context) error {
 	var last *infrav1.VSphereDeploymentZone
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
 		for _, last = range w.zones {
@@ -126,7 +126,7 @@ func (w *world) zonesReady(ctx context.Context) error {
 }
 
 // touchZones gives the manager a reason to check every zone again.
-func (w *world) touchZones(ctx context.Context, round int) error {
+func (w *vsphereSetup) touchZones(ctx context.Context, round int) error {
 	for _, zone := range w.zones {
 		before := zone.DeepCopy()
 		metav1.SetMetaDataAnnotation(&zone.ObjectMeta, touched, strconv.Itoa(round))
@@ -138,7 +138,7 @@ func (w *world) touchZones(ctx context.Context, round int) error {
 }
 
 // touchVMs gives the manager a reason to look at every VM.
-func (w *world) touchVMs(ctx context.Context) error {
+func (w *vsphereSetup) touchVMs(ctx context.Context) error {
 	list := &infrav1.VSphereVMList{}
 	if err := w.client.List(ctx, list, client.InNamespace(w.name)); err != nil {
 		return fmt.Errorf("listing VSphereVMs: %w", err)
@@ -155,13 +155,13 @@ func (w *world) touchVMs(ctx context.Context) error {
 }
 
 // disturb changes the inventory in a way that matters to no zone.
-func (w *world) disturb(_ context.Context, round int) error {
+func (w *vsphereSetup) disturb(_ context.Context, round int) error {
 	names := []string{spareNetwork, spareNetwork + " (renamed)"}
 	return w.vcenter.RenameNetwork(datacenter, names[round%2], names[(round+1)%2])
 }
 
 // prepare makes n Machines with bootstrap data, spread over the zones.
-func (w *world) prepare(ctx context.Context, n int) (machines, error) {
+func (w *vsphereSetup) prepare(ctx context.Context, n int) (machines, error) {
 	made, before := make(machines, n), w.made
 	w.made += n
 	group, ctx := errgroup.WithContext(ctx)
@@ -176,14 +176,14 @@ func (w *world) prepare(ctx context.Context, n int) (machines, error) {
 	return made, group.Wait()
 }
 
-func (w *world) prepareOne(ctx context.Context, name, domain string) (*infrav1.VSphereMachine, error) {
+func (w *vsphereSetup) prepareOne(ctx context.Context, name, domain string) (*infrav1.VSphereMachine, error) {
 	meta, err := w.cluster.CreateMachine(ctx, w.client, name, domain)
 	return Machine(meta), err
 }
 
 // provision creates the VSphereMachines and answers how long it took until the
 // last of them was provisioned.
-func (w *world) provision(ctx context.Context, all machines) (time.Duration, error) {
+func (w *vsphereSetup) provision(ctx context.Context, all machines) (time.Duration, error) {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce + 1)
@@ -203,12 +203,12 @@ func (w *world) provision(ctx context.Context, all machines) (time.Duration, err
 }
 
 // provisioned returns when every machine was seen to be.
-func (w *world) provisioned(ctx context.Context, all machines) error {
+func (w *vsphereSetup) provisioned(ctx context.Context, all machines) error {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
 		names = append(names, machine.Name)
 	}
-	return bench.Await(ctx, w.client, &infrav1.VSphereMachineList{}, w.name, bench.NewWaiting(names, func(machine *infrav1.VSphereMachine) bool {
+	return benchmark.Await(ctx, w.client, &infrav1.VSphereMachineList{}, w.name, benchmark.NewWaiting(names, func(machine *infrav1.VSphereMachine) bool {
 		provisioned := machine.Status.Initialization.Provisioned
 		return provisioned != nil && *provisioned
 	}))

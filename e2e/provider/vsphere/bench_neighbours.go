@@ -28,33 +28,33 @@ type vcenters map[string]time.Duration
 // neighbours makes VMs on several vCenters at the same time, some rounds of them,
 // and answers for each vCenter the seconds until its VMs of a round were ready.
 func (l scenario) neighbours(ctx context.Context, delays vcenters) (map[string][]float64, error) {
-	worlds := map[string]*world{}
+	setups := map[string]*vsphereSetup{}
 	for name, delay := range delays {
-		w, err := l.world(ctx, name)
+		w, err := l.setUp(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		w.vcenter.SetDelay(delay)
-		worlds[name] = w
+		setups[name] = w
 	}
-	for _, w := range worlds {
+	for _, w := range setups {
 		if _, err := l.connected(ctx, w); err != nil {
 			return nil, err
 		}
 	}
 	times := map[string][]float64{}
 	for range rounds {
-		if err := l.round(ctx, worlds, times); err != nil {
+		if err := l.round(ctx, setups, times); err != nil {
 			return nil, err
 		}
 	}
 	return times, nil
 }
 
-// round adds a time for each of the worlds.
-func (l scenario) round(ctx context.Context, worlds map[string]*world, times map[string][]float64) error {
+// round adds a time for each of the setups.
+func (l scenario) round(ctx context.Context, setups map[string]*vsphereSetup, times map[string][]float64) error {
 	prepared := map[string]machines{}
-	for name, w := range worlds {
+	for name, w := range setups {
 		var err error
 		if prepared[name], err = w.prepare(ctx, neighbourVMs); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (l scenario) round(ctx context.Context, worlds map[string]*world, times map
 	}
 	var mutex sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	for name, w := range worlds {
+	for name, w := range setups {
 		group.Go(func() error {
 			ready, err := w.provision(ctx, prepared[name])
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
 // Aims, with default flags.
@@ -28,7 +28,7 @@ const (
 
 // Report turns the numbers into a text with a table and what stands behind it.
 func (r Results) Report() string {
-	rows := []bench.Row{bench.Line("", "Faultline", "CAPV v1.14.0", "aim", "")}
+	rows := []benchmark.Row{benchmark.Line("", "Faultline", "CAPV v1.14.0", "aim", "")}
 	rows = append(rows, createRows(r.Rollouts)...)
 	rows = append(rows, stockRows(r.Stock)...)
 	rows = append(rows, memoryRows(r.Rollouts)...)
@@ -38,18 +38,18 @@ func (r Results) Report() string {
 
 	var text strings.Builder
 	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n", r.Provider, r.CPUs, r.Load)
-	text.WriteString(bench.Align(rows))
+	text.WriteString(benchmark.Align(rows))
 	text.WriteString("\n" + notes())
 	for _, part := range []struct {
 		title string
-		of    func(bench.Cost) bench.Counts
+		of    func(benchmark.Cost) benchmark.Counts
 	}{
-		{"vCenter calls a VM, by method", func(c bench.Cost) bench.Counts { return c.Calls }},
-		{"Kubernetes requests a VM, by verb and resource", func(c bench.Cost) bench.Counts { return c.Requests }},
-		{"of these failed, by status", func(c bench.Cost) bench.Counts { return c.Failed }},
-		{"reconciles a VM, by controller", func(c bench.Cost) bench.Counts { return c.Reconciles }},
+		{"vCenter calls a VM, by method", func(c benchmark.Cost) benchmark.Counts { return c.Calls }},
+		{"Kubernetes requests a VM, by verb and resource", func(c benchmark.Cost) benchmark.Counts { return c.Requests }},
+		{"of these failed, by status", func(c benchmark.Cost) benchmark.Counts { return c.Failed }},
+		{"reconciles a VM, by controller", func(c benchmark.Cost) benchmark.Counts { return c.Reconciles }},
 	} {
-		text.WriteString("\n" + bench.Breakdown(part.title, columns(r.Rollouts), part.of))
+		text.WriteString("\n" + benchmark.Breakdown(part.title, columns(r.Rollouts), part.of))
 	}
 	text.WriteString("\n" + totals(r))
 	return text.String()
@@ -62,36 +62,36 @@ func isSOAP(name string) bool { return !isREST(name) }
 func isWork(name string) bool { return isSOAP(name) && name != stream }
 
 // createRows has a row for every measure and number of VMs.
-func createRows(rollouts []Rollout) []bench.Row {
-	rows := []bench.Row{{Name: "From create to ready"}}
+func createRows(rollouts []Rollout) []benchmark.Row {
+	rows := []benchmark.Row{{Name: "From create to ready"}}
 	if len(rollouts) == 0 {
-		return append(rows, bench.Nothing())
+		return append(rows, benchmark.Nothing())
 	}
 	for _, measure := range []struct {
 		name, upstream string
-		of             func(bench.Cost) float64
+		of             func(benchmark.Cost) float64
 		aim            float64 // 0 is none
 		format         string
 	}{
-		{"SOAP calls a VM", "91-100", func(c bench.Cost) float64 { return float64(c.Calls.Sum(isSOAP)) }, aimCalls, "%.1f"},
-		{"REST calls a VM", "6", func(c bench.Cost) float64 { return float64(c.Calls.Sum(isREST)) }, 0, "%.1f"},
-		{"Kubernetes requests a VM", "36-58", func(c bench.Cost) float64 { return float64(c.Requests.Sum(bench.Except(bench.IsApart))) }, aimRequests, "%.1f"},
-		{"events, leases and watches a VM", bench.None, func(c bench.Cost) float64 { return float64(c.Requests.Sum(bench.IsApart)) }, 0, "%.1f"},
-		{"CPU-seconds a VM", "0.14", func(c bench.Cost) float64 { return c.CPU }, aimCPU, "%.3f"},
+		{"SOAP calls a VM", "91-100", func(c benchmark.Cost) float64 { return float64(c.Calls.Sum(isSOAP)) }, aimCalls, "%.1f"},
+		{"REST calls a VM", "6", func(c benchmark.Cost) float64 { return float64(c.Calls.Sum(isREST)) }, 0, "%.1f"},
+		{"Kubernetes requests a VM", "36-58", func(c benchmark.Cost) float64 { return float64(c.Requests.Sum(benchmark.Except(benchmark.IsApart))) }, aimRequests, "%.1f"},
+		{"events, leases and watches a VM", benchmark.None, func(c benchmark.Cost) float64 { return float64(c.Requests.Sum(benchmark.IsApart)) }, 0, "%.1f"},
+		{"CPU-seconds a VM", "0.14", func(c benchmark.Cost) float64 { return c.CPU }, aimCPU, "%.3f"},
 	} {
 		for _, rollout := range rollouts {
 			value := measure.of(rollout.Cost) / float64(rollout.VMs)
-			line := bench.Row{Name: among(measure.name, rollout.VMs), Ours: fmt.Sprintf(measure.format, value), Upstream: measure.upstream, Aim: bench.None}
+			line := benchmark.Row{Name: among(measure.name, rollout.VMs), Ours: fmt.Sprintf(measure.format, value), Upstream: measure.upstream, Aim: benchmark.None}
 			if measure.aim > 0 {
-				line.Aim, line.Verdict = fmt.Sprintf("<= %v", measure.aim), bench.Verdict(value <= measure.aim)
+				line.Aim, line.Verdict = fmt.Sprintf("<= %v", measure.aim), benchmark.Verdict(value <= measure.aim)
 			}
 			rows = append(rows, line)
 		}
 	}
 	for _, rollout := range rollouts {
-		line := bench.Row{Name: among("seconds until ready", rollout.VMs), Ours: fmt.Sprintf("%.1f", rollout.Ready), Upstream: bench.None, Aim: bench.None}
+		line := benchmark.Row{Name: among("seconds until ready", rollout.VMs), Ours: fmt.Sprintf("%.1f", rollout.Ready), Upstream: benchmark.None, Aim: benchmark.None}
 		if rollout.VMs == aimVMs {
-			line.Upstream, line.Aim, line.Verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimSeconds), bench.Verdict(rollout.Ready < aimSeconds)
+			line.Upstream, line.Aim, line.Verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimSeconds), benchmark.Verdict(rollout.Ready < aimSeconds)
 		}
 		rows = append(rows, line)
 	}
@@ -106,63 +106,63 @@ func among(name string, vms int) string {
 }
 
 // stockRows are about a vCenter that is slower to tell of changes than the simulator.
-func stockRows(r Rollout) []bench.Row {
-	heading := bench.Row{Name: "From create to ready, with vcsim's own property collector"}
+func stockRows(r Rollout) []benchmark.Row {
+	heading := benchmark.Row{Name: "From create to ready, with vcsim's own property collector"}
 	if r.VMs == 0 {
-		return []bench.Row{heading, bench.Nothing()}
+		return []benchmark.Row{heading, benchmark.Nothing()}
 	}
 	calls := float64(r.Calls.Sum(isSOAP)) / float64(r.VMs)
-	seconds := bench.Line(among("seconds until ready", r.VMs), fmt.Sprintf("%.1f", r.Ready), bench.None, bench.None, "")
+	seconds := benchmark.Line(among("seconds until ready", r.VMs), fmt.Sprintf("%.1f", r.Ready), benchmark.None, benchmark.None, "")
 	if r.VMs == aimVMs {
-		seconds.Upstream, seconds.Aim, seconds.Verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimStock), bench.Verdict(r.Ready < aimStock)
+		seconds.Upstream, seconds.Aim, seconds.Verdict = "88, tuned 28-36", fmt.Sprintf("< %d", aimStock), benchmark.Verdict(r.Ready < aimStock)
 	}
-	return []bench.Row{
+	return []benchmark.Row{
 		heading,
-		bench.Line(among("SOAP calls a VM", r.VMs), fmt.Sprintf("%.1f", calls), "91-100", fmt.Sprintf("<= %d", aimStock), bench.Verdict(calls <= aimStock)),
+		benchmark.Line(among("SOAP calls a VM", r.VMs), fmt.Sprintf("%.1f", calls), "91-100", fmt.Sprintf("<= %d", aimStock), benchmark.Verdict(calls <= aimStock)),
 		seconds,
 	}
 }
 
 // memoryRows are about the manager that had the most VMs.
-func memoryRows(rollouts []Rollout) []bench.Row {
-	heading := bench.Row{Name: "Memory of the manager"}
+func memoryRows(rollouts []Rollout) []benchmark.Row {
+	heading := benchmark.Row{Name: "Memory of the manager"}
 	if len(rollouts) == 0 {
-		return []bench.Row{heading, bench.Nothing()}
+		return []benchmark.Row{heading, benchmark.Nothing()}
 	}
 	most := slices.MaxFunc(rollouts, func(a, b Rollout) int { return cmp.Compare(a.VMs, b.VMs) })
-	mib := func(bytes int64) string { return fmt.Sprintf("%.0f", float64(bytes)/bench.Mebibyte) }
-	return []bench.Row{
+	mib := func(bytes int64) string { return fmt.Sprintf("%.0f", float64(bytes)/benchmark.Mebibyte) }
+	return []benchmark.Row{
 		heading,
-		bench.Line(among("MiB at the end", most.VMs), mib(most.RSS), "109-147", bench.None, ""),
-		bench.Line(among("MiB at the highest", most.VMs), mib(most.Peak), bench.None, bench.None, ""),
+		benchmark.Line(among("MiB at the end", most.VMs), mib(most.RSS), "109-147", benchmark.None, ""),
+		benchmark.Line(among("MiB at the highest", most.VMs), mib(most.Peak), benchmark.None, benchmark.None, ""),
 	}
 }
 
-func idleRows(idle Idle) []bench.Row {
+func idleRows(idle Idle) []benchmark.Row {
 	if idle.VMs == 0 {
-		return []bench.Row{{Name: "Idle"}, bench.Nothing()}
+		return []benchmark.Row{{Name: "Idle"}, benchmark.Nothing()}
 	}
 	per := func(count, of int) string { return fmt.Sprintf("%.2f", float64(count)/float64(of)) }
 	periods := idle.VMs * idle.Periods
 	soap, rest := idle.Calls.Sum(isWork), idle.Calls.Sum(isREST)
 	reconciles := idle.Reconciles[vmController]
 	touched := idle.Touched.Reconciles[vmController]
-	return []bench.Row{
+	return []benchmark.Row{
 		{Name: fmt.Sprintf("Idle, a VM and sync period (%d VMs, %d periods of %.0f s)", idle.VMs, idle.Periods, idle.SyncPeriod)},
-		bench.Line("SOAP calls", per(soap, periods), "16", "0", bench.Verdict(soap == 0)),
-		bench.Line("SOAP calls with those of the stream", per(idle.Calls.Sum(isSOAP), periods), bench.None, bench.None, ""),
-		bench.Line("REST calls", per(rest, periods), "2", "0", bench.Verdict(rest == 0)),
-		bench.Line("Kubernetes requests", per(idle.Requests.Sum(bench.All), periods), bench.None, bench.None, ""),
-		bench.Line("reconciles of a VSphereVM in all periods", per(reconciles, idle.VMs), bench.None, fmt.Sprintf(">= %d", aimSync), bench.Verdict(reconciles >= aimSync*idle.VMs)),
+		benchmark.Line("SOAP calls", per(soap, periods), "16", "0", benchmark.Verdict(soap == 0)),
+		benchmark.Line("SOAP calls with those of the stream", per(idle.Calls.Sum(isSOAP), periods), benchmark.None, benchmark.None, ""),
+		benchmark.Line("REST calls", per(rest, periods), "2", "0", benchmark.Verdict(rest == 0)),
+		benchmark.Line("Kubernetes requests", per(idle.Requests.Sum(benchmark.All), periods), benchmark.None, benchmark.None, ""),
+		benchmark.Line("reconciles of a VSphereVM in all periods", per(reconciles, idle.VMs), benchmark.None, fmt.Sprintf(">= %d", aimSync), benchmark.Verdict(reconciles >= aimSync*idle.VMs)),
 		{Name: fmt.Sprintf("Idle, a VM whose VSphereVM is touched (%d touched, %d reconciles)", idle.VMs, touched)},
-		bench.Line("SOAP and REST calls", per(idle.Touched.Calls.Sum(bench.All), idle.VMs), bench.None, bench.None, ""),
+		benchmark.Line("SOAP and REST calls", per(idle.Touched.Calls.Sum(benchmark.All), idle.VMs), benchmark.None, benchmark.None, ""),
 	}
 }
 
-func zoneRows(zones Zones) []bench.Row {
-	rows := []bench.Row{{Name: "Zone check (calls a check that was due, without those of the stream)"}}
+func zoneRows(zones Zones) []benchmark.Row {
+	rows := []benchmark.Row{{Name: "Zone check (calls a check that was due, without those of the stream)"}}
 	if zones.First.Due == 0 {
-		return append(rows, bench.Nothing())
+		return append(rows, benchmark.Nothing())
 	}
 	for _, part := range []struct {
 		name   string
@@ -170,35 +170,35 @@ func zoneRows(zones Zones) []bench.Row {
 	}{{"first, with log in", zones.First}, {"unchanged", zones.Touched}, {"after a change of the inventory", zones.Changed}} {
 		per := func(count int) string { return fmt.Sprintf("%.2f", float64(count)/float64(part.checks.Due)) }
 		rows = append(rows,
-			bench.Line(part.name+", SOAP", per(part.checks.Calls.Sum(isWork)), "22", bench.None, ""),
-			bench.Line(part.name+", REST", per(part.checks.Calls.Sum(isREST)), "33", bench.None, ""),
-			bench.Line(part.name+", checks due / done", fmt.Sprintf("%d / %d", part.checks.Due, part.checks.Done), bench.None, bench.None, ""))
+			benchmark.Line(part.name+", SOAP", per(part.checks.Calls.Sum(isWork)), "22", benchmark.None, ""),
+			benchmark.Line(part.name+", REST", per(part.checks.Calls.Sum(isREST)), "33", benchmark.None, ""),
+			benchmark.Line(part.name+", checks due / done", fmt.Sprintf("%d / %d", part.checks.Due, part.checks.Done), benchmark.None, benchmark.None, ""))
 	}
 	return rows
 }
 
-func neighbourRows(n Neighbour) []bench.Row {
+func neighbourRows(n Neighbour) []benchmark.Row {
 	seconds := func(times []float64) string {
 		if len(times) == 0 {
-			return bench.Unmeasured
+			return benchmark.Unmeasured
 		}
-		return fmt.Sprintf("%.1f", bench.Median(times))
+		return fmt.Sprintf("%.1f", benchmark.Median(times))
 	}
 	// A run that failed has no time and is compared with nothing.
-	effect := len(n.Alone) > 0 && bench.Median(n.Beside) > bench.Median(n.Alone)*noEffect+noise
-	return []bench.Row{
+	effect := len(n.Alone) > 0 && benchmark.Median(n.Beside) > benchmark.Median(n.Alone)*noEffect+noise
+	return []benchmark.Row{
 		{Name: fmt.Sprintf("Slow neighbour (%d VMs on each vCenter), seconds until ready, medians of %d", n.VMs, rounds)},
-		bench.Line("a vCenter alone", seconds(n.Alone), "17", bench.None, ""),
-		bench.Line("beside one that is as fast", seconds(n.BesideFast), bench.None, bench.None, ""),
-		bench.Line(fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", bench.Verdict(!effect)),
-		bench.Line("the late one itself", seconds(n.Slow), bench.None, bench.None, ""),
+		benchmark.Line("a vCenter alone", seconds(n.Alone), "17", benchmark.None, ""),
+		benchmark.Line("beside one that is as fast", seconds(n.BesideFast), benchmark.None, benchmark.None, ""),
+		benchmark.Line(fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", benchmark.Verdict(!effect)),
+		benchmark.Line("the late one itself", seconds(n.Slow), benchmark.None, benchmark.None, ""),
 	}
 }
 
-func columns(rollouts []Rollout) []bench.Column {
-	var list []bench.Column
+func columns(rollouts []Rollout) []benchmark.Column {
+	var list []benchmark.Column
 	for _, rollout := range rollouts {
-		list = append(list, bench.Column{Title: strings.TrimSpace(among("", rollout.VMs)[1:]), Machines: rollout.VMs, Cost: rollout.Cost})
+		list = append(list, benchmark.Column{Title: strings.TrimSpace(among("", rollout.VMs)[1:]), Machines: rollout.VMs, Cost: rollout.Cost})
 	}
 	return list
 }
@@ -208,7 +208,7 @@ func totals(r Results) string {
 	var text strings.Builder
 	for _, part := range []struct {
 		title  string
-		counts bench.Counts
+		counts benchmark.Counts
 	}{
 		{"vCenter calls to log in, read the inventory and check the zones", r.Zones.First.Calls},
 		{"vCenter calls while idle", r.Idle.Calls},
@@ -219,7 +219,7 @@ func totals(r Results) string {
 		{"vCenter calls after touching zones", r.Zones.Touched.Calls},
 		{"vCenter calls after changes of the inventory", r.Zones.Changed.Calls},
 	} {
-		fmt.Fprintf(&text, "%s: %d in all\n", part.title, part.counts.Sum(bench.All))
+		fmt.Fprintf(&text, "%s: %d in all\n", part.title, part.counts.Sum(benchmark.All))
 		for _, name := range slices.Sorted(maps.Keys(part.counts)) {
 			fmt.Fprintf(&text, "  %6d  %s\n", part.counts[name], name)
 		}

@@ -12,19 +12,19 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // example is a run that reached some aims and missed others.
 func example() Results {
-	cost := func(vms int) bench.Cost {
-		return bench.Cost{
-			Calls:      bench.Counts{"CloneVM_Task": vms, "PowerOnVM_Task": vms, stream: 3, "REST POST /rest/com/vmware/cis/session": 1},
-			Requests:   bench.Counts{"patch vspherevms/status": 16 * vms, "create events": 3 * vms, "update leases": 1},
-			Failed:     bench.Counts{"patch vspheremachines 409": 2},
-			Reconciles: bench.Counts{"vspherevm": 6 * vms, "vspheremachine": 8 * vms},
+	cost := func(vms int) benchmark.Cost {
+		return benchmark.Cost{
+			Calls:      benchmark.Counts{"CloneVM_Task": vms, "PowerOnVM_Task": vms, stream: 3, "REST POST /rest/com/vmware/cis/session": 1},
+			Requests:   benchmark.Counts{"patch vspherevms/status": 16 * vms, "create events": 3 * vms, "update leases": 1},
+			Failed:     benchmark.Counts{"patch vspheremachines 409": 2},
+			Reconciles: benchmark.Counts{"vspherevm": 6 * vms, "vspheremachine": 8 * vms},
 			CPU:        0.04*float64(vms) + 0.02,
 		}
 	}
@@ -37,13 +37,13 @@ func example() Results {
 		Stock: Rollout{VMs: 100, Ready: 16, Cost: cost(100)},
 		Idle: Idle{
 			VMs: 100, Periods: 3, SyncPeriod: 10,
-			Cost:    bench.Cost{Calls: bench.Counts{stream: 1}, Requests: bench.Counts{"patch vspheredeploymentzones/status": 9}, Reconciles: bench.Counts{"vspherevm": 199}},
-			Touched: bench.Cost{Calls: bench.Counts{"RetrievePropertiesEx": 100}, Reconciles: bench.Counts{"vspherevm": 200}},
+			Cost:    benchmark.Cost{Calls: benchmark.Counts{stream: 1}, Requests: benchmark.Counts{"patch vspheredeploymentzones/status": 9}, Reconciles: benchmark.Counts{"vspherevm": 199}},
+			Touched: benchmark.Cost{Calls: benchmark.Counts{"RetrievePropertiesEx": 100}, Reconciles: benchmark.Counts{"vspherevm": 200}},
 		},
 		Zones: Zones{
-			First:   Checks{Due: 3, Done: 6, Cost: bench.Cost{Calls: bench.Counts{"Login": 1, "REST POST /rest/com/vmware/cis/session": 12}}},
+			First:   Checks{Due: 3, Done: 6, Cost: benchmark.Cost{Calls: benchmark.Counts{"Login": 1, "REST POST /rest/com/vmware/cis/session": 12}}},
 			Touched: Checks{Due: 30, Done: 60},
-			Changed: Checks{Due: 15, Done: 15, Cost: bench.Cost{Calls: bench.Counts{"REST POST /rest/com/vmware/cis/tagging": 5, stream: 5}}},
+			Changed: Checks{Due: 15, Done: 15, Cost: benchmark.Cost{Calls: benchmark.Counts{"REST POST /rest/com/vmware/cis/tagging": 5, stream: 5}}},
 		},
 		Neighbour: Neighbour{
 			VMs: 20, Delay: 2,
@@ -66,15 +66,15 @@ func TestReport(t *testing.T) {
 // TestReportMarksMissedAims moves one number at a time over its aim.
 func TestReportMarksMissedAims(t *testing.T) {
 	good := func() Results {
-		cost := bench.Cost{
-			Calls: bench.Counts{"CloneVM_Task": aimCalls * aimVMs}, Requests: bench.Counts{"get secrets": aimRequests * aimVMs, "create events": 1000}, CPU: aimCPU * aimVMs,
+		cost := benchmark.Cost{
+			Calls: benchmark.Counts{"CloneVM_Task": aimCalls * aimVMs}, Requests: benchmark.Counts{"get secrets": aimRequests * aimVMs, "create events": 1000}, CPU: aimCPU * aimVMs,
 		}
 		return Results{
 			Rollouts: []Rollout{{VMs: aimVMs, Ready: aimSeconds - 0.01, Cost: cost}},
-			Stock:    Rollout{VMs: aimVMs, Ready: aimStock - 0.01, Cost: bench.Cost{Calls: bench.Counts{"CloneVM_Task": aimStock * aimVMs}}},
+			Stock:    Rollout{VMs: aimVMs, Ready: aimStock - 0.01, Cost: benchmark.Cost{Calls: benchmark.Counts{"CloneVM_Task": aimStock * aimVMs}}},
 			Idle: Idle{
 				VMs: 10, Periods: 3,
-				Cost: bench.Cost{Calls: bench.Counts{stream: 1}, Reconciles: bench.Counts{vmController: 10 * aimSync}},
+				Cost: benchmark.Cost{Calls: benchmark.Counts{stream: 1}, Reconciles: benchmark.Counts{vmController: 10 * aimSync}},
 			},
 			Zones:     Zones{First: Checks{Due: 1}, Touched: Checks{Due: 1}, Changed: Checks{Due: 1}},
 			Neighbour: Neighbour{Alone: []float64{10}, Beside: []float64{10*noEffect + noise}},
@@ -108,14 +108,14 @@ func TestReportMarksMissedAims(t *testing.T) {
 func TestReportOfFailures(t *testing.T) {
 	g := NewWithT(t)
 	text := (Results{Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: []float64{1.8}}}).Report()
-	g.Expect(strings.Count(text, bench.Unmeasured)).To(Equal(8), "five parts, and three of the times:\n%s", text)
-	g.Expect(text).NotTo(Or(ContainSubstring(bench.Missed), ContainSubstring("NaN")))
+	g.Expect(strings.Count(text, benchmark.Unmeasured)).To(Equal(8), "five parts, and three of the times:\n%s", text)
+	g.Expect(text).NotTo(Or(ContainSubstring(benchmark.Missed), ContainSubstring("NaN")))
 }
 
 func missedRows(r Results) []string {
 	var rows []string
 	for line := range strings.Lines(r.Report()) {
-		if strings.HasSuffix(strings.TrimSpace(line), bench.Missed) {
+		if strings.HasSuffix(strings.TrimSpace(line), benchmark.Missed) {
 			rows = append(rows, strings.TrimSpace(line))
 		}
 	}

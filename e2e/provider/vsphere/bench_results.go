@@ -4,7 +4,7 @@
 package vsphere
 
 import (
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
 // Results are the raw numbers of a run.
@@ -29,7 +29,7 @@ type Rollout struct {
 	VMs int `json:"vms"`
 	// Ready is after how many seconds the last VM was ready.
 	Ready float64 `json:"readySeconds"`
-	bench.Cost
+	benchmark.Cost
 	// RSS and Peak are the manager's memory in bytes at the end, and at its highest.
 	RSS  int64 `json:"rssBytes"`
 	Peak int64 `json:"peakBytes"`
@@ -40,9 +40,9 @@ type Idle struct {
 	VMs        int     `json:"vms"`
 	Periods    int     `json:"periods"`
 	SyncPeriod float64 `json:"syncPeriodSeconds"`
-	bench.Cost
+	benchmark.Cost
 	// Touched is what the manager did when every VSphereVM was given an annotation.
-	Touched bench.Cost `json:"touched"`
+	Touched benchmark.Cost `json:"touched"`
 }
 
 // Zones is what it takes to check a zone.
@@ -60,7 +60,7 @@ type Checks struct {
 	// Due are those that there was a reason for, Done those that happened.
 	Due  int `json:"due"`
 	Done int `json:"done"`
-	bench.Cost
+	benchmark.Cost
 }
 
 // Neighbour compares a vCenter alone and beside another. Times are the seconds

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -64,7 +64,7 @@ func ParseScale(text string) (*Scale, error) {
 		case "outage":
 			s.Outage, err = time.ParseDuration(value)
 		default:
-			err = errors.New("it is bench.None of machines, foreign, watch and outage")
+			err = errors.New("it is benchmark.None of machines, foreign, watch and outage")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %q: %w", part, err)
@@ -81,7 +81,7 @@ func (s *Scale) positive() bool { return min(s.Machines, s.Foreign) > 0 && min(s
 // limit is how long the scenario may take: a machine every quarter of a second on a
 // busy computer, and what is watched.
 func (s Scale) limit() time.Duration {
-	return bench.ScenarioLimit + time.Duration(s.Machines)*time.Second/4 + 2*s.Watch + 2*s.Outage
+	return benchmark.ScenarioLimit + time.Duration(s.Machines)*time.Second/4 + 2*s.Watch + 2*s.Outage
 }
 
 // ScaleResults are what a large vCenter costs.
@@ -99,21 +99,21 @@ type ScaleResults struct {
 type Phase struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
-	bench.Cost
+	benchmark.Cost
 	// RSS and Peak are the manager's memory in bytes at the end, and at its highest.
 	RSS  int64 `json:"rssBytes"`
 	Peak int64 `json:"peakBytes"`
 }
 
 // measureScale runs the one scenario.
-func measureScale(ctx context.Context, b *bench.Bench, text string) (bench.Outcome, error) {
+func measureScale(ctx context.Context, b *benchmark.Runner, text string) (benchmark.Outcome, error) {
 	size, err := ParseScale(text)
 	if err != nil {
 		return nil, err
 	}
-	r := &ScaleResults{Machines: size.Machines, Foreign: size.Foreign, CPUs: goruntime.NumCPU(), Load: bench.Load()}
+	r := &ScaleResults{Machines: size.Machines, Foreign: size.Foreign, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
 	b.Limit = size.limit()
-	return r, b.Scenario(ctx, "scale", nil, func(ctx context.Context, l *bench.Lab) error { return scenario{l}.scale(ctx, *size, r) })
+	return r, b.Scenario(ctx, "scale", nil, func(ctx context.Context, l *benchmark.Environment) error { return scenario{l}.scale(ctx, *size, r) })
 }
 
 func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error {
@@ -126,7 +126,7 @@ func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error 
 	if err != nil {
 		return err
 	}
-	w, err := l.worldOn(ctx, "bench", vcenter)
+	w, err := l.setUpOn(ctx, "bench", vcenter)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (l scenario) scale(ctx context.Context, size Scale, r *ScaleResults) error 
 }
 
 // connected waits until the manager has a session again.
-func (w *world) connected(ctx context.Context) error {
+func (w *vsphereSetup) connected(ctx context.Context) error {
 	cluster := &infrav1.VSphereCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}}
 	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
 		err := w.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
@@ -190,7 +190,7 @@ func crowded(n int) simulator.Layout {
 }
 
 // othersWork starts tasks evenly spread over the time and the virtual machines.
-func (w *world) othersWork(ctx context.Context, others []string, d time.Duration) error {
+func (w *vsphereSetup) othersWork(ctx context.Context, others []string, d time.Duration) error {
 	tick := time.NewTicker(time.Second / foreignTasks)
 	defer tick.Stop()
 	over := time.NewTimer(d)
@@ -212,7 +212,7 @@ func (w *world) othersWork(ctx context.Context, others []string, d time.Duration
 }
 
 // phase measures what happens and adds it to the results.
-func (l scenario) phase(ctx context.Context, w *world, r *ScaleResults, name string, happens func() error) error {
+func (l scenario) phase(ctx context.Context, w *vsphereSetup, r *ScaleResults, name string, happens func() error) error {
 	l.Progressf("%s", name)
 	began := time.Now()
 	cost, err := l.During(ctx, w, happens)
@@ -236,7 +236,7 @@ func (r *ScaleResults) Report() string {
 	_, _ = fmt.Fprintln(table, "seconds\tCPU-seconds\tof a core\tMiB\thighest\treconciles\tof VSphereVMs\twrites\tcalls\t  while the manager had to")
 	for _, p := range r.Phases {
 		everything := func(string) bool { return true }
-		_, _ = fmt.Fprintf(table, "%.0f\t%.1f\t%.1f %%\t%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", p.Seconds, p.CPU, 100*p.CPU/p.Seconds, p.RSS/bench.Mebibyte, p.Peak/bench.Mebibyte,
+		_, _ = fmt.Fprintf(table, "%.0f\t%.1f\t%.1f %%\t%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", p.Seconds, p.CPU, 100*p.CPU/p.Seconds, p.RSS/benchmark.Mebibyte, p.Peak/benchmark.Mebibyte,
 			p.Reconciles.Sum(everything), p.Reconciles[vmController], p.Requests.Sum(isWrite), p.Calls.Sum(everything), p.Name)
 	}
 	_ = table.Flush()

@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/e2e/bench"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
 func TestScaleIsReadFromWhatDiffers(t *testing.T) {
@@ -31,9 +31,9 @@ func TestScaleIsReadFromWhatDiffers(t *testing.T) {
 func TestScaleReportHasALineForEachPhase(t *testing.T) {
 	g := NewWithT(t)
 	text := (&ScaleResults{Machines: 300, Foreign: 2000, Ready: 41, Phases: []Phase{
-		{Name: "rest", Seconds: 20, RSS: 90 * bench.Mebibyte, Peak: 100 * bench.Mebibyte, Cost: bench.Cost{
-			CPU: 1, Reconciles: bench.Counts{vmController: 4, zoneController: 3},
-			Requests: bench.Counts{"patch vspherevms/status": 2, "update leases": 9, "get leases": 9}, Calls: bench.Counts{stream: 5},
+		{Name: "rest", Seconds: 20, RSS: 90 * benchmark.Mebibyte, Peak: 100 * benchmark.Mebibyte, Cost: benchmark.Cost{
+			CPU: 1, Reconciles: benchmark.Counts{vmController: 4, zoneController: 3},
+			Requests: benchmark.Counts{"patch vspherevms/status": 2, "update leases": 9, "get leases": 9}, Calls: benchmark.Counts{stream: 5},
 		}},
 	}}).Report()
 	g.Expect(text).To(ContainSubstring("300 machines, the last of them ready after 41 s, beside 2000 virtual machines of others"))

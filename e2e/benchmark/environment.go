@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bench
+package benchmark
 
 import (
 	"context"
@@ -21,23 +21,23 @@ import (
 const ScenarioLimit = 5 * time.Minute
 
 // userAgent is what the manager calls itself to the API server.
-func (b *Bench) userAgent() string { return "faultline-" + b.Provider + "-manager" }
+func (b *Runner) userAgent() string { return "faultline-" + b.Provider + "-manager" }
 
-// Lab is what one scenario runs in: a management cluster with the provider's manager in it, and
-// what its worlds bring along.
-type Lab struct {
-	Bench      *Bench
+// Environment is what one scenario runs in: a management cluster with the provider's manager in it, and
+// what is started in it.
+type Environment struct {
+	Runner     *Runner
 	Name       string
 	Management *managementcluster.Cluster
 	Client     client.WithWatch
 	audit      string
-	// closers end what the worlds have started.
+	// closers end what was started in it.
 	closers []func()
 }
 
-// Scenario runs something in a new lab, with further arguments for the manager. It
+// Scenario runs something in a new environment, with further arguments for the manager. It
 // ends with an error if that takes too long or a process of the management cluster dies.
-func (b *Bench) Scenario(ctx context.Context, name string, args []string, run func(context.Context, *Lab) error) error {
+func (b *Runner) Scenario(ctx context.Context, name string, args []string, run func(context.Context, *Environment) error) error {
 	b.Progressf("%s: starting the management cluster", name)
 	l, err := b.start(ctx, name, args)
 	if err != nil {
@@ -62,13 +62,13 @@ func (b *Bench) Scenario(ctx context.Context, name string, args []string, run fu
 	return nil
 }
 
-func (b *Bench) start(ctx context.Context, name string, args []string) (*Lab, error) {
+func (b *Runner) start(ctx context.Context, name string, args []string) (*Environment, error) {
 	dir := filepath.Join(b.dir, name)
-	l := &Lab{Bench: b, Name: name, audit: filepath.Join(dir, "audit.log")}
+	e := &Environment{Runner: b, Name: name, audit: filepath.Join(dir, "audit.log")}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	programs, err := b.audited(dir, l.audit)
+	programs, err := b.audited(dir, e.audit)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the audit log: %w", err)
 	}
@@ -77,35 +77,35 @@ func (b *Bench) start(ctx context.Context, name string, args []string) (*Lab, er
 		return nil, err
 	}
 	component.Args = args
-	l.Management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: dir, Programs: programs, Components: []managementcluster.Component{component}})
+	e.Management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: dir, Programs: programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return nil, err
 	}
-	if l.Client, err = b.installation.Connect(l.Management.RESTConfig); err != nil {
-		l.stop()
+	if e.Client, err = b.installation.Connect(e.Management.RESTConfig); err != nil {
+		e.stop()
 		return nil, err
 	}
-	return l, nil
+	return e, nil
 }
 
-func (l *Lab) stop() {
-	l.Management.Stop()
-	for _, closer := range l.closers {
+func (e *Environment) stop() {
+	e.Management.Stop()
+	for _, closer := range e.closers {
 		closer()
 	}
 }
 
 // Progressf tells how far the scenario is.
-func (l *Lab) Progressf(format string, args ...any) {
-	l.Bench.Progressf("%s: "+format, append([]any{l.Name}, args...)...)
+func (e *Environment) Progressf(format string, args ...any) {
+	e.Runner.Progressf("%s: "+format, append([]any{e.Name}, args...)...)
 }
 
 // OnStop has something ended with the scenario.
-func (l *Lab) OnStop(end func()) { l.closers = append(l.closers, end) }
+func (e *Environment) OnStop(end func()) { e.closers = append(e.closers, end) }
 
-// audited answers the bench's programs with an API server that keeps an audit log:
+// audited answers the benchmark's programs with an API server that keeps an audit log:
 // a script that runs the real one with a few arguments more.
-func (b *Bench) audited(dir, log string) (binaries.Paths, error) {
+func (b *Runner) audited(dir, log string) (binaries.Paths, error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bench
+package benchmark
 
 import (
 	"context"
@@ -44,19 +44,19 @@ type Counted interface {
 }
 
 // sample reads everything that can be counted of the manager, since it started.
-func (l *Lab) Sample(ctx context.Context, w Counted) (Cost, error) {
-	process, err := l.manager()
+func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
+	process, err := e.manager()
 	if err != nil {
 		return Cost{}, err
 	}
 	cost := Cost{Calls: w.Calls()}
-	if cost.Requests, cost.Failed, err = l.requests(); err != nil {
+	if cost.Requests, cost.Failed, err = e.requests(); err != nil {
 		return Cost{}, err
 	}
 	if cost.Reconciles, err = reconciles(ctx, process.Metrics); err != nil {
 		return Cost{}, fmt.Errorf("reading the manager's metrics: %w", err)
 	}
-	server, err := l.Process(binaries.APIServer)
+	server, err := e.Process(binaries.APIServer)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -76,22 +76,22 @@ func cpu(process managementcluster.Process) (float64, error) {
 	return cpuSeconds(string(stat))
 }
 
-func (l *Lab) requests() (requests, failed Counts, err error) {
-	log, err := os.Open(l.audit)
+func (e *Environment) requests() (requests, failed Counts, err error) {
+	log, err := os.Open(e.audit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	return countRequests(log, l.Bench.userAgent())
+	return countRequests(log, e.Runner.userAgent())
 }
 
 // manager finds the process that is measured.
-func (l *Lab) manager() (managementcluster.Process, error) {
-	return l.Process(binaries.Provider(l.Bench.Provider))
+func (e *Environment) manager() (managementcluster.Process, error) {
+	return e.Process(binaries.Provider(e.Runner.Provider))
 }
 
-func (l *Lab) Process(name string) (managementcluster.Process, error) {
-	for _, process := range l.Management.Processes() {
+func (e *Environment) Process(name string) (managementcluster.Process, error) {
+	for _, process := range e.Management.Processes() {
 		if process.Name == name {
 			return process, nil
 		}
@@ -99,8 +99,8 @@ func (l *Lab) Process(name string) (managementcluster.Process, error) {
 	return managementcluster.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
 }
 
-func (l *Lab) Memory() (now, peak int64, err error) {
-	process, err := l.manager()
+func (e *Environment) Memory() (now, peak int64, err error) {
+	process, err := e.manager()
 	if err == nil && process.Peak == 0 {
 		err = errors.New("measuring the manager's memory: the system does not tell")
 	}
@@ -109,12 +109,12 @@ func (l *Lab) Memory() (now, peak int64, err error) {
 
 // rest waits until the manager has nothing to do any more: it called nothing but
 // the stream and sent no request for a while.
-func (l *Lab) Rest(ctx context.Context, w Counted) error {
+func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	tick := time.NewTicker(provider.LookEvery)
 	defer tick.Stop()
 	began, last, since := time.Now(), int64(-1), time.Now()
 	for {
-		log, err := os.Stat(l.audit)
+		log, err := os.Stat(e.audit)
 		if err != nil {
 			return fmt.Errorf("looking at the audit log: %w", err)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bench
+package benchmark
 
 import (
 	"os"
@@ -49,7 +49,7 @@ func TestCountRequests(t *testing.T) {
 	log, err := os.Open("testdata/audit.log")
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = log.Close() }()
-	requests, failed, err := countRequests(log, (&Bench{Provider: "vsphere"}).userAgent())
+	requests, failed, err := countRequests(log, (&Runner{Provider: "vsphere"}).userAgent())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(requests).To(Equal(Counts{
 		"create events":           1,
@@ -62,7 +62,7 @@ func TestCountRequests(t *testing.T) {
 }
 
 func TestCountRequestsRefusesOtherFiles(t *testing.T) {
-	_, _, err := countRequests(strings.NewReader("{}\nnot JSON\n"), (&Bench{Provider: "vsphere"}).userAgent())
+	_, _, err := countRequests(strings.NewReader("{}\nnot JSON\n"), (&Runner{Provider: "vsphere"}).userAgent())
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("line 2")))
 }
 

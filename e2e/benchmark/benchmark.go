@@ -1,12 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures what a provider's manager costs: calls to the
+// Package benchmark measures what a provider's manager costs: calls to the
 // infrastructure, requests to the Kubernetes API, seconds, CPU and memory. It runs
 // the manager's real program with default flags against a real API server and a
-// simulated infrastructure. Cluster API's controllers do not run: the bench makes
+// simulated infrastructure. Cluster API's controllers do not run: the benchmark makes
 // the objects that they would make, so that the numbers are the provider's alone.
-package bench
+package benchmark
 
 import (
 	"context"
@@ -52,13 +52,13 @@ func Run(ctx context.Context, options Options) error {
 		options.Machines = suite.Machines
 	}
 	if options.Scale != "" && suite.Scale == nil {
-		return fmt.Errorf("starting the bench: provider %s has no scale scenario", options.Provider.Describe().Name)
+		return fmt.Errorf("starting the benchmark: provider %s has no scale scenario", options.Provider.Describe().Name)
 	}
 	if slices.Min(options.Machines) < 1 {
-		return fmt.Errorf("starting the bench: numbers of machines are to be 1 or more, not %v", options.Machines)
+		return fmt.Errorf("starting the benchmark: numbers of machines are to be 1 or more, not %v", options.Machines)
 	}
 	ctrl.SetLogger(logr.Discard())
-	b, err := newBench(ctx, options)
+	b, err := newRunner(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -92,16 +92,16 @@ type Provider interface {
 type Suite struct {
 	// Machines are the numbers that the aims are about.
 	Machines []int
-	Measure  func(ctx context.Context, b *Bench, machines []int) (Outcome, error)
+	Measure  func(ctx context.Context, b *Runner, machines []int) (Outcome, error)
 	// Scale measures a large infrastructure; nil if there is nothing that grows with it.
-	Scale func(ctx context.Context, b *Bench, size string) (Outcome, error)
+	Scale func(ctx context.Context, b *Runner, size string) (Outcome, error)
 }
 
 // Outcome is what was measured, to be written as JSON or as a text.
 type Outcome interface{ Report() string }
 
-// Bench is what all scenarios share.
-type Bench struct {
+// Runner is what all scenarios share.
+type Runner struct {
 	installation *alone.Installation
 	progress     io.Writer
 	dir          string
@@ -109,35 +109,35 @@ type Bench struct {
 	Limit        time.Duration // of a scenario
 }
 
-func newBench(ctx context.Context, options Options) (*Bench, error) {
+func newRunner(ctx context.Context, options Options) (*Runner, error) {
 	installation, err := alone.Install(ctx, options.Provider, options.Progress)
 	if err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "faultline-bench-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the bench: %w", err)
+		return nil, fmt.Errorf("making a folder for the benchmark: %w", err)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	return &Bench{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}, nil
+	return &Runner{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}, nil
 }
 
-func (b *Bench) Progressf(format string, args ...any) {
+func (b *Runner) Progressf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
 }
 
 // during answers what the manager did while something happened.
-func (l *Lab) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
-	before, err := l.Sample(ctx, w)
+func (e *Environment) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
+	before, err := e.Sample(ctx, w)
 	if err != nil {
 		return Cost{}, err
 	}
 	if err := happens(); err != nil {
 		return Cost{}, err
 	}
-	after, err := l.Sample(ctx, w)
+	after, err := e.Sample(ctx, w)
 	return after.Minus(before), err
 }
 
