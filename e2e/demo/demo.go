@@ -35,7 +35,7 @@ type Options struct {
 	Keep bool
 	// Out is where it is shown.
 	Out io.Writer
-	// Size, unless nil, makes Out a terminal that is painted anew all the time; it
+	// Size, unless nil, makes Out a terminal on which everything changes in place; it
 	// answers how many columns and rows it has.
 	Size func() (columns, rows int)
 }

@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// openLog opens the log of a demo: what would otherwise be painted across it.
+// openLog opens the log of a demo: what would otherwise be written across it.
 func openLog(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for logs: %w", err)

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 // terminal answers how large the terminal behind a file is, or nil when there is
-// none that a picture could be painted on.
+// none to show a frame on.
 func terminal(file *os.File) func() (columns, rows int) {
 	fd := int(file.Fd())
 	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" {

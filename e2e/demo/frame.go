@@ -1,0 +1,120 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"strings"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/terminal"
+)
+
+const (
+	narrowest = 60
+	// notesShown are the latest of the step that runs.
+	notesShown = 8
+)
+
+// frame is what is shown: the steps so far and, below, the domains as
+// columns with the machines in them.
+type frame struct {
+	began time.Time
+	steps []shownStep
+	now   Snapshot
+}
+
+// shownStep is a step as it is shown.
+type shownStep struct {
+	name          string
+	began         time.Time
+	took          time.Duration
+	notes         []string
+	ended, failed bool
+}
+
+// latest is the step that runs; notes before the first one are for nobody.
+func (f *frame) latest() *shownStep {
+	if len(f.steps) == 0 {
+		return &shownStep{}
+	}
+	return &f.steps[len(f.steps)-1]
+}
+
+// render draws the frame in lines of at most that many columns.
+func (f *frame) render(now time.Time, columns int) []string {
+	columns = max(columns, narrowest)
+	list := []string{terminal.Color(terminal.Bold, terminal.Ends("Faultline demo", terminal.Clock(now.Sub(f.began)), columns)), ""}
+	for i := range f.steps {
+		list = append(list, f.steps[i].render(now, columns, i == len(f.steps)-1)...)
+	}
+	if len(f.now.Domains) == 0 {
+		return list
+	}
+	return append(append(list, ""), f.domains(columns)...)
+}
+
+func (s *shownStep) render(now time.Time, columns int, latest bool) []string {
+	mark, shade, took := "▸", terminal.Yellow, terminal.Clock(now.Sub(s.began))
+	switch {
+	case s.failed:
+		mark, shade, took = "✗", terminal.Red, seconds(s.took)
+	case s.ended:
+		mark, shade, took = "✓", terminal.Green, seconds(s.took)
+	}
+	list := []string{terminal.Color(shade, terminal.Ends(mark+" "+s.name, took, columns))}
+	if !latest {
+		return list
+	}
+	for _, note := range s.notes[max(0, len(s.notes)-notesShown):] {
+		list = append(list, terminal.Color(terminal.Faint, terminal.Cut("    "+note, columns)))
+	}
+	return list
+}
+
+// domains draws a column for each domain, and below them the machines that are
+// in none.
+func (f *frame) domains(columns int) []string {
+	width := columns/len(f.now.Domains) - 1
+	cells := make([][]string, len(f.now.Domains))
+	for i, domain := range f.now.Domains {
+		cells[i] = append(cells[i], terminal.Color(terminal.Bold, terminal.Fit(domain.Name, width)), domain.render(width), terminal.Color(terminal.Faint, strings.Repeat("─", width)))
+		for _, m := range f.now.Machines {
+			if m.Domain == domain.Name {
+				cells[i] = append(cells[i], m.render(width)...)
+			}
+		}
+	}
+	list := terminal.Beside(cells, width)
+	for _, m := range f.now.Machines {
+		if m.Domain == "" {
+			list = append(list, terminal.Color(terminal.Yellow, terminal.Cut("· "+m.Name+": "+m.words(), columns)))
+		}
+	}
+	return list
+}
+
+func (d Domain) render(width int) string {
+	shade := terminal.Red
+	if d.ControlPlane {
+		shade = terminal.Green
+	}
+	if d.State == "" {
+		shade = terminal.Faint
+	}
+	return terminal.Color(shade, terminal.Fit(d.words(), width))
+}
+
+func (m Machine) render(width int) []string {
+	shade := terminal.Yellow
+	switch {
+	case m.Deleting || m.Role == "":
+		shade = terminal.Red
+	case m.Ready:
+		shade = terminal.Green
+	}
+	return []string{
+		terminal.Color(shade, terminal.Fit("● "+m.Name, width)),
+		terminal.Color(terminal.Faint, terminal.Fit("  "+strings.TrimPrefix(m.Role+", "+m.state(), ", "), width)),
+	}
+}
