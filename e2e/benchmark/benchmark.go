@@ -124,11 +124,12 @@ func newRunner(ctx context.Context, options Options) (*Runner, error) {
 	return &Runner{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}, nil
 }
 
+// Progressf tells how far it is.
 func (b *Runner) Progressf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
 }
 
-// during answers what the manager did while something happened.
+// During answers what the manager did while something happened.
 func (e *Environment) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
 	before, err := e.Sample(ctx, w)
 	if err != nil {

@@ -43,7 +43,7 @@ type Counted interface {
 	IsWork(call string) bool
 }
 
-// sample reads everything that can be counted of the manager, since it started.
+// Sample reads everything that can be counted of the manager, since it started.
 func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
 	process, err := e.manager()
 	if err != nil {
@@ -90,6 +90,7 @@ func (e *Environment) manager() (managementcluster.Process, error) {
 	return e.Process(binaries.Provider(e.Runner.Provider))
 }
 
+// Process is a program of the management cluster.
 func (e *Environment) Process(name string) (managementcluster.Process, error) {
 	for _, process := range e.Management.Processes() {
 		if process.Name == name {
@@ -99,6 +100,7 @@ func (e *Environment) Process(name string) (managementcluster.Process, error) {
 	return managementcluster.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
 }
 
+// Memory is that of the manager, in bytes: now and at its highest.
 func (e *Environment) Memory() (now, peak int64, err error) {
 	process, err := e.manager()
 	if err == nil && process.Peak == 0 {
@@ -107,7 +109,7 @@ func (e *Environment) Memory() (now, peak int64, err error) {
 	return process.Memory, process.Peak, err
 }
 
-// rest waits until the manager has nothing to do any more: it called nothing but
+// Rest waits until the manager has nothing to do any more: it called nothing but
 // the stream and sent no request for a while.
 func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	tick := time.NewTicker(provider.LookEvery)
@@ -136,7 +138,7 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	}
 }
 
-// load is the average of the last minute, 0 where the system does not tell.
+// Load is the average of the last minute, 0 where the system does not tell.
 func Load() float64 {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -155,7 +155,7 @@ func (d *demo) steps() []step {
 
 // begin starts everything there is before the cluster.
 func (d *demo) begin(ctx context.Context) error {
-	if err := d.startInfrastructure(); err != nil { //nolint:contextcheck // A simulation lives until it is closed.
+	if err := d.startInfrastructure(); err != nil {
 		return err
 	}
 	if err := d.startManagement(ctx); err != nil {

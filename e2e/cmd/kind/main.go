@@ -37,15 +37,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("kind", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		_, _ = fmt.Fprintln(stderr, "Usage: kind [flags] up|down|images|managers|template")
-		_, _ = fmt.Fprintln(stderr, "  up      brings everything up, or completes what is up in part")
-		_, _ = fmt.Fprintln(stderr, "  down    removes what up made, save for caches")
-		_, _ = fmt.Fprintln(stderr, "  images  builds what up needs")
-		_, _ = fmt.Fprintln(stderr, "  managers  builds the images of our providers only")
-		_, _ = fmt.Fprintln(stderr, "  template NAME [FLAVOR]  writes the manifest of a workload cluster")
-		flags.PrintDefaults()
-	}
+	flags.Usage = func() { usage(flags, stderr) }
 	name := flags.String("name", "faultline", "name of the kind cluster")
 	providers := flags.String("providers", "vsphere", "our providers to install, with commas between: "+strings.Join(all.Names(), ","))
 	from := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
@@ -53,13 +45,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var installed []provider.Provider
-	for name := range strings.SplitSeq(*providers, ",") {
-		p, err := all.Named(name)
-		if err != nil {
-			return err
-		}
-		installed = append(installed, p)
+	installed, err := named(*providers)
+	if err != nil {
+		return err
 	}
 	environment, err := kind.New(kind.Options{
 		Name: *name, Providers: installed, Source: source.Source(*from), Boot: *boot, Out: stdout,
@@ -88,6 +76,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	flags.Usage()
 	return flag.ErrHelp
+}
+
+func usage(flags *flag.FlagSet, w io.Writer) {
+	_, _ = fmt.Fprintln(w, "Usage: kind [flags] up|down|images|managers|template")
+	_, _ = fmt.Fprintln(w, "  up      brings everything up, or completes what is up in part")
+	_, _ = fmt.Fprintln(w, "  down    removes what up made, save for caches")
+	_, _ = fmt.Fprintln(w, "  images  builds what up needs")
+	_, _ = fmt.Fprintln(w, "  managers  builds the images of our providers only")
+	_, _ = fmt.Fprintln(w, "  template NAME [FLAVOR]  writes the manifest of a workload cluster")
+	flags.PrintDefaults()
+}
+
+// named looks up providers by their names, with commas between.
+func named(names string) ([]provider.Provider, error) {
+	var found []provider.Provider
+	for name := range strings.SplitSeq(names, ",") {
+		p, err := all.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, p)
+	}
+	return found, nil
 }
 
 // welcome says how to use what is up.

@@ -227,7 +227,7 @@ func (l scenario) phase(ctx context.Context, w *vsphereSetup, r *ScaleResults, n
 	return nil
 }
 
-// report words the results: a line for each phase.
+// Report words the results: a line for each phase.
 func (r *ScaleResults) Report() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Provider vsphere on %d CPUs, shared with etcd, kube-apiserver and the simulated vCenter; load before: %.1f\n", r.CPUs, r.Load)

@@ -118,7 +118,7 @@ func describe(ctx context.Context, d docker.Docker, name string) (found map[stri
 	err = apiwait.PollUntilContextTimeout(ctx, startTimeout/100, startTimeout, true, func(ctx context.Context) (bool, error) {
 		said, err := d.Run(ctx, "logs", name)
 		found = variables(said)
-		return err == nil && complete(found), nil //nolint:nilerr // The container may be starting.
+		return err == nil && complete(found), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the simulated vCenter (container %s) does not start: %w", name, err)
