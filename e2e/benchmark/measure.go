@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
@@ -112,30 +113,24 @@ func (e *Environment) Memory() (now, peak int64, err error) {
 // Rest waits until the manager has nothing to do any more: it called nothing but
 // the stream and sent no request for a while.
 func (e *Environment) Rest(ctx context.Context, w Counted) error {
-	tick := time.NewTicker(provider.LookEvery)
-	defer tick.Stop()
-	began, last, since := time.Now(), int64(-1), time.Now()
-	for {
+	last, since := int64(-1), time.Now()
+	err := wait.PollUntilContextTimeout(ctx, provider.LookEvery, restLimit, true, func(context.Context) (bool, error) {
 		log, err := os.Stat(e.audit)
 		if err != nil {
-			return fmt.Errorf("looking at the audit log: %w", err)
+			return false, fmt.Errorf("looking at the audit log: %w", err)
 		}
-		calls := w.Calls().Sum(w.IsWork)
-		switch activity := log.Size() + int64(calls); {
-		case activity != last:
+		if activity := log.Size() + int64(w.Calls().Sum(w.IsWork)); activity != last {
 			last, since = activity, time.Now()
-		case time.Since(since) > restFor:
-			return nil
 		}
-		if time.Since(began) > restLimit {
-			return fmt.Errorf("waiting for the manager to come to rest: it still works after %s", restLimit)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+		return time.Since(since) > restFor, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("waiting for the manager to come to rest: it still works after %s", restLimit)
 	}
+	if err != nil {
+		return provider.Because(ctx, err)
+	}
+	return nil
 }
 
 // Load is the average of the last minute, 0 where the system does not tell.

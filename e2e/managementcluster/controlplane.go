@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -140,21 +141,20 @@ func (p *Cluster) startControllerManager(ctx context.Context) error {
 // ready waits until a GET of url is answered with 200, the process that is to
 // answer it has ended, or ctx has.
 func ready(ctx context.Context, p *process, client *http.Client, url string) error {
-	tick := time.NewTicker(readyEvery)
-	defer tick.Stop()
 	var last error
-	for {
+	err := wait.PollUntilContextCancel(ctx, readyEvery, false, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.ended:
-			return p.failure()
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (last answer: %w; log: %s)", p.name, context.Cause(ctx), last, p.log)
-		case <-tick.C:
+			return true, p.failure()
+		default:
 		}
-		if last = get(ctx, client, url); last == nil {
-			return nil
-		}
+		last = get(ctx, client, url)
+		return last == nil, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("waiting for %s: %w (last answer: %w; log: %s)", p.name, context.Cause(ctx), last, p.log)
 	}
+	return err
 }
 
 func get(ctx context.Context, client *http.Client, url string) error {

@@ -5,6 +5,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	apiwait "k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
@@ -114,22 +116,16 @@ func (c Cluster) revive(ctx context.Context) error {
 // await waits for the node to be Ready. An API server that does not answer yet is
 // no reason for kubectl to wait, so that is what this does.
 func (c Cluster) await(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		_, err := c.Docker.Runner.Run(ctx, c.Kubectl, "--kubeconfig", c.Kubeconfig,
+	var last error
+	err := apiwait.PollUntilContextTimeout(ctx, time.Second, timeout, true, func(ctx context.Context) (bool, error) {
+		_, last = c.Docker.Runner.Run(ctx, c.Kubectl, "--kubeconfig", c.Kubeconfig,
 			"wait", "--for=condition=Ready", "node", "--all", "--timeout="+timeout.String())
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the node of kind cluster %s: %w", c.Name, err)
-		case <-tick.C:
-		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the node of kind cluster %s: %w", c.Name, cmp.Or(last, err))
 	}
+	return nil
 }
 
 // Delete deletes the cluster and its kubeconfig.

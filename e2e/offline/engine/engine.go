@@ -6,6 +6,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/faultline-io/faultline/e2e/command"
 )
@@ -143,23 +146,22 @@ func (e Engine) arguments(ctx context.Context) ([]string, error) {
 
 // await waits until the engine answers or its process has ended.
 func (e Engine) await(ctx context.Context, ended <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		err := e.answers(ctx)
-		if err == nil {
-			return nil
+	var silent error
+	err := wait.PollUntilContextTimeout(ctx, poll, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if silent = e.answers(ctx); silent == nil {
+			return true, nil
 		}
 		select {
 		case exit := <-ended:
-			return fmt.Errorf("the Docker engine ended at once (%w), see %s", exit, e.LogFile())
-		case <-ctx.Done():
-			return fmt.Errorf("the Docker engine does not answer, see %s: %w", e.LogFile(), err)
-		case <-tick.C:
+			return false, fmt.Errorf("the Docker engine ended at once (%w), see %s", exit, e.LogFile())
+		default:
+			return false, nil
 		}
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("the Docker engine does not answer, see %s: %w", e.LogFile(), cmp.Or(silent, err))
 	}
+	return err
 }
 
 // LogFile is where an engine that was started here writes.

@@ -16,7 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // start starts dockerd in a session of its own, so that it outlives this program.
@@ -56,16 +57,9 @@ func (e Engine) Stop(ctx context.Context) error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping the Docker engine (process %d): %w", pid, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for isEngine(pid) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the Docker engine (process %d) does not stop: %w", pid, ctx.Err())
-		case <-tick.C:
-		}
+	err = wait.PollUntilContextTimeout(ctx, poll, stopTimeout, true, func(context.Context) (bool, error) { return !isEngine(pid), nil })
+	if err != nil {
+		return fmt.Errorf("the Docker engine (process %d) does not stop: %w", pid, err)
 	}
 	return nil
 }
