@@ -27,21 +27,20 @@ const (
 	crowded = 100
 )
 
-// follower keeps two list views on vCenter. One has the tasks under way that the session has started or was asked about:
-// vCenter's own list of recent tasks would hold them too, but its changes need not be reported. The other has the virtual
+// follower keeps a list view on vCenter. It has the tasks under way that the session has started or was asked about:
+// vCenter's own list of recent tasks would hold them too, but its changes need not be reported. It also has the virtual
 // machines whose details are followed.
 //
-// Only the stream's goroutine changes the views, and only between two calls of the stream: that is one call for all of a
+// Only the stream's goroutine changes the view, and only between two calls of the stream: that is one call for all of a
 // short time, and vcsim locks itself out for good when a view is changed while it is being reported.
 type follower struct {
 	news chan struct{} // full when there is something to add
 
-	mu       sync.Mutex
-	tasks    listView
-	machines listView
-	wanted   map[ref]struct{} // in machines, or about to be
-	lookAt   time.Time        // zero: nothing is under way
-	pause    time.Duration
+	mu     sync.Mutex
+	list   listView
+	wanted map[ref]struct{} // virtual machines in the list, or about to be
+	lookAt time.Time        // zero: nothing is under way
+	pause  time.Duration
 }
 
 // listView is a view on vCenter, and how it is to be changed.
@@ -54,16 +53,13 @@ func newFollower() *follower {
 	return &follower{news: make(chan struct{}, 1), wanted: map[ref]struct{}{}}
 }
 
-// createViews makes the views on vCenter.
-func (s *Session) createViews(ctx context.Context) error {
-	for _, list := range []*listView{&s.follower.tasks, &s.follower.machines} {
-		res, err := methods.CreateListView(ctx, s.client, &types.CreateListView{This: *s.client.ServiceContent.ViewManager})
-		if err != nil {
-			return err
-		}
-		list.view = res.Returnval
+// createView makes the view on vCenter.
+func (s *Session) createView(ctx context.Context) error {
+	res, err := methods.CreateListView(ctx, s.client, &types.CreateListView{This: *s.client.ServiceContent.ViewManager})
+	if err == nil {
+		s.follower.list.view = res.Returnval
 	}
-	return nil
+	return err
 }
 
 // followTask makes a task that is under way known to those who ask, and has it added to the view.
@@ -76,12 +72,12 @@ func (s *Session) followTask(r ref, task Task) {
 func (f *follower) put(task ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tasks.add = append(f.tasks.add, task)
+	f.list.add = append(f.list.add, task)
 	f.pause, f.lookAt = lookAgain, time.Now().Add(lookAgain)
 	f.tell()
 }
 
-// tell has the stream's goroutine change the views. The lock is held.
+// tell has the stream's goroutine change the view. The lock is held.
 func (f *follower) tell() {
 	select {
 	case f.news <- struct{}{}:
@@ -93,7 +89,7 @@ func (f *follower) tell() {
 func (f *follower) ended(task ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tasks.drop(task)
+	f.list.drop(task)
 }
 
 // want has the details of a virtual machine followed, at once or as soon as the stream has something else to report.
@@ -104,10 +100,10 @@ func (f *follower) want(vm ref, atOnce bool) {
 		return
 	}
 	f.wanted[vm] = struct{}{}
-	if f.machines.keep(vm) {
+	if f.list.keep(vm) {
 		return
 	}
-	f.machines.add = append(f.machines.add, vm)
+	f.list.add = append(f.list.add, vm)
 	if atOnce {
 		f.tell()
 	}
@@ -120,29 +116,27 @@ func (f *follower) unwant(vms ...ref) {
 	for _, vm := range vms {
 		if _, wanted := f.wanted[vm]; wanted {
 			delete(f.wanted, vm)
-			f.machines.drop(vm)
+			f.list.drop(vm)
 		}
 	}
 }
 
-// take returns how the views are to be changed.
-func (f *follower) take() (tasks, machines listView) {
+// take returns how the view is to be changed.
+func (f *follower) take() listView {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
 	case <-f.news:
 	default:
 	}
-	return f.tasks.take(), f.machines.take()
+	return f.list.take()
 }
 
-// giveBack undoes take after changes that may not have been made. To make them twice does no harm.
-func (f *follower) giveBack(tasks, machines listView) {
+// giveBack undoes take after a change that may not have been made. To make it twice does no harm.
+func (f *follower) giveBack(undone listView) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for list, undone := range map[*listView]listView{&f.tasks: tasks, &f.machines: machines} {
-		list.add, list.remove = append(undone.add, list.add...), append(undone.remove, list.remove...)
-	}
+	f.list.add, f.list.remove = append(undone.add, f.list.add...), append(undone.remove, f.list.remove...)
 	f.tell()
 }
 
@@ -163,7 +157,7 @@ func (l *listView) keep(r ref) bool {
 	return at >= 0
 }
 
-// take empties the lists, unless there is little to do that can wait.
+// take empties the lists of changes, unless there is little to do that can wait.
 func (l *listView) take() listView {
 	if len(l.add) == 0 && len(l.remove) < crowded {
 		return listView{}
@@ -195,24 +189,23 @@ func (f *follower) looked(underWay bool) {
 	f.lookAt = time.Now().Add(f.pause)
 }
 
-// changeViews adds to the views what is new and removes what has ended: at most one call for each.
-func (s *Session) changeViews(ctx context.Context) error {
+// updateView adds to the view what is new and removes what has ended: at most one call.
+func (s *Session) updateView(ctx context.Context) error {
 	s.index.forgetTasks(taskAge)
-	tasks, machines := s.follower.take()
-	gone, err := s.changeView(ctx, tasks)
+	change := s.follower.take()
+	gone, err := s.changeView(ctx, change)
 	if err != nil {
-		s.follower.giveBack(tasks, machines)
+		s.follower.giveBack(change)
 		return err
 	}
-	for _, task := range gone {
-		s.report(s.index.loseTask(task))
+	for _, r := range gone {
+		if r.Type == "Task" {
+			s.report(s.index.loseTask(r))
+		} else {
+			s.follower.unwant(r) // one that comes back is asked for again
+		}
 	}
-	gone, err = s.changeView(ctx, machines)
-	if err != nil {
-		s.follower.giveBack(listView{}, machines)
-	}
-	s.follower.unwant(gone...) // those that come back are asked for again
-	return err
+	return nil
 }
 
 // changeView returns what could not be added because it is gone.

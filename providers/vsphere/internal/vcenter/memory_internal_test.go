@@ -141,19 +141,19 @@ func TestDetailsAreReportedOfTheirOwnFilterOnly(t *testing.T) {
 	g.Expect(ix.candidates("", "", vm)).To(HaveLen(1), "it has left the view, not the vCenter")
 }
 
-func TestMachineThatComesBackIntoSightStaysInTheViewOfDetails(t *testing.T) {
+func TestMachineThatComesBackIntoSightStaysInTheView(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	f, vm := newFollower(), foreignVM(1).Obj
 	f.want(vm, true)
-	_, change := f.take()
+	change := f.take()
 	g.Expect(change.add).To(Equal([]ref{vm}))
 	f.unwant(vm)
 	f.want(vm, true)
-	_, change = f.take()
+	change = f.take()
 	g.Expect(change.add).To(BeEmpty())
-	g.Expect(f.machines.remove).To(BeEmpty(), "vCenter would remove what the same call adds")
+	g.Expect(f.list.remove).To(BeEmpty(), "vCenter would remove what the same call adds")
 	f.want(vm, true)
 	f.unwant(vm)
-	g.Expect(f.machines.remove).To(Equal([]ref{vm}))
+	g.Expect(f.list.remove).To(Equal([]ref{vm}))
 }

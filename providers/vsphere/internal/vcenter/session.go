@@ -110,7 +110,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 		return err
 	}
 	s.loggedIn = true
-	if err := s.createViews(opening); err != nil {
+	if err := s.createView(opening); err != nil {
 		return err
 	}
 	return s.openStream(ctx, func(changes) {})

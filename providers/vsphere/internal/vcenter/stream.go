@@ -35,7 +35,7 @@ const (
 // was there before is given up. used is told of what each page changes.
 //
 // The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
-// reports a whole view again when it changes. The filters of tasks and of details walk from list views.
+// reports a whole view again when it changes. The filters of tasks and of details walk from one list view.
 func (s *Session) openStream(ctx context.Context, used func(changes)) error {
 	s.whole = false
 	if err := s.makeCollector(ctx); err != nil {
@@ -74,7 +74,7 @@ func (s *Session) makeCollector(ctx context.Context) error {
 	for _, spec := range []types.PropertyFilterSpec{{
 		ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: inventoryTree()}},
 		PropSet:   followed(),
-	}, listed(s.follower.tasks.view, "Task", taskProperties()), listed(s.follower.machines.view, "VirtualMachine", detailProperties())} {
+	}, listed(s.follower.list.view, "Task", taskProperties()), listed(s.follower.list.view, "VirtualMachine", detailProperties())} {
 		res, err := methods.CreateFilter(ctx, s.client, &types.CreateFilter{This: s.collector, Spec: spec})
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func (s *Session) makeCollector(ctx context.Context) error {
 	return nil
 }
 
-// listed is a filter of what is in a list view. What is gone may be in the view for a while.
+// listed is a filter of what is in a list view and of the kind. What is gone may be in the view for a while.
 func listed(view ref, kind string, properties []string) types.PropertyFilterSpec {
 	return types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
@@ -189,7 +189,7 @@ func (s *Session) follow(ctx context.Context) error {
 
 // step takes one answer of the stream, and reports whether another page of it is to come.
 func (s *Session) step(ctx context.Context) (more bool, err error) {
-	if err := s.changeViews(ctx); err != nil {
+	if err := s.updateView(ctx); err != nil {
 		return false, err
 	}
 	set, err := s.listen(ctx)
@@ -304,7 +304,7 @@ func (s *Session) catchUp(ctx context.Context) error {
 	s.lags = true
 	s.opts.Log.Debug("the stream is behind, reading the inventory", "server", s.server)
 	for news := true; news && ctx.Err() == nil; {
-		if err := s.changeViews(ctx); err != nil {
+		if err := s.updateView(ctx); err != nil {
 			return err
 		}
 		news = false
