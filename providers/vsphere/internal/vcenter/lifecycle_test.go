@@ -6,8 +6,10 @@ package vcenter_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -62,11 +64,21 @@ func finish(t *testing.T, s *vcenter.Session, task string, err error) vcenter.Ta
 // clone makes a virtual machine and waits for it.
 func clone(t *testing.T, s *vcenter.Session, spec vcenter.CloneSpec) vcenter.VM {
 	t.Helper()
-	task, err := s.CloneVM(t.Context(), spec)
+	task, err := inTurn(func() (string, error) { return s.CloneVM(t.Context(), spec) })
 	if done := finish(t, s, task, err); done.Err != nil {
 		t.Fatal(done.Err)
 	}
 	return present(t, s, spec.InstanceUUID)
+}
+
+// inTurn makes a call again that was not sent, because too many others were in flight. A busy machine takes seconds for them.
+func inTurn[T any](call func() (T, error)) (T, error) {
+	for {
+		if result, err := call(); !errors.Is(err, vcenter.ErrUnavailable) {
+			return result, err
+		}
+		<-time.After(20 * time.Millisecond)
+	}
 }
 
 func byInstanceUUID(s *vcenter.Session, uuid string) (vcenter.VM, bool) {
@@ -90,15 +102,17 @@ func present(t *testing.T, s *vcenter.Session, instance string) vcenter.VM {
 func bring(t *testing.T, s *vcenter.Session, i int) {
 	t.Helper()
 	vm := clone(t, s, cloneSpec(t, s, i))
-	nics, err := s.NICs(t.Context(), vm.Ref)
+	nics, err := inTurn(func() ([]vcenter.NIC, error) { return s.NICs(t.Context(), vm.Ref) })
 	if err != nil || len(nics) != 1 || nics[0].MAC == "" {
 		t.Errorf("%s has the network cards %v, %v", vm.Name, nics, err)
 	}
-	task, err := s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{
-		"guestinfo.metadata": "aW5zdGFuY2UtaWQ6IGEK", "guestinfo.metadata.encoding": "base64",
+	task, err := inTurn(func() (string, error) {
+		return s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{
+			"guestinfo.metadata": "aW5zdGFuY2UtaWQ6IGEK", "guestinfo.metadata.encoding": "base64",
+		})
 	})
 	finish(t, s, task, err)
-	if _, err = s.PowerOn(t.Context(), vm.Ref); err != nil {
+	if _, err = inTurn(func() (string, error) { return s.PowerOn(t.Context(), vm.Ref) }); err != nil {
 		t.Error(err)
 	}
 	eventually(t, func() error {
@@ -109,16 +123,22 @@ func bring(t *testing.T, s *vcenter.Session, i int) {
 	})
 }
 
+// ofStream are the calls that the stream itself makes: how many depends on how fast everything is.
+var ofStream = []string{"WaitForUpdatesEx", "CancelWaitForUpdates", "CreateFilter", "CreatePropertyCollector", "DestroyPropertyCollector"}
+
+// total counts calls, but not the stream's own.
 func total(calls map[string]int) (n int) {
-	for _, count := range calls {
-		n += count
+	for method, count := range calls {
+		if !slices.Contains(ofStream, method) {
+			n += count
+		}
 	}
 	return n
 }
 
 func TestCallsFromCloneToReady(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ vms, perVM int }{{1, 18}, {40, 6}} {
+	for _, test := range []struct{ vms, perVM int }{{1, 8}, {40, 5}} {
 		t.Run(fmt.Sprintf("%d virtual machines", test.vms), func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
