@@ -93,7 +93,7 @@ func TestInventoryBelievesTheCacheAfterEtcdWasRestored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, in("a", "1", takenBy("first"), version(11)))
-		time.Sleep(patch.Lag + time.Second)
+		<-time.After(patch.Lag + time.Second)
 		d.Put(in("a", "1", version(10)))
 		d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
 		d.Expect(d.gets(wants("second", "a"))).To(Equal("1"))
