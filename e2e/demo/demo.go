@@ -3,7 +3,7 @@
 
 // Package demo shows a cluster over failure domains, with the
 // real controllers on a simulated infrastructure: it comes up spread over the
-// domains, one of them breaks and is mended, the cluster goes. Every step is
+// domains, one of them breaks and is repaired, the cluster goes. Every step is
 // checked against what the infrastructure itself says.
 package demo
 

@@ -145,7 +145,7 @@ func (d *demo) steps() []step {
 		{"Machines are where they belong", time.Minute, d.checkSpread},
 		{"A failure domain breaks", 2 * time.Minute, d.breakDomain},
 		{"A control-plane machine in it is replaced elsewhere", 4 * time.Minute, d.replace},
-		{"The failure domain is mended", 2 * time.Minute, d.mendDomain},
+		{"The failure domain is repaired", 2 * time.Minute, d.repairDomain},
 	}
 	if d.options.Keep {
 		return steps

@@ -153,9 +153,9 @@ func (d *demo) breakDomain(ctx context.Context) error {
 	return d.seen(ctx, false)
 }
 
-// mendDomain undoes breakDomain and waits until that is to be seen.
-func (d *demo) mendDomain(ctx context.Context) error {
-	what, err := d.infrastructure.Mend(ctx, d.failed.Domain)
+// repairDomain undoes breakDomain and waits until that is to be seen.
+func (d *demo) repairDomain(ctx context.Context) error {
+	what, err := d.infrastructure.Repair(ctx, d.failed.Domain)
 	if err != nil {
 		return err
 	}

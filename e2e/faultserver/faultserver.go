@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faultserver lets simulators be broken and mended over HTTP, beside the API that they simulate.
+// Package faultserver lets simulators be broken and repaired over HTTP, beside the API that they simulate.
 package faultserver
 
 import (
@@ -15,10 +15,10 @@ import (
 // readTimeout is generous: those who ask are near.
 const readTimeout = 10 * time.Second
 
-// Fault makes what a request names broken, or mends it.
+// Fault makes what a request names broken, or repairs it.
 type Fault func(r *http.Request, broken bool) error
 
-// Handle makes the fault with PUT and mends it with DELETE. Both answer 204, or 422 and the reason.
+// Handle makes the fault with PUT and repairs it with DELETE. Both answer 204, or 422 and the reason.
 func (f Fault) Handle(mux *http.ServeMux, path string) {
 	mux.HandleFunc("PUT "+path, f.answer(true))
 	mux.HandleFunc("DELETE "+path, f.answer(false))

@@ -125,7 +125,7 @@ func (e *Environment) removeNetworks(ctx context.Context, log io.Writer) error {
 	return err
 }
 
-// SetFault makes a fault of the simulated infrastructure of a provider, or mends it.
+// SetFault makes a fault of the simulated infrastructure of a provider, or repairs it.
 func (e *Environment) SetFault(ctx context.Context, p provider.Contained, fault string, present bool) error {
 	k := e.Kind(io.Discard)
 	host, err := k.Docker.Run(ctx, "inspect", "--format",

@@ -36,8 +36,8 @@ type Simulation interface {
 	// Abandon does what a person has to do before a machine that is being deleted
 	// can go from a host of a broken domain, and says why and what, if anything.
 	Abandon(ctx context.Context, host string) (notes []string, err error)
-	// Mend undoes Break and Abandon, and says what it did.
-	Mend(ctx context.Context, domain string) (what string, err error)
+	// Repair undoes Break and Abandon, and says what it did.
+	Repair(ctx context.Context, domain string) (what string, err error)
 	// Remains names something that is not as it was before there were machines; ""
 	// when all is.
 	Remains(ctx context.Context) (string, error)

@@ -45,6 +45,6 @@ type Observer interface {
 	// Machines are those of the cluster as the outside system knows them, by name: all that tells a machine from another, and
 	// tells whether something was done to it.
 	Machines(ctx context.Context, cluster string) (map[string]any, error)
-	// SetBroken makes a failure domain unfit for new machines, or mends it. Machines in it stay.
+	// SetBroken makes a failure domain unfit for new machines, or repairs it. Machines in it stay.
 	SetBroken(ctx context.Context, domain string, broken bool) error
 }

@@ -49,7 +49,7 @@ var _ = Describe("Failure domains", Serial, Label("failure-domains", onlyFast, d
 			return slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, g)))
 		}, config.GetIntervals(spec, "wait-control-plane")...).Should(And(HaveLen(3), HaveEach(Not(BeEmpty())), Not(ContainElement(lost))))
 
-		By("Mending " + lost)
+		By("Repairing " + lost)
 		infra.setBroken(ctx, lost, false)
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(domains))
 	})

@@ -24,7 +24,7 @@ func TestAdded(t *testing.T) {
 	g.Expect(rules.Added(old, old)).To(BeEmpty(), "an error that was there before")
 	g.Expect(rules.Added(nil, old)).To(Equal(old), "an error that is new")
 	g.Expect(rules.Added(old, field.ErrorList{field.Invalid(path, "c d", "no spaces")})).To(HaveLen(1), "the same error of another value")
-	g.Expect(rules.Added(old, nil)).To(BeEmpty(), "an error that is mended")
+	g.Expect(rules.Added(old, nil)).To(BeEmpty(), "an error that is repaired")
 }
 
 func TestAddedWarnings(t *testing.T) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo shows a cluster over failure domains: it comes up, a domain breaks
-// and is mended, the cluster goes. It needs Go and nothing else.
+// and is repaired, the cluster goes. It needs Go and nothing else.
 package main
 
 import (

@@ -16,7 +16,7 @@ type racks interface {
 	RestoreDomain(ctx context.Context, name string) error
 }
 
-// faults are made with PUT and mended with DELETE:
+// faults are made with PUT and repaired with DELETE:
 //
 //	/faults/domains/{domain}  the hosts of the failure domain have no power
 func faults(r racks) http.Handler {

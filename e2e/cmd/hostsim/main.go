@@ -73,7 +73,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.domains, "domains", "", "names of failure domains to create hosts in, with commas between")
 	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "hosts to create in each")
 	flags.BoolVar(&o.ready, "ready", false, "create hosts that are available at once")
-	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and mended with DELETE, such as :8990")
+	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and repaired with DELETE, such as :8990")
 	flags.StringVar(&o.containers.prefix, "containers", "", "let hosts boot as containers of Docker, whose names begin with this")
 	flags.StringVar(&o.containers.label, "container-label", "", "label of the containers, such as owner=me")
 	flags.StringVar(&o.containers.network, "container-network", "bridge", "network of the containers; its subnet must be one that was asked for")

@@ -23,7 +23,7 @@ type vcenter interface {
 	ReconnectHosts(cluster string, hosts ...string) error
 }
 
-// asides answers GET /uuid, and makes a fault with PUT and mends it with DELETE:
+// asides answers GET /uuid, and makes a fault with PUT and repairs it with DELETE:
 //
 //	/faults/server                        vCenter does not answer
 //	/faults/datastores/{datacenter}/{name} the datastore is gone

@@ -183,8 +183,8 @@ func (m *simulation) Abandon(ctx context.Context, name string) (notes []string, 
 	return append(notes, "deleted BareMetalHost "+name), nil
 }
 
-// Mend gives the power back, and racks anew what was abandoned.
-func (m *simulation) Mend(ctx context.Context, rack string) (string, error) {
+// Repair gives the power back, and racks anew what was abandoned.
+func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 	if err := m.operator.RestoreDomain(ctx, rack); err != nil {
 		return "", err
 	}

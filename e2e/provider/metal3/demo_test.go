@@ -33,7 +33,7 @@ func TestIdentityOfAHost(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("rack-a-host-001")))
 }
 
-// TestRacksAreTheSameEachTime expects the host that Mend racks anew to be the
+// TestRacksAreTheSameEachTime expects the host that Repair racks anew to be the
 // one that was abandoned.
 func TestRacksAreTheSameEachTime(t *testing.T) {
 	g := NewWithT(t)

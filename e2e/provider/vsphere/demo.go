@@ -101,8 +101,8 @@ func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 // Abandon does nothing: virtual machines can be deleted without their datastore.
 func (*simulation) Abandon(context.Context, string) ([]string, error) { return nil, nil }
 
-// Mend brings the datastore back.
-func (v *simulation) Mend(_ context.Context, zone string) (string, error) {
+// Repair brings the datastore back.
+func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
 	if err := v.vcenter.RestoreDatastore(datacenter, name); err != nil {
 		return "", fmt.Errorf("restoring datastore %s: %w", name, err)

@@ -63,7 +63,7 @@ const (
 	Promised       Obstacle = "about to be taken by another machine"
 )
 
-// Broken reports whether a host with the obstacle can run no machine until somebody mends it.
+// Broken reports whether a host with the obstacle can run no machine until somebody repairs it.
 func (o Obstacle) Broken() bool {
 	switch o {
 	case Deleting, InError, Unhealthy, Detached, Paused, External:

@@ -352,7 +352,7 @@ func TestInventoryTellsMachinesThatWaitForAnotherReason(t *testing.T) {
 	d.Put(in("a", "2", broken, version(3)))
 	d.Expect(woken()).To(BeEmpty(), "it waits for a host to be free, as before")
 	d.Put(in("a", "1", broken, version(2)))
-	d.Expect(woken()).To(Equal([]string{"in a"}), "now it waits for one to be mended")
+	d.Expect(woken()).To(Equal([]string{"in a"}), "now it waits for one to be repaired")
 	d.Put(in("a", "1", takenBy("x"), version(3)))
 	d.Expect(woken()).To(Equal([]string{"in a"}))
 	d.Drop(machine("1"))

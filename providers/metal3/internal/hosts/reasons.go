@@ -39,7 +39,7 @@ func (r *Reasons) count(obstacle Obstacle) {
 	}
 }
 
-// AllBroken reports whether there are hosts and none of them can run a machine until somebody mends it.
+// AllBroken reports whether there are hosts and none of them can run a machine until somebody repairs it.
 func (r Reasons) AllBroken() bool {
 	broken := 0
 	for obstacle, n := range r.Counts {

@@ -83,7 +83,7 @@ func withoutHosts(domain string) string {
 }
 
 func unhealthy(found hosts.Reasons) string {
-	return fmt.Sprintf("%s: mend the BareMetalHosts", found)
+	return fmt.Sprintf("%s: repair the BareMetalHosts", found)
 }
 
 // Unlabelled tells that no host is in any domain of the cluster, and how hosts get there; "" when one is.

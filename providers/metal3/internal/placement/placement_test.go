@@ -137,7 +137,7 @@ func TestWaiting(t *testing.T) {
 			[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "c"}, infrav1.FailureDomainNotFoundReason, "is not in spec.failureDomains of Metal3Cluster one, and no BareMetalHost"},
 		"busy hosts in a domain that is not listed": {
 			[]hosts.Host{host("c", hosts.InUse)}, hosts.Wants{Domain: "c"}, infrav1.NoCapacityReason, "failure domain c: 1 host, 1 in use: waiting"},
-		"broken hosts":            {[]hosts.Host{host("a", hosts.InError)}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainHostsUnhealthyReason, "failure domain a: 1 host, 1 in error: mend"},
+		"broken hosts":            {[]hosts.Host{host("a", hosts.InError)}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainHostsUnhealthyReason, "failure domain a: 1 host, 1 in error: repair"},
 		"busy hosts":              {[]hosts.Host{host("a", hosts.InUse)}, hosts.Wants{Domain: "a"}, infrav1.NoCapacityReason, "failure domain a: 1 host, 1 in use: waiting"},
 		"no hosts anywhere":       {nil, hosts.Wants{}, infrav1.NoCapacityReason, "namespace: no hosts: waiting"},
 		"broken hosts everywhere": {[]hosts.Host{host("a", hosts.InError)}, hosts.Wants{}, infrav1.NoCapacityReason, "namespace: 1 host, 1 in error: waiting"},

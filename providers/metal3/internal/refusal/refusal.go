@@ -19,7 +19,7 @@ import (
 const Check = time.Minute
 
 // Is reports whether somebody has to do something before the request can succeed. Webhooks that do not answer count: they
-// keep objects out until they are mended.
+// keep objects out until they are repaired.
 func Is(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -56,7 +56,7 @@ func wayOut(err error) string {
 	case strings.Contains(text, "exceeded quota"):
 		return "raise the ResourceQuota, or delete what is not needed"
 	case strings.Contains(text, "failed calling webhook"):
-		return "mend the webhook, or remove it"
+		return "repair the webhook, or remove it"
 	case strings.Contains(text, "cannot create resource"):
 		return "give the service account that right"
 	default:

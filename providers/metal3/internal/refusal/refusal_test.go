@@ -30,7 +30,7 @@ func TestRefusals(t *testing.T) {
 		"right":             {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "give the service account that right"},
 		"policy":            {apierrors.NewInvalid(secret, "s", nil), "change the policy or webhook"},
 		"webhook":           {apierrors.NewBadRequest(`admission webhook "w" denied the request: no`), "change the policy or webhook"},
-		"webhook that fell": {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), "mend the webhook"},
+		"webhook that fell": {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), "repair the webhook"},
 		"namespace goes":    {terminating, "delete the Machine"},
 		"too big":           {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "change"},
 		"wrapped":           {fmt.Errorf("creating: %w", apierrors.NewBadRequest("no")), "change"},

@@ -104,7 +104,7 @@ func TestDeleteIsAlwaysPossible(t *testing.T) {
 // said, and does.
 func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 	t.Parallel()
-	for name, mend := range map[string]func(*world, *bmov1alpha1.BareMetalHost){
+	for name, repair := range map[string]func(*world, *bmov1alpha1.BareMetalHost){
 		"Secret made again": func(w *world, host *bmov1alpha1.BareMetalHost) {
 			w.create(&corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName), StringData: map[string]string{"username": "a", "password": "b"}})
 		},
@@ -123,9 +123,9 @@ func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 			w.Eventually(func(g Gomega) {
 				g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-				g.Expect(describe(machine)).To(ContainSubstring("mend the host, or delete the BareMetalHost"))
+				g.Expect(describe(machine)).To(ContainSubstring("repair the host, or delete the BareMetalHost"))
 			}).Should(Succeed())
-			mend(w, host)
+			repair(w, host)
 			w.gone(machine)
 		})
 	}
@@ -156,7 +156,7 @@ func TestDeleteBeforeTheHostHasBegun(t *testing.T) {
 	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
 }
 
-func TestHostThatCannotBeDeprovisionedHoldsItsMachineUntilItIsMended(t *testing.T) {
+func TestHostThatCannotBeDeprovisionedHoldsItsMachineUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")

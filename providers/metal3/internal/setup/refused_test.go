@@ -38,7 +38,7 @@ func TestHostThatRefusesItsUpdateIsLeftForTheNext(t *testing.T) {
 	w.Expect(w.provisioned(second).Name).NotTo(Equal(rack1))
 }
 
-func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsMended(t *testing.T) {
+func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsRepaired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
 	accept := w.refuses(rack1)
@@ -48,7 +48,7 @@ func TestMachineSaysWhichHostRefusesItAndGetsItWhenThatIsMended(t *testing.T) {
 		HaveSuffix("no other host is free: failure domain rack-1: 1 host, 1 refused by the API server")))
 	w.Expect(machine.Annotations).NotTo(HaveKey(infrav1.HostAnnotation))
 	accept()
-	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, "mended", "") })
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, "repaired", "") })
 	w.Expect(w.provisioned(machine).Name).To(Equal(rack1))
 }
 

@@ -100,7 +100,7 @@ func reason(err error) string {
 	}
 }
 
-// Waits reports whether err ends by an event: vCenter answers again, or the user mends an identity. Other errors are
+// Waits reports whether err ends by an event: vCenter answers again, or the user repairs an identity. Other errors are
 // failures of the API server, after which the reconcile must run again.
 func Waits(err error) bool {
 	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable)

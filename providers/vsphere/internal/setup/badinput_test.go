@@ -91,7 +91,7 @@ func TestWrongAccountAndThumbprint(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*infrav1.VSphereCluster)
 		reason string
-		mend   func(*world, *infrav1.VSphereCluster)
+		repair func(*world, *infrav1.VSphereCluster)
 	}{
 		"thumbprint": {
 			func(c *infrav1.VSphereCluster) {
@@ -126,7 +126,7 @@ func TestWrongAccountAndThumbprint(t *testing.T) {
 			message := w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, tc.reason)
 			w.Expect(message).NotTo(ContainSubstring(w.vc.Password()))
 			w.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeFalse())
-			tc.mend(w, cluster)
+			tc.repair(w, cluster)
 			w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
 		})
 	}

@@ -110,7 +110,7 @@ func TestMachineThatRunsOutsideItsHostGroupSaysSo(t *testing.T) {
 	w.Eventually(func() *string { return w.get(machine).(*infrav1.VSphereMachine).Status.FailureDomain }).Should(HaveValue(Equal(b.Name)))
 }
 
-// Once it runs outside of its failure domain, that is too late to mend.
+// Once it runs outside of its failure domain, that is too late to repair.
 func TestMachineIsNotPoweredOnOutsideItsHostGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())

@@ -70,7 +70,7 @@ func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
 	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
-	w.Expect(message).To(ContainSubstring("powered on when that is mended"))
+	w.Expect(message).To(ContainSubstring("powered on when that is repaired"))
 	calls := w.vc.Calls()["PowerOnVM_Task"]
 	w.Consistently(func() int { return w.vc.Calls()["PowerOnVM_Task"] }, moment).Should(Equal(calls))
 

@@ -94,7 +94,7 @@ func puttingOff(t *testing.T) *world {
 	return w
 }
 
-// Whoever mends what is wrong does not wait for the pause to end where vCenter shows that something has changed.
+// Whoever repairs what is wrong does not wait for the pause to end where vCenter shows that something has changed.
 func TestPauseAfterAFailureEndsWithAChangeOfTheHosts(t *testing.T) {
 	t.Parallel()
 	w := puttingOff(t)

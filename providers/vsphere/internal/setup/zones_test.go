@@ -233,9 +233,9 @@ func TestEventsTellOfEveryDecision(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// TestGroupThatAnotherClientOverwritesIsMended stands for a second management cluster, which has read the group before a
+// TestGroupThatAnotherClientOverwritesIsRepaired stands for a second management cluster, which has read the group before a
 // machine joined it.
-func TestGroupThatAnotherClientOverwritesIsMended(t *testing.T) {
+func TestGroupThatAnotherClientOverwritesIsRepaired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.HostGroups())
 	w.cluster("one")

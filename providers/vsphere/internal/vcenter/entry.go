@@ -147,7 +147,7 @@ func (e *entry) serve() error {
 
 // resume goes on with a session that was interrupted, or returns why there is none to go on with: only vCenter can say that it
 // has ended. What a connection costs that was reset is one call. Who has asked for something over it is woken by SessionUp,
-// as after a longer outage, so that an interruption that follows another must not be mended at once.
+// as after a longer outage, so that an interruption that follows another must not be repaired at once.
 func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backoff) error {
 	for {
 		var interrupted *interruption

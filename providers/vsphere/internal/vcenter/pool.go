@@ -88,7 +88,7 @@ const (
 	// SessionUp reports that a session can be used, after the first login and after every loss.
 	SessionUp EventKind = "SessionUp"
 	// SessionDown reports that a session was lost, or that a login failed for another reason than those before. It is
-	// being mended.
+	// being repaired.
 	SessionDown EventKind = "SessionDown"
 )
 

@@ -185,7 +185,7 @@ func TestExpiredSessionLogsInAgain(t *testing.T) {
 			notice(t, before)
 			eventually(t, func() error {
 				if r.seen(vcenter.SessionDown) != 1 || r.seen(vcenter.SessionUp) != 2 {
-					return errors.New("not mended yet")
+					return errors.New("not repaired yet")
 				}
 				return nil
 			})

@@ -76,7 +76,7 @@ func (s *Session) AttachTags(ctx context.Context, vmRef string, tagIDs []string)
 	})
 }
 
-// refusal returns what is wrong with tags that were not attached: the first thing that somebody has to mend.
+// refusal returns what is wrong with tags that were not attached: the first thing that somebody has to repair.
 func refusal(errs tags.BatchErrors) error {
 	says := func(kind string) bool {
 		return slices.ContainsFunc(errs, func(e tags.BatchError) bool { return strings.Contains(strings.ToLower(e.Type), kind) })

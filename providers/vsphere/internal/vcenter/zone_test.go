@@ -137,12 +137,12 @@ func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
 	}
 }
 
-func TestZoneThatBreaksAndIsMended(t *testing.T) {
+func TestZoneThatBreaksAndIsRepaired(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		layout           simulator.Layout
 		zone             vcenter.ZoneSpec
-		hurt, mend       func(*simulator.Server) error
+		hurt, repair     func(*simulator.Server) error
 		want             vcenter.ZoneReason
 		tagsAreReadAgain bool
 	}{
@@ -192,7 +192,7 @@ func TestZoneThatBreaksAndIsMended(t *testing.T) {
 			g.Expect(test.hurt(r.server)).To(Succeed())
 			becomes(test.want)
 			r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
-			g.Expect(test.mend(r.server)).To(Succeed())
+			g.Expect(test.repair(r.server)).To(Succeed())
 			becomes()
 		})
 	}

@@ -48,7 +48,7 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (steps.Progress,
 			"BareMetalHost %s is not deprovisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, key))
 	case trouble != "":
 		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf(
-			"BareMetalHost %s is not deprovisioned: %s: mend the host, or delete the BareMetalHost to let the Machine go", s.host.Name, trouble))
+			"BareMetalHost %s is not deprovisioned: %s: repair the host, or delete the BareMetalHost to let the Machine go", s.host.Name, trouble))
 	}
 	if changed || !hosts.Vacant(s.host) {
 		return steps.Wait, nil

@@ -62,7 +62,7 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 		return steps.Wait, nil
 	case state.ErrorMessage != "":
 		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
-			"BareMetalHost %s, %s: %s: mend the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
+			"BareMetalHost %s, %s: %s: repair the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
 		return steps.Wait, nil
 	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
 		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(

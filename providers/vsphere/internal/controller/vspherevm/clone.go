@@ -105,7 +105,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 }
 
 // refused handles a call that vCenter did not accept. What cannot work is reported, and tried again with growing pauses
-// because somebody may mend it where no event tells; what vCenter had no time for is tried again soon. Everything else is
+// because somebody may repair it where no event tells; what vCenter had no time for is tried again soon. Everything else is
 // tried again by the queue.
 func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress, error) {
 	err = fmt.Errorf("%s virtual machine %s: %w", doing, s.vm.Name, err)

@@ -125,7 +125,7 @@ func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
 }
 
 // taskFailed records the failure and tries again after a pause, because a full datastore or a host in trouble sends no
-// event when it is mended.
+// event when it is repaired.
 func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (steps.Progress, error) {
 	if errors.Is(task.Err, vcenter.ErrDuplicateName) {
 		return r.nameTaken(s)

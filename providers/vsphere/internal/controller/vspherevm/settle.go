@@ -133,7 +133,7 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (steps.Progress,
 	}
 	if !s.observed.Connected() {
 		reason, why := unmanageable(s.observed)
-		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is mended; or delete the Machine", why))
+		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is repaired; or delete the Machine", why))
 		return steps.Wait, nil
 	}
 	if why := s.session.StrandedOutside(s.observed, s.vm.Spec.Placement.HostGroupName); why != "" {

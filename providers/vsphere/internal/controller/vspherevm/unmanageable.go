@@ -14,7 +14,7 @@ import (
 )
 
 // unmanageable says why vCenter can do nothing to a virtual machine. A lost host may come back by itself; what else is wrong
-// lasts until somebody mends it.
+// lasts until somebody repairs it.
 func unmanageable(vm vcenter.VM) (reason, why string) {
 	if !vm.HostConnected {
 		return infrav1.VSphereVMVirtualMachineWaitingForHostReason, fmt.Sprintf("vCenter has lost host %s of virtual machine %s", vm.Host, vm.Path)
