@@ -18,7 +18,8 @@ import (
 var _ = Describe("Remediation of a control plane", Label(onlyBoot, "vsphere", "kcp-remediation"), func() {
 	capie2e.KCPRemediationSpec(background(), func() capie2e.KCPRemediationSpecInput {
 		return capie2e.KCPRemediationSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "kcp-remediation"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 		}
 	})
@@ -27,7 +28,8 @@ var _ = Describe("Remediation of a control plane", Label(onlyBoot, "vsphere", "k
 var _ = Describe("Draining nodes", Label(onlyBoot, "vsphere", "node-drain"), func() {
 	capie2e.NodeDrainTimeoutSpec(background(), func() capie2e.NodeDrainTimeoutSpecInput {
 		return capie2e.NodeDrainTimeoutSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "node-drain"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 		}
 	})

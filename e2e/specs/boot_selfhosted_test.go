@@ -21,7 +21,8 @@ import (
 var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, "vsphere", "self-hosted", long), func() {
 	capie2e.SelfHostedSpec(background(), func() capie2e.SelfHostedSpecInput {
 		return capie2e.SelfHostedSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "self-hosted"), SkipCleanup: *keep,
 			Flavor:      "topology", // The ClusterClass moves as well.
 			SkipUpgrade: true,       // Machines of one version of Kubernetes boot.

@@ -30,7 +30,8 @@ var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(on
 		first := config.GetProviderVersions(*providerName)[0]
 		next := fmt.Sprintf("%s/%s:%s", infra.Namespace, *providerName, passingVersion(background()))
 		return capie2e.ClusterctlUpgradeSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "clusterctl-upgrade"), SkipCleanup: *keep,
 			InitWithBinary:                  serveClusterctl(),
 			InitWithKubernetesVersion:       config.MustGetVariable("KUBERNETES_VERSION"),

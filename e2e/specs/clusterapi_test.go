@@ -29,7 +29,8 @@ func quickStart(name string, flavor *string) capie2e.QuickStartSpecInput {
 		controlPlanes = 1
 	}
 	return capie2e.QuickStartSpecInput{
-		E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+		InfrastructureProvider: providerName,
+		E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 		ArtifactFolder: filepath.Join(*artifacts, name), SkipCleanup: *keep,
 		Flavor: flavor, ControlPlaneMachineCount: &controlPlanes, WorkerMachineCount: ptr.To[int64](1),
 		PostNamespaceCreated: namespaceCreated,
@@ -39,7 +40,8 @@ func quickStart(name string, flavor *string) capie2e.QuickStartSpecInput {
 var _ = Describe("Scaling a MachineDeployment", Label("md-scale", onlyFast), func() {
 	capie2e.MachineDeploymentScaleSpec(background(), func() capie2e.MachineDeploymentScaleSpecInput {
 		return capie2e.MachineDeploymentScaleSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "md-scale"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 		}
 	})
@@ -48,7 +50,8 @@ var _ = Describe("Scaling a MachineDeployment", Label("md-scale", onlyFast), fun
 var _ = Describe("Remediation of a MachineDeployment", Label("md-remediation", onlyFast), func() {
 	capie2e.MachineDeploymentRemediationSpec(background(), func() capie2e.MachineDeploymentRemediationSpecInput {
 		return capie2e.MachineDeploymentRemediationSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "md-remediation"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 		}
 	})

@@ -29,7 +29,8 @@ const rolloutFlavor = "md-rollout"
 var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Label("rollout", onlyFast), func() {
 	capie2e.KCPAndMachineDeploymentRolloutSpec(background(), func() capie2e.KCPAndMachineDeploymentRolloutSpecInput {
 		return capie2e.KCPAndMachineDeploymentRolloutSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "md-rollout"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 			Flavor: rolloutFlavor,
 		}
@@ -39,7 +40,8 @@ var _ = Describe("Rollout of a KubeadmControlPlane and a MachineDeployment", Lab
 var _ = Describe("Upgrade of Kubernetes", Label("upgrade", onlyFast, long), func() {
 	capie2e.ClusterUpgradeConformanceSpec(background(), func() capie2e.ClusterUpgradeConformanceSpecInput {
 		return capie2e.ClusterUpgradeConformanceSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "k8s-upgrade-and-conformance"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 			Flavor: ptr.To(""), ControlPlaneMachineCount: ptr.To[int64](3), WorkerMachineCount: ptr.To[int64](1),
 			SkipConformanceTests: true, // There is nothing to test in a cluster in memory.
@@ -50,7 +52,8 @@ var _ = Describe("Upgrade of Kubernetes", Label("upgrade", onlyFast, long), func
 var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", onlyFast, long), func() {
 	capie2e.ClusterClassChangesSpec(background(), func() capie2e.ClusterClassChangesSpecInput {
 		return capie2e.ClusterClassChangesSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "clusterclass-changes"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 			Flavor:                   "topology",
 			ModifyControlPlaneFields: map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
@@ -64,7 +67,8 @@ var _ = Describe("Changes of a ClusterClass", Label("clusterclass-changes", only
 var _ = Describe("Deletion of a cluster", Label("deletion", onlyFast), func() {
 	capie2e.ClusterDeletionSpec(background(), func() capie2e.ClusterDeletionSpecInput {
 		return capie2e.ClusterDeletionSpecInput{
-			E2EConfig: config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			InfrastructureProvider: providerName,
+			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "cluster-deletion"), SkipCleanup: *keep, PostNamespaceCreated: namespaceCreated,
 			ControlPlaneMachineCount: ptr.To[int64](3),
 			// Workers before the control plane that they need, and the infrastructure of the cluster last.
