@@ -233,6 +233,7 @@ func TestTagsAreReadForAllZonesTogether(t *testing.T) {
 		check()
 	}
 	g.Expect(total(r.server.Calls())).To(BeZero(), "checks within a minute cost nothing")
+	g.Expect(r.server.Calls()).NotTo(HaveKey("RetrievePropertiesEx"))
 
 	r.forget()
 	g.Expect(r.server.DisconnectHosts("zone-b", "zone-b-host-1")).To(Succeed())
