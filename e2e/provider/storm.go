@@ -7,6 +7,7 @@ import (
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,25 @@ type Mode struct {
 	Name string
 	// Is says what it is, in a sentence.
 	Is string
+}
+
+// Behaviour is what a provider has for each of its modes. It embeds the Mode, which is its description.
+type Behaviour interface{ describe() Mode }
+
+func (m Mode) describe() Mode { return m }
+
+// ModesOf returns what behaviours are called, in their order.
+func ModesOf[B Behaviour](all []B) []Mode {
+	modes := make([]Mode, len(all))
+	for i := range all {
+		modes[i] = all[i].describe()
+	}
+	return modes
+}
+
+// BehaviourOf returns the behaviour of a mode, which must be one of ModesOf.
+func BehaviourOf[B Behaviour](all []B, mode string) B {
+	return all[slices.IndexFunc(all, func(b B) bool { return b.describe().Name == mode })]
 }
 
 // Stormed is a provider whose manager can be killed while machines are made and deleted.

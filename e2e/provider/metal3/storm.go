@@ -49,17 +49,11 @@ type target struct {
 }
 
 // Modes implements provider.Stormed.
-func (Provider) Modes() []provider.Mode {
-	var modes []provider.Mode
-	for _, m := range stormModes() {
-		modes = append(modes, m.Mode)
-	}
-	return modes
-}
+func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
 
 // LayOut implements provider.Stormed.
 func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
-	is := stormModes()[slices.IndexFunc(stormModes(), func(m mode) bool { return m.Name == g.Mode })]
+	is := provider.BehaviourOf(stormModes(), g.Mode)
 	m := &target{client: g.Client, mode: is, seed: g.Seed, layout: simulator.Racks(racks, g.Room(racks))}
 	m.layout.Ready = true
 	options := []simulator.Option{

@@ -45,17 +45,11 @@ type target struct {
 }
 
 // Modes implements provider.Stormed.
-func (Provider) Modes() []provider.Mode {
-	var modes []provider.Mode
-	for _, m := range stormModes() {
-		modes = append(modes, m.Mode)
-	}
-	return modes
-}
+func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
 
 // LayOut implements provider.Stormed.
 func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
-	m := stormModes()[slices.IndexFunc(stormModes(), func(m mode) bool { return m.Name == g.Mode })]
+	m := provider.BehaviourOf(stormModes(), g.Mode)
 	vcenter, err := simulator.New(stormLayout(), m.options...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)

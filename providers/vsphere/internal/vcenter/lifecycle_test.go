@@ -165,8 +165,12 @@ func TestFromCloneToReadyEachThingIsDoneOnce(t *testing.T) {
 			g.Expect(total(calls)).To(Equal(3*vms), "%v", calls)
 
 			r.server.ResetCalls()
-			byInstanceUUID(s, uuid(1))
+			const reads = 50
+			for range reads {
+				byInstanceUUID(s, uuid(1))
+			}
 			g.Expect(total(r.server.Calls())).To(BeZero(), "reads are free")
+			g.Expect(r.server.Calls()["RetrievePropertiesEx"]).To(BeNumerically("<", reads), "a task may be looked at again, no machine is")
 		})
 	}
 }
