@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
@@ -48,7 +49,7 @@ func TestMetrics(t *testing.T) {
 	l := newTimeline(t)
 	l.at(0, good("a"), good("b"))
 	l.spec = wants("b", "Evicting")
-	metrics.Set(cluster, l.at(0, good("a"), good("b")).Status(all), all)
+	metrics.Set(cluster, l.at(0, good("a"), good("b")).Status(faultlinev1.DistributionStatus{}, all, start()), all)
 	metrics.SetWaiting(cluster, map[string]int{"NoCapacity": 2})
 	compare(t, gathered(t, registry), []string{
 		"capi_failure_domain_machines{cluster=c1,domain=a,namespace=ns,role=control-plane} 1",
@@ -70,7 +71,7 @@ func TestMetrics(t *testing.T) {
 	// What no longer is, is no longer exported: here the domains, the machines
 	// and the reason, later the cluster.
 	other := types.NamespacedName{Namespace: "ns", Name: "c2"}
-	metrics.Set(cluster, newTimeline(t).at(0).Status(nil), nil)
+	metrics.Set(cluster, newTimeline(t).at(0).Status(faultlinev1.DistributionStatus{}, nil, start()), nil)
 	metrics.SetWaiting(cluster, map[string]int{"FailureDomainNotReady": 1})
 	metrics.SetWaiting(other, map[string]int{"NoCapacity": 1})
 	compare(t, gathered(t, registry), []string{

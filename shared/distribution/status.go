@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,10 +61,16 @@ func Skew(domains []faultlinev1.DomainStatus) *int32 {
 }
 
 // Status is the result as status.distribution, with the cluster's machines
-// counted in. Machines outside of every domain are not part of it.
-func (r Result) Status(machines []Machine) faultlinev1.DistributionStatus {
+// counted in. Machines outside of every domain are not part of it. What others
+// have decided from the result before, which known has, stays.
+func (r Result) Status(known faultlinev1.DistributionStatus, machines []Machine, now time.Time) faultlinev1.DistributionStatus {
 	counts := CountByDomain(machines)
-	status := faultlinev1.DistributionStatus{}
+	status := faultlinev1.DistributionStatus{
+		FailureDomainsSince: known.FailureDomainsSince, ControlPlane: known.ControlPlane, Workers: known.Workers,
+	}
+	if known.FailureDomainsSince.IsZero() || !sameUse(known.FailureDomains, r.Domains) {
+		status.FailureDomainsSince = metav1.NewTime(now.UTC().Truncate(time.Second))
+	}
 	for i := range r.Domains {
 		domain := *r.Domains[i].DeepCopy()
 		count := counts[domain.Name]
@@ -75,6 +82,13 @@ func (r Result) Status(machines []Machine) faultlinev1.DistributionStatus {
 		status.ControlPlaneNeedsDomain = &r.ControlPlaneNeedsDomain
 	}
 	return status
+}
+
+// sameUse reports whether the domains, which are sorted by name, are the same ones and are used for the same.
+func sameUse(before, after []faultlinev1.DomainStatus) bool {
+	return slices.EqualFunc(before, after, func(a, b faultlinev1.DomainStatus) bool {
+		return a.Name == b.Name && a.State == b.State && isTrue(a.ControlPlane) == isTrue(b.ControlPlane)
+	})
 }
 
 // Condition is the result as the condition FailureDomainsReady. It is

@@ -46,7 +46,7 @@ func TestStatus(t *testing.T) {
 	seen := []distribution.Observation{good("a"), good("b"), good("c"), worker}
 	l.at(0, seen...)
 	result := l.at(time.Minute, seen...)
-	status := result.Status(machines("a*", "a*", "b", "c*", "c*", "c*", "c*", "gone*"))
+	status := result.Status(faultlinev1.DistributionStatus{}, machines("a*", "a*", "b", "c*", "c*", "c*", "c*", "gone*"), start())
 	counts := map[string]faultlinev1.MachineCounts{}
 	for _, domain := range status.FailureDomains {
 		counts[domain.Name] = *domain.Machines
@@ -67,12 +67,12 @@ func TestStatus(t *testing.T) {
 func TestSkewWithoutControlPlaneDomain(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
-	if got := l.at(0, bad("a")).Status(machines("a*")).ControlPlaneSkew; got != nil {
+	if got := l.at(0, bad("a")).Status(faultlinev1.DistributionStatus{}, machines("a*"), start()).ControlPlaneSkew; got != nil {
 		t.Errorf("skew %d, want none", *got)
 	}
 	l.at(0, good("a"))
 	l.spec = wants("a", "Cordoned")
-	if got := l.at(0, good("a")).Status(machines("a*")).ControlPlaneSkew; got != nil {
+	if got := l.at(0, good("a")).Status(faultlinev1.DistributionStatus{}, machines("a*"), start()).ControlPlaneSkew; got != nil {
 		t.Errorf("skew %d with a mere kept domain, want none", *got)
 	}
 }
@@ -130,6 +130,44 @@ func TestConditionOfAKeptDomain(t *testing.T) {
 	l.spec = wants("a", "Cordoned", "b", "Cordoned")
 	got := l.at(time.Minute, good("a"), good("b")).Condition()
 	if got.Status != metav1.ConditionFalse || got.Reason != faultlinev1.ReasonLastControlPlaneDomain || !strings.Contains(got.Message, "a: stays published") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSinceWhenTheDomainsAreAsTheyAre(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	known := faultlinev1.DistributionStatus{}
+	step := func(minute int, seen ...distribution.Observation) time.Time {
+		now := start().Add(time.Duration(minute) * time.Minute)
+		known = l.at(time.Duration(minute)*time.Minute, seen...).Status(known, nil, now)
+		return known.FailureDomainsSince.Time
+	}
+	for minute, tc := range []struct {
+		seen  []distribution.Observation
+		since int
+	}{
+		{[]distribution.Observation{good("a"), good("b")}, 0},
+		{[]distribution.Observation{good("b"), good("a")}, 0},
+		{[]distribution.Observation{good("a"), good("b"), good("c")}, 2},
+		{[]distribution.Observation{good("a"), good("b"), bad("c")}, 2}, // within the grace period nothing has changed
+		{[]distribution.Observation{good("a"), good("b")}, 4},
+	} {
+		if got, want := step(minute, tc.seen...), start().Add(time.Duration(tc.since)*time.Minute); !got.Equal(want) {
+			t.Errorf("minute %d: since %s, want %s", minute, got, want)
+		}
+	}
+}
+
+func TestWhatOthersDecidedStaysInTheStatus(t *testing.T) {
+	t.Parallel()
+	l := newTimeline(t)
+	known := faultlinev1.DistributionStatus{
+		ControlPlane: faultlinev1.ControlPlaneDistributionStatus{Plan: []faultlinev1.PlannedMove{{Machine: "m", To: "a"}}},
+		Workers:      []faultlinev1.WorkersDistributionStatus{{Name: "md"}},
+	}
+	got := l.at(0, good("a")).Status(known, nil, start())
+	if len(got.ControlPlane.Plan) != 1 || len(got.Workers) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

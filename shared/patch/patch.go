@@ -16,6 +16,10 @@ import (
 
 // Patch remembers an object as it was read.
 type Patch struct {
+	// SharedConditions says that other controllers set conditions of the object too. They are a list, which a merge patch sends
+	// whole, so they go with the resource version that they were read at.
+	SharedConditions bool
+
 	before client.Object
 }
 
@@ -48,8 +52,8 @@ func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Objec
 
 // Apply sends the difference between obj and what it was in From. Metadata and spec go with the resource version they
 // were read at, because finalizers and owner references are lists that others write too; a conflict is returned and the
-// reconcile runs again. The status belongs to one controller only and goes without; that of an object which goes with its last
-// finalizer is not sent. Afterwards obj is what it was
+// reconcile runs again. The status belongs to one controller only and goes without, but for SharedConditions; that of an object
+// which goes with its last finalizer is not sent. Afterwards obj is what it was
 // before the call, with the resource version of the last write, and the Patch starts from it.
 func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	spec, status, err := p.changed(obj)
@@ -63,7 +67,11 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 	}
 	if status != nil && !gone(obj) {
 		sent := copyOf(obj)
-		if err := c.Status().Patch(ctx, sent, client.RawPatch(types.MergePatchType, status)); err != nil {
+		body, err := p.statusPatch(obj, status)
+		if err != nil {
+			return err
+		}
+		if err := c.Status().Patch(ctx, sent, body); err != nil {
 			return fmt.Errorf("patching status of %s: %w", obj.GetName(), err)
 		}
 		obj.SetResourceVersion(sent.GetResourceVersion())
@@ -74,7 +82,7 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 
 // changed says whether there is anything to send but status, and what there is to send of status: nothing else, above all
 // no resource version, which the first request has made another.
-func (p *Patch) changed(obj client.Object) (spec bool, status []byte, err error) {
+func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, err error) {
 	data, err := client.MergeFrom(p.before).Data(obj)
 	if err != nil {
 		return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
@@ -83,13 +91,26 @@ func (p *Patch) changed(obj client.Object) (spec bool, status []byte, err error)
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
-	if value, ok := fields["status"]; ok {
-		if status, err = json.Marshal(map[string]json.RawMessage{"status": value}); err != nil {
-			return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
-		}
-	}
+	status = fields["status"]
 	delete(fields, "status")
 	return len(fields) > 0, status, nil
+}
+
+// statusPatch is what is sent to change the status.
+func (p *Patch) statusPatch(obj client.Object, status json.RawMessage) (client.Patch, error) {
+	fields := map[string]any{}
+	if err := json.Unmarshal(status, &fields); err != nil {
+		return nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+	}
+	body := map[string]any{"status": status}
+	if _, conditions := fields["conditions"]; conditions && p.SharedConditions {
+		body["metadata"] = map[string]string{"resourceVersion": p.before.GetResourceVersion()}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
 }
 
 // gone reports whether the API server has removed the object with its last finalizer, so that it has no status any more.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -158,4 +159,23 @@ func TestApplyStopsAtTheFirstRefusal(t *testing.T) {
 	machine.Spec.ProviderID, machine.Status.FailureDomain = "42", "a"
 	g.Expect(p.Apply(t.Context(), c, machine)).To(MatchError(refusal))
 	g.Expect(sent.status).To(BeEmpty())
+}
+
+func TestConditionsThatOthersSetTooAreNotOverwritten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sent := &requests{}
+	c := sent.client(t, newMachine())
+	mine, others := stored(t, c), stored(t, c)
+	p, q := patch.From(mine), patch.From(others)
+	p.SharedConditions = true
+	others.Status.Conditions = []metav1.Condition{{Type: "Others", Status: metav1.ConditionTrue, Reason: "Set"}}
+	g.Expect(q.Apply(t.Context(), c, others)).To(Succeed())
+
+	mine.Status.Conditions = []metav1.Condition{{Type: "Mine", Status: metav1.ConditionTrue, Reason: "Set"}}
+	g.Expect(apierrors.IsConflict(p.Apply(t.Context(), c, mine))).To(BeTrue())
+	g.Expect(stored(t, c).Status.Conditions).To(HaveLen(1))
+
+	mine.Status.Conditions, mine.Status.Phase = nil, "Running"
+	g.Expect(p.Apply(t.Context(), c, mine)).To(Succeed(), "what only one controller writes needs no version")
 }

@@ -78,7 +78,7 @@ func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, 
 		previous = distribution.Adopt(*d.object.FailureDomains(), now)
 	}
 	result := distribution.Evaluate(distribution.Input{Spec: *wanted, Previous: previous, Observations: seen, Now: now})
-	*known, *d.object.FailureDomains() = result.Status(machines), result.Published
+	*known, *d.object.FailureDomains() = result.Status(*known, machines, now), result.Published
 	p.known.Store(client.ObjectKeyFromObject(d.object), d.cluster)
 	p.Metrics.Set(d.cluster, *known, machines)
 	p.Metrics.SetWaiting(d.cluster, waiting)

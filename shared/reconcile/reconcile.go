@@ -49,6 +49,8 @@ type Loop[T client.Object, S Scope] struct {
 	// PausedOnlyWhenTrue leaves the condition Paused out until it has been true once. Other kinds that have conditions show it from
 	// the beginning, as Cluster API asks of its contract's kinds.
 	PausedOnlyWhenTrue bool
+	// SharedConditions says that other controllers set conditions of the kind too.
+	SharedConditions bool
 
 	// Gather reads what the work depends on. The patch writes the object before the work is over.
 	Gather func(ctx context.Context, obj T, p *patch.Patch) (S, error)
@@ -87,6 +89,7 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := patch.From(obj)
+	p.SharedConditions = l.SharedConditions
 	var nothing S
 	s, err := l.Gather(ctx, obj, &p)
 	if err != nil || s == nothing {

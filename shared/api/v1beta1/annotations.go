@@ -6,3 +6,17 @@ package v1beta1
 // AssignedFailureDomainAnnotation on an infrastructure machine names the failure domain that it was assigned, because its
 // Machine names none. The machine is put there, or waits, as if Machine.spec.failureDomain named it.
 const AssignedFailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/assigned-failure-domain"
+
+// DistributionKeyLabel on a Machine, on its infrastructure machine and on its Node names the logical failure domain that it is in.
+const DistributionKeyLabel = "infrastructure.cluster.x-k8s.io/distribution-key"
+
+// DistributionClassLabel on a Machine, set in the template of its MachineDeployment, names the class that its logical failure
+// domains are of. MachineDeployments of one class are spread together.
+const DistributionClassLabel = "infrastructure.cluster.x-k8s.io/distribution-class"
+
+// CurrentMoveAnnotation on an infrastructure cluster holds the move of a control-plane machine that is under way. It is written
+// before anything else of the move, and taken off last.
+const CurrentMoveAnnotation = "infrastructure.cluster.x-k8s.io/current-move"
+
+// MarkedForMoveAnnotation on a Machine says that Faultline has set cluster.x-k8s.io/delete-machine on it, and takes it off again.
+const MarkedForMoveAnnotation = "infrastructure.cluster.x-k8s.io/marked-for-move"

@@ -57,5 +57,16 @@ const (
 // failure domain although its cluster has some for control planes.
 const ReasonFailureDomainNotNamed = "FailureDomainNotNamed"
 
+// ReasonFailureDomainNotAssigned is why a worker waits that names no failure domain and has not been assigned one yet.
+const ReasonFailureDomainNotAssigned = "FailureDomainNotAssigned"
+
+// ControlPlaneBalancedCondition is True on the infrastructure cluster while its control-plane machines are spread over the failure
+// domains as they should be.
+const ControlPlaneBalancedCondition = "ControlPlaneBalanced"
+
+// WorkersBalancedCondition is True on the infrastructure cluster while the machines of all MachineDeployments that name no
+// failure domain are spread as they should be.
+const WorkersBalancedCondition = "WorkersBalanced"
+
 // MaxFailureDomains is how many failure domains a cluster can have.
 const MaxFailureDomains = 100

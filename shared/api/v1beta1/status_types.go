@@ -46,6 +46,171 @@ type DistributionStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ControlPlaneSkew *int32 `json:"controlPlaneSkew,omitempty"`
+
+	// failureDomainsSince is since when the failure domains are the ones they are, in the states they are in.
+	// +optional
+	FailureDomainsSince metav1.Time `json:"failureDomainsSince,omitempty,omitzero"`
+
+	// controlPlane is what has been decided about the control-plane machines.
+	// +optional
+	ControlPlane ControlPlaneDistributionStatus `json:"controlPlane,omitempty,omitzero"`
+
+	// workers is how the machines of each MachineDeployment are spread that names no failure domain.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1000
+	Workers []WorkersDistributionStatus `json:"workers,omitempty"`
+}
+
+// ControlPlaneDistributionStatus is what has been decided about the control-plane machines.
+// +kubebuilder:validation:MinProperties=1
+type ControlPlaneDistributionStatus struct {
+	// plan lists the moves that would spread the machines as they should be, in their order. It is empty when they are.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Plan []PlannedMove `json:"plan,omitempty"`
+
+	// currentMove is the move that is under way.
+	// +optional
+	CurrentMove *MachineMove `json:"currentMove,omitempty"`
+
+	// lastMove is the move that ended last.
+	// +optional
+	LastMove *MachineMove `json:"lastMove,omitempty"`
+}
+
+// WorkersDistributionStatus is how the machines of one MachineDeployment are spread.
+// +kubebuilder:validation:MinProperties=1
+type WorkersDistributionStatus struct {
+	// name is the name of the MachineDeployment.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// class is what the logical failure domains of the machines are of. Unset when there are none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Class string `json:"class,omitempty"`
+
+	// failureDomains counts the machines in each failure domain, by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []DomainMachines `json:"failureDomains,omitempty"`
+
+	// logicalFailureDomains counts the machines in each logical failure domain, by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1000
+	LogicalFailureDomains []DomainMachines `json:"logicalFailureDomains,omitempty"`
+
+	// waiting is the number of machines that have been given no failure domain yet.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Waiting *int32 `json:"waiting,omitempty"`
+
+	// plan lists the moves that would spread the machines as they should be, in their order. It is empty when they are.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Plan []PlannedMove `json:"plan,omitempty"`
+
+	// currentMove is the move that is under way.
+	// +optional
+	CurrentMove *MachineMove `json:"currentMove,omitempty"`
+
+	// lastMove is the move that ended last.
+	// +optional
+	LastMove *MachineMove `json:"lastMove,omitempty"`
+}
+
+// DomainMachines counts machines in one domain.
+type DomainMachines struct {
+	// name is the name of the domain.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+
+	// machines is the number of machines.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Machines int32 `json:"machines"`
+}
+
+// PlannedMove is a machine that should be replaced by one in another domain.
+type PlannedMove struct {
+	// machine is the name of the Machine to replace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Machine string `json:"machine,omitempty"`
+
+	// from is the domain it is in. Unset when it is in none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	From string `json:"from,omitempty"`
+
+	// to is the domain that its replacement belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	To string `json:"to,omitempty"`
+}
+
+// MovePhase is how far a move has come.
+// +kubebuilder:validation:Enum=Started;Replacing;Deleting;Drainable;Drained;Terminable;Completed;Aborted
+type MovePhase string
+
+const (
+	// MoveStarted is the phase of a move whose machine is being marked.
+	MoveStarted MovePhase = "Started"
+	// MoveReplacing is the phase of a move whose machine is marked and whose replacement is awaited.
+	MoveReplacing MovePhase = "Replacing"
+	// MoveDeleting is the phase of a move whose machine is being deleted and may not be drained yet.
+	MoveDeleting MovePhase = "Deleting"
+	// MoveDrainable is the phase of a move whose machine is being drained.
+	MoveDrainable MovePhase = "Drainable"
+	// MoveDrained is the phase of a move whose machine is drained, and held by a hook before it is terminated.
+	MoveDrained MovePhase = "Drained"
+	// MoveTerminable is the phase of a move whose machine is held by nothing any more.
+	MoveTerminable MovePhase = "Terminable"
+	// MoveCompleted is the phase of a move whose machine is gone.
+	MoveCompleted MovePhase = "Completed"
+	// MoveAborted is the phase of a move that was taken back before there was a replacement.
+	MoveAborted MovePhase = "Aborted"
+)
+
+// MachineMove is a machine that is, or was, replaced by one in another domain.
+type MachineMove struct {
+	PlannedMove `json:",inline"`
+
+	// phase is how far the move has come.
+	// +required
+	Phase MovePhase `json:"phase,omitempty"`
+
+	// replacement is the name of the Machine that replaces it. Unset while there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Replacement string `json:"replacement,omitempty"`
+
+	// message says what the move waits for, or why it was aborted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10240
+	Message string `json:"message,omitempty"`
+
+	// started is when the move began.
+	// +optional
+	Started metav1.Time `json:"started,omitempty,omitzero"`
+
+	// finished is when the move ended.
+	// +optional
+	Finished metav1.Time `json:"finished,omitempty,omitzero"`
 }
 
 // DomainStatus is what is known about one failure domain. It also holds all that
