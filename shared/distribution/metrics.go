@@ -21,10 +21,15 @@ import (
 //	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
 //	capi_failure_domain_waiting_machines{namespace,cluster,reason}
 //
+// and, as a counter, the machines that were replaced to spread a cluster better:
+//
+//	capi_failure_domain_moves_total{namespace,cluster,role}
+//
 // A scrape sees each cluster as of one Set: series that no longer apply are gone
 // with it. Metrics is safe for concurrent use.
 type Metrics struct {
 	state, machines, skew, waiting *prometheus.Desc
+	moves                          *prometheus.CounterVec
 
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]snapshot
@@ -47,6 +52,9 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		machines: desc("machines", "Machines in a failure domain.", "domain", "role"),
 		skew:     desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
 		waiting:  desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
+		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "capi_failure_domain_moves_total", Help: "Machines that were replaced to spread a cluster better.",
+		}, []string{"namespace", "cluster", "role"}),
 		clusters: map[types.NamespacedName]snapshot{},
 	}
 	if err := registerer.Register(m); err != nil {
@@ -81,11 +89,23 @@ func (m *Metrics) SetWaiting(cluster types.NamespacedName, byReason map[string]i
 	m.clusters[cluster] = current
 }
 
+// Roles of machines in metrics.
+const (
+	RoleControlPlane = "control-plane"
+	RoleWorker       = "worker"
+)
+
+// Moved counts a move that was completed.
+func (m *Metrics) Moved(cluster types.NamespacedName, role string) {
+	m.moves.WithLabelValues(cluster.Namespace, cluster.Name, role).Inc()
+}
+
 // Forget ends the export of a cluster.
 func (m *Metrics) Forget(cluster types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.clusters, cluster)
+	m.moves.DeletePartialMatch(prometheus.Labels{"namespace": cluster.Namespace, "cluster": cluster.Name})
 }
 
 // Describe implements prometheus.Collector.
@@ -93,6 +113,7 @@ func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting} {
 		descs <- desc
 	}
+	m.moves.Describe(descs)
 }
 
 // Collect implements prometheus.Collector.
@@ -101,6 +122,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, metric := range m.gather() {
 		metrics <- metric
 	}
+	m.moves.Collect(metrics)
 }
 
 func (m *Metrics) gather() []prometheus.Metric {
@@ -133,8 +155,8 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 		}
 	}
 	for domain, count := range current.counts {
-		gauge(m.machines, float64(count.ControlPlane), domain, "control-plane")
-		gauge(m.machines, float64(count.Workers), domain, "worker")
+		gauge(m.machines, float64(count.ControlPlane), domain, RoleControlPlane)
+		gauge(m.machines, float64(count.Workers), domain, RoleWorker)
 	}
 	if skew := current.status.ControlPlaneSkew; skew != nil {
 		gauge(m.skew, float64(*skew))

@@ -30,7 +30,7 @@ func gathered(t *testing.T, registry *prometheus.Registry) []string {
 			for _, label := range metric.GetLabel() {
 				labels = append(labels, label.GetName()+"="+label.GetValue())
 			}
-			series = append(series, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), metric.GetGauge().GetValue()))
+			series = append(series, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), metric.GetGauge().GetValue()+metric.GetCounter().GetValue()))
 		}
 	}
 	slices.Sort(series)
@@ -78,6 +78,12 @@ func TestMetrics(t *testing.T) {
 		"capi_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=FailureDomainNotReady} 1",
 		"capi_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
 	})
+	for range 2 {
+		metrics.Moved(cluster, distribution.RoleControlPlane)
+	}
+	if got := gathered(t, registry); !slices.Contains(got, "capi_failure_domain_moves_total{cluster=c1,namespace=ns,role=control-plane} 2") {
+		t.Errorf("the moves are missing in %s", got)
+	}
 	metrics.Forget(cluster)
 	compare(t, gathered(t, registry), []string{
 		"capi_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
