@@ -30,6 +30,8 @@ type Options struct {
 	Provider provider.Provider
 	// Flavor of the provider's cluster template; "" is the plain one.
 	Flavor string
+	// Story is what happens to the cluster; "" is an outage.
+	Story string
 	// Keep leaves everything running before the cluster would be deleted, or when
 	// a step failed, until the context ends.
 	Keep bool

@@ -9,16 +9,18 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// spread checks that each domain has one control-plane machine and that every
-// machine is where it was asked to be, and waits for that to be reported.
-func spread(now Snapshot, system string) (missing string, err error) {
-	for _, domain := range now.Domains {
-		if n := len(now.in(roleControlPlane, domain.Name)); n != 1 {
-			return "", &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines in %s, not 1", system, n, domain.Name)}
-		}
+// spread checks that the domains have control-plane machines as evenly as can be and that every machine is where it was asked to
+// be, and waits for that to be reported. Workers that the provider spreads are asked to be nowhere, and spread as evenly.
+func spread(now Snapshot, system string, spreads bool) (missing string, err error) {
+	if uneven := level(now, roleControlPlane); uneven != "" {
+		return "", &provider.Violation{Rule: system + " has the control plane unevenly: " + uneven}
 	}
 	for _, m := range now.Machines {
-		if m.Domain != m.Asked {
+		if spreads && m.Role != roleControlPlane && m.Role != "" {
+			if uneven := level(now, m.Role); uneven != "" {
+				return "", &provider.Violation{Rule: system + " has the workers unevenly: " + uneven}
+			}
+		} else if m.Domain != m.Asked {
 			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, system, m.Domain)}
 		}
 		if m.Reported != m.Domain {
@@ -30,7 +32,7 @@ func spread(now Snapshot, system string) (missing string, err error) {
 
 // complete waits for all machines to be ready, except for those in the domain called
 // down, unless that is "".
-func complete(now Snapshot, down string) (missing string) {
+func complete(now Snapshot, down string, workers int) (missing string) {
 	ready := 0
 	for _, m := range now.Machines {
 		if (m.Ready || down != "" && m.Domain == down) && !m.Deleting {

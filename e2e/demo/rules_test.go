@@ -14,7 +14,7 @@ import (
 func settled() Snapshot {
 	now := Snapshot{}
 	for _, domain := range []string{"a", "b", "c"} {
-		now.Domains = append(now.Domains, Domain{Name: domain})
+		now.Domains = append(now.Domains, Domain{Name: domain, State: "Active"})
 		now.Machines = append(now.Machines, Machine{Name: "cp-" + domain, Role: roleControlPlane, Asked: domain, Reported: domain, Domain: domain})
 	}
 	now.Machines = append(now.Machines, Machine{Name: "worker", Role: "md", Asked: "b", Reported: "b", Domain: "b"})
@@ -29,11 +29,11 @@ func TestSpread(t *testing.T) {
 		"as it should be": {change: func(*Snapshot) {}},
 		"two in one domain": {
 			change:    func(s *Snapshot) { s.Machines[2].Asked, s.Machines[2].Domain = "a", "a" },
-			violation: "vCenter has 2 control-plane machines in a, not 1",
+			violation: "vCenter has the control plane unevenly: 2 machines of control plane are in one failure domain, 0 in another",
 		},
-		"none in a domain": {
-			change:    func(s *Snapshot) { s.Machines = s.Machines[1:] },
-			violation: "vCenter has 0 control-plane machines in a, not 1",
+		"one in a domain that receives none": {
+			change:    func(s *Snapshot) { s.Domains[0].State = "Cordoned" },
+			violation: "vCenter has the control plane unevenly: 1 of 3 machines of control plane are outside of the failure domains that receive machines",
 		},
 		"a worker elsewhere": {
 			change:    func(s *Snapshot) { s.Machines[3].Domain = "c" },
@@ -52,7 +52,7 @@ func TestSpread(t *testing.T) {
 			g := NewWithT(t)
 			now := settled()
 			tc.change(&now)
-			missing, err := spread(now, "vCenter")
+			missing, err := spread(now, "vCenter", false)
 			g.Expect(missing).To(Equal(tc.missing))
 			if tc.violation == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -90,7 +90,7 @@ func TestComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := all()
 			tc.change(&now)
-			NewWithT(t).Expect(complete(now, tc.down)).To(Equal(tc.missing))
+			NewWithT(t).Expect(complete(now, tc.down, 2)).To(Equal(tc.missing))
 		})
 	}
 }

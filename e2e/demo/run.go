@@ -5,6 +5,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"time"
@@ -22,10 +23,8 @@ import (
 const (
 	namespace   = provider.DemoNamespace
 	clusterName = "demo"
-	// controlPlanes and workers are the machines that the templates ask for by
-	// default: three, and one in each of two worker groups.
+	// controlPlanes is what the templates ask for by default.
 	controlPlanes = 3
-	workers       = 2
 	// observeEvery is how often the view is refreshed.
 	observeEvery = 500 * time.Millisecond
 	// diagnosisLimit bounds the look at all objects after a failure, of which a busy
@@ -56,8 +55,16 @@ type demo struct {
 	// interrupted tells whether whoever started the demo does not want it any more.
 	interrupted func() bool
 
+	story   story
 	cluster client.ObjectKey
 	objects []*unstructured.Unstructured
+	// withheld is the failure domain that the cluster does not have yet, later the objects that make it up, and listed what the
+	// cluster lists when it has it.
+	withheld string
+	later    []*unstructured.Unstructured
+	listed   []any
+	// deployment is the MachineDeployment of all workers, when there is only one.
+	deployment string
 	// placed is where the machines were when the cluster had come up, failed the one
 	// that was replaced, and replacement the one in its place.
 	placed              []string
@@ -83,7 +90,11 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	if err := options.check(builder.Root); err != nil {
+	told, err := storyOf(options.Story)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(told.check(options.Story, options.Flavor), options.check(builder.Root)); err != nil {
 		return nil, err
 	}
 	programs, err := builder.Ensure(ctx, binaries.Demo(options.Provider.Describe().Name)...)
@@ -92,6 +103,9 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	}
 	s := emptyDemo(ctx, options, dir)
 	s.builder, s.programs, s.log, s.about = builder, programs, log.WithName("workload"), options.Provider.Describe()
+	if s.story = told; told.withheld != nil {
+		s.withheld = told.withheld(s.about.Domains)
+	}
 	return s, nil
 }
 
@@ -143,10 +157,8 @@ func (d *demo) steps() []step {
 		{"Failure domains are ready", 2 * time.Minute, d.domainsReady},
 		{"The cluster comes up", 6 * time.Minute, d.clusterUp},
 		{"Machines are where they belong", time.Minute, d.checkSpread},
-		{"A failure domain breaks", 2 * time.Minute, d.breakDomain},
-		{"A control-plane machine in it is replaced elsewhere", 4 * time.Minute, d.replace},
-		{"The failure domain is repaired", 2 * time.Minute, d.repairDomain},
 	}
+	steps = append(steps, d.story.steps(d)...)
 	if d.options.Keep {
 		return steps
 	}

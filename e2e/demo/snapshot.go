@@ -69,7 +69,7 @@ func (d *demo) observe(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", d.about.System, err)
 	}
 	return Snapshot{
-		Domains:  domains(d.about.Domains, cluster.Status.FailureDomains),
+		Domains:  domains(d.domains(), cluster.Status.FailureDomains),
 		Machines: merge(machines.Items, placements),
 	}, nil
 }

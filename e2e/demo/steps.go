@@ -83,7 +83,7 @@ func (d *demo) clusterUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.calls = costs{machines: controlPlanes + workers, calls: difference(before, d.callsSoFar())}
+	d.calls = costs{machines: controlPlanes + d.story.workers, calls: difference(before, d.callsSoFar())}
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (d *demo) whole(ctx context.Context, down string, conditions ...string) (mi
 	if err != nil {
 		return "", err
 	}
-	if missing := complete(now, down); missing != "" {
+	if missing := complete(now, down, d.story.workers); missing != "" {
 		return missing, nil
 	}
 	for _, kind := range conditions {
@@ -124,15 +124,10 @@ func (d *demo) checkSpread(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		if missing, err := spread(now, d.about.System); missing != "" || err != nil {
+		if missing, err := spread(now, d.about.System, d.story.spreads); missing != "" || err != nil {
 			return missing, err
 		}
-		d.placed = placementTable(now)
-		d.reporter.note("where " + d.about.System + " has the machines:")
-		for _, line := range d.placed {
-			d.reporter.note(line)
-		}
-		return "", nil
+		return "", d.notePlaces(ctx)
 	})
 }
 

@@ -25,7 +25,9 @@ const (
 func (d *demo) summary() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", d.about.System, strings.Join(d.placed, "\n  "))
-	fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", d.failed.Domain, d.failed.Name, d.replacement.Name, d.replacement.Domain)
+	if d.failed.Name != "" {
+		fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", d.failed.Domain, d.failed.Name, d.replacement.Name, d.replacement.Domain)
+	}
 	fmt.Fprintln(&text, "\nSummary")
 	for _, t := range d.timings {
 		fmt.Fprintf(&text, "  %-52s %8s\n", t.step, seconds(t.took))

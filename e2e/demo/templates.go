@@ -81,6 +81,9 @@ func (d *demo) apply(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if objects, err = d.prepare(objects); err != nil {
+			return err
+		}
 		for _, object := range objects {
 			if err := d.management.Client.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)

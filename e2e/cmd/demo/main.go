@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -24,6 +25,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	chosen := all.Flag(flags, "infrastructure provider to show")
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
+	flags.StringVar(&options.Story, "story", "", "what happens to the cluster: "+strings.Join(demo.Stories(), ", ")+"; empty for "+demo.StoryOutage)
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
 	if err := flags.Parse(args); err != nil {

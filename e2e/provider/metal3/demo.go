@@ -23,9 +23,9 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// hostsPerRack is one for a control-plane machine, one for a worker, and one to
-// replace either.
-const hostsPerRack = 3
+// hostsPerRack is one for a control-plane machine, two for workers, and one to
+// replace any of them.
+const hostsPerRack = 4
 
 // simulation is three racks of hosts that a simulated bare-metal operator looks after.
 // They are objects of the management cluster, so there are none before Join.

@@ -1,0 +1,227 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// domains are those that the cluster has now.
+func (d *demo) domains() []string {
+	return slices.DeleteFunc(slices.Clone(d.about.Domains), func(name string) bool { return name == d.withheld })
+}
+
+// infrastructureCluster is the provider's object that stands for the Cluster, and what it says of its failure domains.
+func (d *demo) infrastructureCluster(ctx context.Context) (*unstructured.Unstructured, faultlinev1.DistributionStatus, error) {
+	known := faultlinev1.DistributionStatus{}
+	object := d.infrastructureObject()
+	if err := d.management.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return nil, known, fmt.Errorf("reading the infrastructure of the cluster: %w", err)
+	}
+	fields, _, err := unstructured.NestedMap(object.Object, "status", "distribution")
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &known)
+	}
+	return object, known, err
+}
+
+func (d *demo) infrastructureObject() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	for _, applied := range d.objects {
+		if applied.GetKind() == d.about.ClusterKind {
+			object.SetGroupVersionKind(applied.GroupVersionKind())
+			object.SetNamespace(applied.GetNamespace())
+			object.SetName(applied.GetName())
+		}
+	}
+	return object
+}
+
+// want changes spec of the provider's object that stands for the Cluster.
+func (d *demo) want(ctx context.Context, spec map[string]any) error {
+	body, err := json.Marshal(map[string]any{"spec": spec})
+	if err != nil {
+		return err
+	}
+	if err := d.management.Client.Patch(ctx, d.infrastructureObject(), client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("changing the infrastructure of the cluster: %w", err)
+	}
+	return nil
+}
+
+// addDomain gives the cluster the failure domain that was withheld.
+func (d *demo) addDomain(ctx context.Context) error {
+	for _, object := range d.later {
+		if err := d.management.Client.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		d.objects = append([]*unstructured.Unstructured{object}, d.objects...)
+	}
+	if d.listed != nil {
+		if err := d.want(ctx, map[string]any{"failureDomains": d.listed}); err != nil {
+			return err
+		}
+	}
+	d.reporter.note("failure domain " + d.withheld + " is there")
+	d.withheld = ""
+	return d.domainsReady(ctx)
+}
+
+// evictDomain asks for the failure domain in the middle to be emptied, as `kubectl fd evict` does.
+func (d *demo) evictDomain(ctx context.Context) error {
+	name := d.about.Domains[len(d.about.Domains)/2]
+	return d.intend(ctx, name, faultlinev1.DomainEvicting)
+}
+
+// activateDomain takes that back.
+func (d *demo) activateDomain(ctx context.Context) error {
+	name := d.about.Domains[len(d.about.Domains)/2]
+	return d.intend(ctx, name, faultlinev1.DomainActive)
+}
+
+func (d *demo) intend(ctx context.Context, domain string, state faultlinev1.DomainState) error {
+	err := d.want(ctx, map[string]any{"distribution": map[string]any{
+		"failureDomains": []any{map[string]any{"name": domain, "state": string(state)}},
+	}})
+	if err != nil {
+		return err
+	}
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		for _, known := range now.Domains {
+			if known.Name == domain && known.State != string(state) {
+				return fmt.Sprintf("failure domain %s is %s, not %s", domain, known.State, state), err
+			}
+		}
+		return "", err
+	})
+}
+
+// receives are the names of the domains that may receive machines.
+func (now Snapshot) receives() []string {
+	var names []string
+	for _, domain := range now.Domains {
+		if domain.State == string(faultlinev1.DomainActive) {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
+
+// rebalanced waits until the control plane is spread over the domains that take it, as evenly as can be, and checks at every look
+// that no more than one machine is moved at a time and that none goes before another has come.
+func (d *demo) rebalanced(ctx context.Context) error {
+	said := ""
+	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		if err := surging(now, d.about.System); err != nil {
+			return "", err
+		}
+		infra, known, err := d.infrastructureCluster(ctx)
+		if err != nil {
+			return "", err
+		}
+		said = d.tell(said, conditionText(infra, faultlinev1.ControlPlaneBalancedCondition))
+		if missing := level(now, roleControlPlane); missing != "" {
+			return missing, nil
+		}
+		if known.ControlPlane.CurrentMove != nil {
+			return "the move of " + known.ControlPlane.CurrentMove.Machine + " is still under way", nil
+		}
+		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
+	})
+	if err != nil {
+		return err
+	}
+	return d.notePlaces(ctx)
+}
+
+// tell notes what a condition says when it says something new.
+func (d *demo) tell(before, now string) string {
+	if now != before && now != "" {
+		for line := range strings.Lines(now) {
+			d.reporter.note(strings.TrimRight(line, "\n"))
+		}
+	}
+	return now
+}
+
+// notePlaces tells where the infrastructure has the machines.
+func (d *demo) notePlaces(ctx context.Context) error {
+	now, err := d.observe(ctx)
+	if err != nil {
+		return err
+	}
+	d.placed = placementTable(now)
+	d.reporter.note("where " + d.about.System + " has the machines:")
+	for _, line := range d.placed {
+		d.reporter.note(line)
+	}
+	return nil
+}
+
+// conditionText is what a condition of an object says; "" when there is none.
+func conditionText(object *unstructured.Unstructured, kind string) string {
+	for _, condition := range conditionsOf(object) {
+		if condition.Type == kind {
+			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", kind, condition.Status, condition.Reason, condition.Message), ": ")
+		}
+	}
+	return ""
+}
+
+// surging checks that a control plane is moved by one machine at a time, the new one first.
+func surging(now Snapshot, system string) error {
+	ready := 0
+	machines := now.in(roleControlPlane, "")
+	for _, m := range machines {
+		if m.Ready && !m.Deleting {
+			ready++
+		}
+	}
+	if len(machines) > controlPlanes+1 {
+		return &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines: more than one is being moved", system, len(machines))}
+	}
+	if quorum := controlPlanes/2 + 1; ready < quorum {
+		return &provider.Violation{Rule: fmt.Sprintf("%d control-plane machines are ready: less than the quorum of %d", ready, quorum)}
+	}
+	return nil
+}
+
+// level says what is missing for the machines of a role to be in the domains that receive machines, and spread evenly.
+func level(now Snapshot, role string) (missing string) {
+	fewest, most := -1, 0
+	placed := 0
+	for _, domain := range now.receives() {
+		n := len(now.in(role, domain))
+		placed += n
+		most = max(most, n)
+		if fewest < 0 || n < fewest {
+			fewest = n
+		}
+	}
+	if all := len(now.in(role, "")); placed != all {
+		return fmt.Sprintf("%d of %d machines of %s are outside of the failure domains that receive machines", all-placed, all, role)
+	}
+	if most-fewest > 1 {
+		return fmt.Sprintf("%d machines of %s are in one failure domain, %d in another", most, role, fewest)
+	}
+	return ""
+}
