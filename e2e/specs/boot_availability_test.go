@@ -15,11 +15,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 var _ = Describe("A control plane over three failure domains", Ordered, Label(onlyBoot, "vsphere"), func() {
@@ -83,6 +86,33 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		writer.lostNothing(ctx)
 	})
 
+	It("loses no write when it spreads onto a domain again, one machine at a time", Label("rebalance"), func(ctx SpecContext) {
+		returned := c.unspread(ctx)
+		writer := startWriter(w.config)
+		DeferCleanup(writer.stop)
+		writer.awaitWrites(10)
+
+		By("Letting the control plane spread onto " + returned)
+		began := time.Now()
+		c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
+			distribution.FailureDomains = nil
+			distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{
+				Rebalance: faultlinev1.ControlPlaneRebalanceSurgeOne, StabilizationSeconds: ptr.To[int32](5),
+			}
+		})
+		Eventually(func(g Gomega) {
+			domains := c.controlPlaneDomains(ctx, g)
+			if len(domains) > 4 {
+				StopTrying("more than one machine is being moved").Attach("machines", domains).Now()
+			}
+			g.Expect(slices.Sorted(maps.Values(c.whole(ctx, g)))).To(Equal(infra.Domains))
+		}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
+		AddReportEntry("control plane evenly spread after", time.Since(began).Round(time.Second).String())
+		w.served(ctx, spec, 2)
+		writer.lostNothing(ctx)
+		c.distribute(ctx, func(distribution *faultlinev1.Distribution) { distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{} })
+	})
+
 	It("loses no write when all of its machines are replaced", Label("kcp-rollout"), func(ctx SpecContext) {
 		before := c.controlPlaneDomains(ctx, Default)
 		writer := startWriter(w.config)
@@ -101,6 +131,24 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		writer.lostNothing(ctx)
 	})
 })
+
+// unspread leaves a failure domain without a machine of the control plane, which is another's fault or an administrator's doing,
+// and tells which.
+func (c *cluster) unspread(ctx context.Context) string {
+	if domains := slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default))); !slices.Equal(domains, infra.Domains) {
+		return slices.DeleteFunc(slices.Clone(infra.Domains), func(domain string) bool { return slices.Contains(domains, domain) })[0]
+	}
+	domain := infra.Domains[len(infra.Domains)-1]
+	By("Taking " + domain + " out of use, with its machine of the control plane")
+	c.intend(ctx, faultlinev1.FailureDomainIntent{Name: domain, State: faultlinev1.DomainCordoned})
+	Eventually(func(g Gomega) []string { return c.published(ctx, g) }, "1m", "200ms").ShouldNot(ContainElement(domain))
+	gone := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.controlPlaneIn(ctx, domain)}}
+	Expect(management.GetClient().Delete(ctx, gone)).To(Succeed())
+	Eventually(func(g Gomega) {
+		g.Expect(slices.Collect(maps.Values(c.whole(ctx, g)))).NotTo(ContainElement(domain))
+	}, config.GetIntervals("boot", "wait-machine-remediation")...).Should(Succeed())
+	return domain
+}
 
 // rollControlPlane replaces the machines of the control plane by ones of a new template.
 func (c *cluster) rollControlPlane(ctx context.Context) {

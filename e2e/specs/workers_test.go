@@ -63,10 +63,15 @@ func (c *cluster) addDeployment(ctx context.Context, zone string) {
 
 // intend says what failure domains of the cluster are to be used for; those that are left out are to be active.
 func (c *cluster) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
+	c.distribute(ctx, func(distribution *faultlinev1.Distribution) { distribution.FailureDomains = intents })
+}
+
+// distribute changes how the cluster uses its failure domains.
+func (c *cluster) distribute(ctx context.Context, change func(*faultlinev1.Distribution)) {
 	Eventually(func(g Gomega) {
 		cluster := &infrav1.VSphereCluster{}
 		g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.Cluster), cluster)).To(Succeed())
-		cluster.Spec.Distribution.FailureDomains = intents
+		change(&cluster.Spec.Distribution)
 		g.Expect(management.GetClient().Update(ctx, cluster)).To(Succeed())
 	}, "10s", "200ms").Should(Succeed())
 }
