@@ -15,21 +15,47 @@ import (
 )
 
 // Asked is the failure domain that a machine belongs to: the one that its Machine names, else the one that its infrastructure
-// machine was assigned; "" when it belongs to none. Every provider asks before it gives a machine a place, and gives it none as
-// long as wait has a reason.
+// machine was assigned; "" when it belongs to none. Place is where the machine is. Every provider asks before it gives a machine a
+// place, and gives it none as long as wait has a reason.
 //
-// A machine that belongs to no domain waits if it is a control plane's and its cluster has, or had, domains for control planes: it
-// would be put anywhere, next to another one perhaps.
-func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object) (domain string, wait metav1.Condition) {
+// A machine that belongs to no domain waits if it would be put anywhere, next to another one perhaps: if it is a control plane's and
+// its cluster has, or had, domains for control planes; or if it is a MachineDeployment's and its cluster spreads workers, until it
+// is assigned one, and a logical one too where there are such. A worker that may exist already waits for nothing: it is assigned
+// nothing any more.
+func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Place) (domain string, wait metav1.Condition) {
 	domain = machine.Spec.FailureDomain
 	if domain == "" {
 		domain = infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation]
 	}
 	_, known := cluster.Distribution()
-	if domain != "" || !util.IsControlPlaneMachine(machine) || known.ControlPlaneNeedsDomain == nil || !*known.ControlPlaneNeedsDomain {
+	switch {
+	case util.IsControlPlaneMachine(machine):
+		if domain != "" || known.ControlPlaneNeedsDomain == nil || !*known.ControlPlaneNeedsDomain {
+			return domain, metav1.Condition{}
+		}
+		return "", metav1.Condition{Reason: faultlinev1.ReasonFailureDomainNotNamed, Message: fmt.Sprintf(
+			"control-plane Machine %s names no failure domain, although its cluster has some for control planes: "+
+				"set spec.failureDomain of the Machine, or delete it, and its control plane makes one that names a domain", machine.Name)}
+	case machine.Spec.FailureDomain == "" && !place.Exists && Spread(cluster, machine) && !assigned(cluster, infra):
+		return "", metav1.Condition{Reason: faultlinev1.ReasonFailureDomainNotAssigned, Message: fmt.Sprintf(
+			"Machine %s names no failure domain and has not been assigned one yet: if that lasts, the condition %s of %s says why; "+
+				"set spec.failureDomain in the template of its MachineDeployment to choose one yourself",
+			machine.Name, faultlinev1.WorkersBalancedCondition, cluster.GetName())}
+	default:
 		return domain, metav1.Condition{}
 	}
-	return "", metav1.Condition{Reason: faultlinev1.ReasonFailureDomainNotNamed, Message: fmt.Sprintf(
-		"control-plane Machine %s names no failure domain, although its cluster has some for control planes: "+
-			"set spec.failureDomain of the Machine, or delete it, and its control plane makes one that names a domain", machine.Name)}
+}
+
+// Spread reports whether the machine is one of those that the cluster spreads: a MachineDeployment's. Those of MachinePools, and
+// those that nobody makes anew, are not.
+func Spread(cluster Cluster, machine *clusterv1.Machine) bool {
+	wanted, _ := cluster.Distribution()
+	return wanted.SpreadsWorkers() && machine.Labels[clusterv1.MachineDeploymentNameLabel] != "" && !util.IsControlPlaneMachine(machine)
+}
+
+// assigned reports whether an infrastructure machine has all that it is to be given.
+func assigned(cluster Cluster, infra client.Object) bool {
+	wanted, _ := cluster.Distribution()
+	return infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation] != "" &&
+		(wanted.LogicalDomains() == 0 || infra.GetLabels()[faultlinev1.DistributionKeyLabel] != "")
 }

@@ -48,7 +48,7 @@ func TestAMachineBelongsWhereItsMachineSaysElseWhereItWasAssignedAndWaitsIfItMus
 			if tc.assigned != "" {
 				infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: tc.assigned}
 			}
-			domain, wait := provider.Asked(cluster, machine, infra)
+			domain, wait := provider.Asked(cluster, machine, infra, provider.Place{})
 			g.Expect(domain).To(Equal(tc.domain))
 			if !tc.waits {
 				g.Expect(wait).To(BeZero())
@@ -56,6 +56,51 @@ func TestAMachineBelongsWhereItsMachineSaysElseWhereItWasAssignedAndWaitsIfItMus
 			}
 			g.Expect(wait.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotNamed))
 			g.Expect(wait.Message).To(ContainSubstring("set spec.failureDomain of the Machine"))
+		})
+	}
+}
+
+func TestAWorkerOfASpreadMachineDeploymentWaitsUntilItHasBeenAssignedADomain(t *testing.T) {
+	t.Parallel()
+	deployment := map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+	for name, tc := range map[string]struct {
+		named, assigned, key string
+		labels               map[string]string
+		off, exists          bool
+		logical              *int32
+		domain               string
+		waits                bool
+	}{
+		"not assigned yet":                {labels: deployment, waits: true},
+		"assigned":                        {labels: deployment, assigned: "a", domain: "a"},
+		"named":                           {labels: deployment, named: "b", domain: "b"},
+		"it may exist already":            {labels: deployment, exists: true},
+		"assigned, without its key":       {labels: deployment, assigned: "a", logical: ptr.To[int32](2), waits: true},
+		"assigned with its key":           {labels: deployment, assigned: "a", key: "md-0", logical: ptr.To[int32](2), domain: "a"},
+		"it exists without a key":         {labels: deployment, assigned: "a", exists: true, logical: ptr.To[int32](2), domain: "a"},
+		"named, without a key":            {labels: deployment, named: "b", logical: ptr.To[int32](2), domain: "b"},
+		"a MachinePool's":                 {labels: map[string]string{clusterv1.MachinePoolNameLabel: "mp"}},
+		"nobody's":                        {},
+		"of a cluster that spreads none":  {labels: deployment, off: true},
+		"of such, and assigned in a past": {labels: deployment, off: true, assigned: "a", domain: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			cluster, machine, infra := &providertest.Cluster{}, &clusterv1.Machine{}, &providertest.Machine{}
+			cluster.Name = "one"
+			cluster.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(!tc.off), DesiredFailureDomains: tc.logical}
+			machine.Spec.FailureDomain, machine.Labels = tc.named, tc.labels
+			infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: tc.assigned}
+			infra.Labels = map[string]string{faultlinev1.DistributionKeyLabel: tc.key}
+			domain, wait := provider.Asked(cluster, machine, infra, provider.Place{Exists: tc.exists})
+			g.Expect(domain).To(Equal(tc.domain))
+			if !tc.waits {
+				g.Expect(wait).To(BeZero())
+				return
+			}
+			g.Expect(wait.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotAssigned))
+			g.Expect(wait.Message).To(ContainSubstring("the condition WorkersBalanced of one says why"))
 		})
 	}
 }

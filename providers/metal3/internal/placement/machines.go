@@ -90,7 +90,7 @@ func WaitsFor(machine *infrav1.Metal3Machine) string {
 	}
 	switch reason := conditions.GetReason(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition); reason {
 	case infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
-		infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainNotNamedReason, infrav1.NoCapacityReason,
+		infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainNotNamedReason, faultlinev1.ReasonFailureDomainNotAssigned, infrav1.NoCapacityReason,
 		infrav1.Metal3MachineHostRefusedReason, infrav1.Metal3MachineTemplateNotFoundReason:
 		return reason
 	default:

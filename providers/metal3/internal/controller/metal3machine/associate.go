@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
+	infrastructure "github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
@@ -109,7 +110,7 @@ func (s *scope) asked() (domain string, wait metav1.Condition) {
 	if cluster == nil {
 		cluster = &infrav1.Metal3Cluster{}
 	}
-	return provider.Asked(cluster, s.machine, s.metal3)
+	return provider.Asked(cluster, s.machine, s.metal3, infrastructure.Metal3{}.Place(s.metal3))
 }
 
 // wants is what the machine asks of a host. A condition with a reason says why it may ask for none now.
@@ -126,7 +127,7 @@ func (s *scope) wants() (hosts.Wants, metav1.Condition) {
 		Reuse:     s.reuse(), Random: spec.HostSelectionOrder == infrav1.HostSelectionRandom,
 		Closed: placement.Closed(s.infraCluster),
 	}
-	if wants.Domain != "" && !wants.Preferred {
+	if wants.Domain != "" && unplaced.Reason == "" && !wants.Preferred {
 		return wants, placement.MayReceive(s.infraCluster, wants.Domain)
 	}
 	return wants, unplaced

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	infrastructure "github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
@@ -56,8 +57,8 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 // zone finds the deployment zone that the Machine names. A condition with a reason says why it may not be used now; the
 // zone is nil when the Machine names none.
 func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav1.Condition, error) {
-	name, wait := provider.Asked(expected(s.infraCluster), s.machine, s.vsphere)
-	if name == "" {
+	name, wait := provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
+	if name == "" || wait.Reason != "" {
 		return nil, wait, nil
 	}
 	zone, err := r.readZone(ctx, name)
@@ -66,7 +67,7 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav
 	}
 	if zone == nil {
 		return nil, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
-			"VSphereDeploymentZone %s, named by Machine.spec.failureDomain, does not exist: create it, or delete the Machine", name)}, nil
+			"VSphereDeploymentZone %s, which the Machine names or was assigned, does not exist: create it, or delete the Machine", name)}, nil
 	}
 	return zone, mayReceive(s.infraCluster, zone), nil
 }
