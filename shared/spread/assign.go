@@ -1,0 +1,205 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// Assignment gives a machine a domain, and a key where there are logical domains.
+type Assignment struct {
+	Machine, Domain, Key string
+	// From is the domain that it was assigned before and that cannot take it any more; "" when there was none.
+	From string
+}
+
+// Refusal is why a machine is given no domain.
+type Refusal struct {
+	Machine, Deployment string
+	// Key is the logical domain that it would be of.
+	Key string
+	// Err is failuredomain's: ErrNoDomain, ErrNoCapacity or both.
+	Err error
+}
+
+// Assign decides which machine is given which domain and key. Every machine of a MachineDeployment that has none and does not exist is
+// in one of the two answers, the oldest first. Machines that are assigned to a domain which cannot take them any more are given
+// another one, if there is one. Machines that have a domain and no key are given a key where they are.
+//
+// It depends on nothing but its argument, not on the order of that, and answers nothing new once its answer is carried out.
+func Assign(c Cluster) ([]Assignment, []Refusal, error) {
+	a, err := newAssigner(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Logical > 0 {
+		if err := a.giveKeys(); err != nil {
+			return nil, nil, err
+		}
+	}
+	former := a.takeBack()
+	for _, m := range byAge(a.machines, func(m *Machine) bool { return m.waits() }) {
+		from := former[m.Name]
+		domain, key, err := a.choose(m)
+		switch {
+		case err == nil:
+			a.give(Assignment{Machine: m.Name, Domain: domain, Key: key, From: from})
+		case from != "": // better than nothing: that domain may take it again
+			domain, key = from, m.Key
+		default:
+			a.refused = append(a.refused, Refusal{Machine: m.Name, Deployment: m.Deployment, Key: key, Err: err})
+		}
+		a.put(m, domain, key)
+	}
+	return a.given, a.refused, nil
+}
+
+// assigner keeps count of what its answer changes.
+type assigner struct {
+	Cluster
+
+	domains  []failuredomain.Domain // the cluster's, less what has been assigned
+	room     map[string]*int        // the capacities in domains that have one
+	machines []Machine
+	members  map[string][]failuredomain.Machine // those of a group that have been given something, as its planner sees them
+	bound    []failuredomain.Binding
+
+	given   []Assignment
+	refused []Refusal
+}
+
+func newAssigner(c Cluster) (*assigner, error) {
+	if c.Logical < 0 {
+		return nil, fmt.Errorf("assigning failure domains: %d logical ones are wanted", c.Logical)
+	}
+	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]failuredomain.Machine{}}
+	a.domains, a.room = c.left()
+	for i := range a.machines {
+		a.count(&a.machines[i])
+	}
+	return a, nil
+}
+
+// left are the cluster's domains with the room that is left when all machines exist which have been assigned to them.
+func (c Cluster) left() ([]failuredomain.Domain, map[string]*int) {
+	domains, room := slices.Clone(c.Domains), map[string]*int{}
+	for i := range domains {
+		if domains[i].Capacity != nil {
+			capacity := *domains[i].Capacity
+			domains[i].Capacity = &capacity
+			room[domains[i].Name] = &capacity
+		}
+	}
+	for i := range c.Machines {
+		if left := room[c.Machines[i].Domain]; left != nil && c.Machines[i].pending() {
+			*left--
+		}
+	}
+	return domains, room
+}
+
+// count makes the machine's place, if it has one, count for those that are given theirs after it.
+func (a *assigner) count(m *Machine) {
+	if m.Key != "" && m.Domain != "" {
+		a.bound = append(a.bound, failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: m.Domain})
+	}
+	at := m.Domain
+	if a.Logical > 0 {
+		at = m.Key
+	}
+	if group := a.group(m); group != "" && at != "" {
+		a.members[group] = append(a.members[group], failuredomain.Machine{Name: m.Name, Domain: at, Deleting: m.Deleting})
+	}
+}
+
+// uncount takes back what count did.
+func (a *assigner) uncount(m *Machine) {
+	group := a.group(m)
+	a.members[group] = slices.DeleteFunc(a.members[group], func(other failuredomain.Machine) bool { return other.Name == m.Name })
+	a.bound = slices.DeleteFunc(a.bound, func(b failuredomain.Binding) bool { return b.Machine == m.Name })
+}
+
+// give answers an assignment, in place of an earlier one of a machine that has been given a key and is taken back.
+func (a *assigner) give(assignment Assignment) {
+	if assignment.From != "" {
+		a.given = slices.DeleteFunc(a.given, func(earlier Assignment) bool { return earlier.Machine == assignment.Machine })
+	}
+	a.given = append(a.given, assignment)
+}
+
+// put decides the place of a machine. Without a domain its key counts all the same: it waits for a place of that key, and the next
+// machine is of another.
+func (a *assigner) put(m *Machine, domain, key string) {
+	m.Domain, m.Key = domain, key
+	if left := a.room[domain]; left != nil {
+		*left--
+	}
+	a.count(m)
+}
+
+// giveKeys gives a key to each machine that has a domain and none: one of those that its domain holds, else any.
+func (a *assigner) giveKeys() error {
+	for _, m := range byAge(a.machines, func(m *Machine) bool {
+		return m.Deployment != "" && m.Domain != "" && m.Key == "" && !m.Deleting
+	}) {
+		all := keys(m.Class, a.Logical)
+		held := slices.DeleteFunc(slices.Clone(all), func(key failuredomain.Domain) bool {
+			return !slices.ContainsFunc(a.bound, func(b failuredomain.Binding) bool { return b.Physical == m.Domain && b.Key == key.Name })
+		})
+		if len(held) > 0 {
+			all = held
+		}
+		key, err := failuredomain.Pick(all, a.members[m.Class])
+		if err != nil {
+			return err
+		}
+		m.Key = key
+		a.count(m)
+		a.give(Assignment{Machine: m.Name, Domain: m.Domain, Key: key})
+	}
+	return nil
+}
+
+// takeBack frees the machines that their domain cannot take any more, and returns where they belonged: all of a domain that is not
+// Active, and the youngest of one that has been assigned more than it has room for.
+func (a *assigner) takeBack() map[string]string {
+	active := map[string]bool{}
+	for _, domain := range a.domains {
+		active[domain.Name] = domain.State == failuredomain.Active || domain.State == ""
+	}
+	former := map[string]string{}
+	ours := byAge(a.machines, func(m *Machine) bool { return m.Deployment != "" && m.pending() && !m.Named })
+	slices.Reverse(ours)
+	for _, m := range ours {
+		left := a.room[m.Domain]
+		if active[m.Domain] && (left == nil || *left >= 0) {
+			continue
+		}
+		if left != nil {
+			*left++
+		}
+		former[m.Name] = m.Domain
+		a.uncount(m)
+		m.Domain = ""
+	}
+	return former
+}
+
+// choose picks a domain for a machine that has none. The key is an answer also when there is no domain for it.
+func (a *assigner) choose(m *Machine) (domain, key string, err error) {
+	if a.Logical == 0 {
+		domain, err = failuredomain.Pick(a.domains, a.members[m.Deployment])
+		return domain, m.Key, err
+	}
+	if key = m.Key; key == "" {
+		if key, err = failuredomain.Pick(keys(m.Class, a.Logical), a.members[m.Class]); err != nil {
+			return "", "", err
+		}
+	}
+	domain, err = failuredomain.Bind(a.domains, a.bound, key, a.Required)
+	return domain, key, err
+}

@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// Plan is what Balance says of the machines of a group, that is of a MachineDeployment or, where there are logical domains, of a
+// class. The machines in a failure domain that must be emptied must move, whatever their key. Machines that have not been given a
+// domain are not part of it: they are none of the replicas yet.
+func Plan(c Cluster, group string, replicas int) (failuredomain.Plan, error) {
+	domains, machines := c.seen(group, func(*Machine) bool { return true })
+	plan, err := failuredomain.Balance(domains, machines, replicas)
+	if err != nil {
+		return failuredomain.Plan{}, err
+	}
+	if c.Logical > 0 {
+		for i, move := range plan.Moves {
+			at := slices.IndexFunc(c.Machines, func(m Machine) bool { return m.Name == move.Machine })
+			plan.Moves[i].From = c.Machines[at].Key
+		}
+	}
+	return plan, nil
+}
+
+// Victim is the machine of a MachineDeployment whose removal harms the spread the least; "" when there is none.
+func Victim(c Cluster, deployment string) (string, error) {
+	group := deployment
+	if i := slices.IndexFunc(c.Machines, func(m Machine) bool { return m.Deployment == deployment }); i >= 0 {
+		group = c.group(&c.Machines[i])
+	}
+	domains, machines := c.seen(group, func(m *Machine) bool { return m.Deployment == deployment })
+	victim, err := failuredomain.Victim(domains, machines)
+	if errors.Is(err, failuredomain.ErrNoMachine) {
+		return "", nil
+	}
+	return victim, err
+}
+
+// Fits reports, as an error, why no failure domain could take a machine of the key in place of the one that is named.
+func Fits(c Cluster, key, machine string) error {
+	domains, _ := c.left()
+	var bound []failuredomain.Binding
+	for i := range c.Machines {
+		if m := &c.Machines[i]; m.Key != "" && m.Domain != "" && m.Name != machine {
+			bound = append(bound, failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: m.Domain})
+		}
+	}
+	_, err := failuredomain.Bind(domains, bound, key, c.Required)
+	return err
+}
+
+// seen are the domains of a group and those of its machines that keep does not drop, as the planner sees them.
+func (c Cluster) seen(group string, keep func(*Machine) bool) ([]failuredomain.Domain, []failuredomain.Machine) {
+	domains, _ := c.left()
+	stay := map[string]bool{}
+	for _, domain := range domains {
+		stay[domain.Name] = domain.State != failuredomain.Evicting
+	}
+	if c.Logical > 0 {
+		domains = keys(group, c.Logical)
+	}
+	var machines []failuredomain.Machine
+	for i := range c.Machines {
+		m := &c.Machines[i]
+		if m.Deployment == "" || c.group(m) != group || m.waits() || !keep(m) {
+			continue
+		}
+		at := m.Domain
+		if c.Logical > 0 {
+			at = ""
+			if stay[m.Domain] {
+				at = m.Key
+			}
+		}
+		machines = append(machines, failuredomain.Machine{Name: m.Name, Domain: at, Deleting: m.Deleting, Unhealthy: m.Unhealthy, Created: m.Created})
+	}
+	return domains, machines
+}

@@ -1,0 +1,75 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// Cluster is what is known of a cluster when its workers are spread.
+type Cluster struct {
+	// Domains are its failure domains. The capacity of each is how many more machines it can take than exist.
+	Domains []failuredomain.Domain
+	// Machines are all of its machines, those of its control plane too.
+	Machines []Machine
+	// Logical is the number of logical domains, 0 when machines are spread over the failure domains themselves.
+	Logical int
+	// Required keeps two keys of a class out of one failure domain at all costs.
+	Required bool
+}
+
+// Machine is a machine as far as spreading goes.
+type Machine struct {
+	Name string
+	// Deployment is the MachineDeployment that it is spread with; "" for a machine that only takes room.
+	Deployment string
+	// Class is what its logical domains are of.
+	Class string
+	// Domain is where it is, or belongs; "" if that is not decided, or not known.
+	Domain string
+	// Key is its logical domain; "" if it has none.
+	Key string
+	// Named says that its domain is named by its Machine, so that it is not ours to change.
+	Named bool
+	// Exists says that something of it exists outside, or may.
+	Exists              bool
+	Deleting, Unhealthy bool
+	Created             time.Time
+}
+
+// waits reports whether the machine is to be given a domain.
+func (m *Machine) waits() bool {
+	return m.Deployment != "" && m.Domain == "" && !m.Exists && !m.Deleting
+}
+
+// pending reports whether the machine takes room of its domain that the domain's capacity does not show yet.
+func (m *Machine) pending() bool { return m.Domain != "" && !m.Exists && !m.Deleting }
+
+// group is what the machine is spread with: its MachineDeployment, or its class where there are logical domains; "" for nothing.
+func (c Cluster) group(m *Machine) string {
+	if c.Logical > 0 && m.Deployment != "" {
+		return m.Class
+	}
+	return m.Deployment
+}
+
+func oldestFirst(a, b *Machine) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+}
+
+// byAge returns those of the machines that keep does not drop, the oldest first.
+func byAge(machines []Machine, keep func(*Machine) bool) []*Machine {
+	var kept []*Machine
+	for i := range machines {
+		if keep(&machines[i]) {
+			kept = append(kept, &machines[i])
+		}
+	}
+	slices.SortFunc(kept, oldestFirst)
+	return kept
+}
