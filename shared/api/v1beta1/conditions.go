@@ -64,6 +64,71 @@ const ReasonFailureDomainNotAssigned = "FailureDomainNotAssigned"
 // domains as they should be.
 const ControlPlaneBalancedCondition = "ControlPlaneBalanced"
 
+// Reasons of ControlPlaneBalancedCondition. Several can be against a move: the condition has the first, its message all.
+const (
+	// ReasonBalanced: nothing is to be moved.
+	ReasonBalanced = "Balanced"
+	// ReasonNotBalanced: machines should be moved, and nobody has asked Faultline to do it.
+	ReasonNotBalanced = "NotBalanced"
+	// ReasonMoving: a machine is being moved.
+	ReasonMoving = "Moving"
+	// ReasonAbortingMove: a move is being taken back.
+	ReasonAbortingMove = "AbortingMove"
+	// ReasonMoveRecordInvalid: the record of a move on the infrastructure cluster cannot be read.
+	ReasonMoveRecordInvalid = "MoveRecordInvalid"
+	// ReasonNoControlPlaneMachines: there are no control-plane machines.
+	ReasonNoControlPlaneMachines = "NoControlPlaneMachines"
+
+	// ReasonNoRoom: machines should be moved, and the failure domains have no room for them.
+	ReasonNoRoom = "NoRoom"
+	// ReasonNoActiveFailureDomain: no failure domain for control planes is Active.
+	ReasonNoActiveFailureDomain = "NoActiveFailureDomain"
+	// ReasonRolledOut: the machines have been replaced once since the failure domains changed, or are about to be.
+	ReasonRolledOut = "RolledOut"
+
+	// ReasonClusterPaused: the Cluster, or its infrastructure cluster, is paused.
+	ReasonClusterPaused = "ClusterPaused"
+	// ReasonClusterDeleting: the Cluster, or its infrastructure cluster, is being deleted.
+	ReasonClusterDeleting = "ClusterDeleting"
+	// ReasonControlPlaneNotSupported: the control plane is none that can be asked to replace one machine.
+	ReasonControlPlaneNotSupported = "ControlPlaneNotSupported"
+	// ReasonControlPlaneDeleting: the control plane is being deleted.
+	ReasonControlPlaneDeleting = "ControlPlaneDeleting"
+	// ReasonControlPlanePaused: the control plane is paused.
+	ReasonControlPlanePaused = "ControlPlanePaused"
+	// ReasonEvenReplicas: the control plane is to have an even number of machines.
+	ReasonEvenReplicas = "EvenReplicas"
+	// ReasonNoSurge: the control plane would delete a machine before it creates its replacement.
+	ReasonNoSurge = "NoSurge"
+	// ReasonControlPlaneNotObserved: what the control plane reports is not about its current spec.
+	ReasonControlPlaneNotObserved = "ControlPlaneNotObserved"
+	// ReasonControlPlaneRollingOut: machines are being replaced for other reasons.
+	ReasonControlPlaneRollingOut = "ControlPlaneRollingOut"
+	// ReasonControlPlaneScaling: there are not as many machines as there are to be.
+	ReasonControlPlaneScaling = "ControlPlaneScaling"
+	// ReasonMachineDeleting: a machine is being deleted.
+	ReasonMachineDeleting = "MachineDeleting"
+	// ReasonControlPlaneRemediating: an unhealthy machine is being replaced, or is about to be.
+	ReasonControlPlaneRemediating = "ControlPlaneRemediating"
+	// ReasonMachineNotReady: a machine is not Ready, or has no Node.
+	ReasonMachineNotReady = "MachineNotReady"
+	// ReasonControlPlaneUnhealthy: etcd or the components of the control plane are not known to be healthy.
+	ReasonControlPlaneUnhealthy = "ControlPlaneUnhealthy"
+	// ReasonMachineMarked: somebody has marked a machine as the one to be deleted first.
+	ReasonMachineMarked = "MachineMarked"
+	// ReasonInfrastructureMachineUnexpected: an infrastructure machine is another provider's, or not known to be cloned from the
+	// control plane's template.
+	ReasonInfrastructureMachineUnexpected = "InfrastructureMachineUnexpected"
+	// ReasonFailureDomainIntentInvalid: spec.distribution.failureDomains names what is no domain, or contradicts itself.
+	ReasonFailureDomainIntentInvalid = "FailureDomainIntentInvalid"
+	// ReasonStabilizing: the failure domains have changed not long ago.
+	ReasonStabilizing = "Stabilizing"
+	// ReasonTargetNotAvailable: the replacement would go where it cannot be, or where nothing is gained.
+	ReasonTargetNotAvailable = "TargetNotAvailable"
+	// ReasonControlPlaneDoesNotMove: the control plane was asked to replace a machine and did not react.
+	ReasonControlPlaneDoesNotMove = "ControlPlaneDoesNotMove"
+)
+
 // WorkersBalancedCondition is True on the infrastructure cluster while the machines of all MachineDeployments that name no
 // failure domain are spread as they should be.
 const WorkersBalancedCondition = "WorkersBalanced"

@@ -199,6 +199,11 @@ type MachineMove struct {
 	// +kubebuilder:validation:MaxLength=253
 	Replacement string `json:"replacement,omitempty"`
 
+	// reason says in one word why the move was aborted. Unset while it was not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+
 	// message says what the move waits for, or why it was aborted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10240
