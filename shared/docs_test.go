@@ -21,7 +21,7 @@ import (
 // allIsWell are the reasons of conditions that hold: there is nothing to look up.
 func allIsWell() []string {
 	return []string{
-		"AllActive", "NoFailureDomains", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "InFailureDomain",
+		"AllActive", "NoFailureDomains", "Balanced", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "InFailureDomain",
 		"AssociateBareMetalHostSuccess", "AssociateBareMetalHostViaNodeReuseSuccess", "AssociateMetal3MachineMetaDataSuccess",
 		"Metal3DataSecretsReady", "SecretsSetExternally", "NotPaused",
 	}

@@ -1,0 +1,320 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+var testNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// snapshotOf is a control plane that may move a machine, with machines m0, m1, ... in the domains that the letters name.
+func snapshotOf(machines, domains string) Snapshot {
+	s := Snapshot{
+		Now: testNow, Mode: faultlinev1.ControlPlaneRebalanceSurgeOne, Stabilization: 5 * time.Minute, Since: testNow.Add(-time.Hour),
+		Cluster: Cluster{Name: "one"},
+		ControlPlane: ControlPlane{
+			Kind: Kubeadm, Name: "KubeadmControlPlane one-cp", Replicas: len(machines), Observed: true, MaxSurge: 1, UpToDate: true,
+			EtcdHealthy: true, ComponentsHealthy: true, Template: "template",
+		},
+	}
+	for _, d := range domains {
+		s.Domains = append(s.Domains, Domain{Name: string(d), State: failuredomain.Active, ControlPlane: true, Listed: true, Healthy: true})
+	}
+	for i, d := range machines {
+		s.Machines = append(s.Machines, Machine{
+			Name: fmt.Sprintf("m%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)), Created: testNow.Add(time.Duration(i-100) * time.Hour), Asked: string(d),
+			Observed: string(d), Ready: true, HasNode: true, Infrastructure: true, ClonedFrom: "template",
+		})
+	}
+	return s
+}
+
+func reasons(d Decision) []string {
+	var all []string
+	for _, r := range d.Against {
+		all = append(all, r.Reason)
+	}
+	return all
+}
+
+func TestAMoveBeginsWithTheOldestMachineOfTheFullestDomain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := Decide(snapshotOf("aab", "abc"))
+	g.Expect(d.Against).To(BeEmpty())
+	g.Expect(d.Action).To(Equal(Record))
+	g.Expect(*d.Move).To(Equal(Move{Machine: "m0", UID: "uid-0", From: "a", To: "c", Started: metav1.NewTime(testNow), ClonedFrom: "template"}))
+}
+
+// Every row keeps a control plane from being touched that should be moved, and says what to do.
+func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change  func(*Snapshot)
+		reason  string
+		message string
+	}{
+		"Cluster being deleted":           {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
+		"Cluster paused":                  {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "take spec.paused"},
+		"no control plane":                {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, faultlinev1.ReasonControlPlaneNotSupported, "set spec.controlPlaneRef"},
+		"another kind of control plane":   {func(s *Snapshot) { s.ControlPlane = ControlPlane{Kind: Other, Name: "K3sControlPlane x"} }, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is no KubeadmControlPlane"},
+		"control plane being deleted":     {func(s *Snapshot) { s.ControlPlane.Deleting = true }, faultlinev1.ReasonControlPlaneDeleting, "one-cp is being deleted"},
+		"control plane paused":            {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "take the annotation cluster.x-k8s.io/paused off"},
+		"even replicas":                   {func(s *Snapshot) { *s = snapshotOf("aaab", "abc") }, faultlinev1.ReasonEvenReplicas, "set an odd number"},
+		"maxSurge 0":                      {func(s *Snapshot) { s.ControlPlane.MaxSurge = 0 }, faultlinev1.ReasonNoSurge, "set it to 1"},
+		"a spec not yet observed":         {func(s *Snapshot) { s.ControlPlane.Observed = false }, faultlinev1.ReasonControlPlaneNotObserved, "wait"},
+		"a rollout":                       {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
+		"machines not known to be up":     {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
+		"a machine out of date":           {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
+		"scaling":                         {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, faultlinev1.ReasonControlPlaneScaling, "3 machines of 5 replicas"},
+		"a machine being deleted":         {func(s *Snapshot) { s.Machines[2].Deleting = true }, faultlinev1.ReasonMachineDeleting, "Machine m2"},
+		"a failing health check":          {func(s *Snapshot) { s.Machines[2].Unhealthy = true }, faultlinev1.ReasonControlPlaneRemediating, "Machine m2"},
+		"remediation":                     {func(s *Snapshot) { s.ControlPlane.Remediating = true }, faultlinev1.ReasonControlPlaneRemediating, "one-cp"},
+		"a machine without a Node":        {func(s *Snapshot) { s.Machines[1].HasNode = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 has no Node"},
+		"a machine not Ready":             {func(s *Snapshot) { s.Machines[1].Ready = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 is not Ready"},
+		"etcd not healthy":                {func(s *Snapshot) { s.ControlPlane.EtcdHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "EtcdClusterHealthy"},
+		"components not healthy":          {func(s *Snapshot) { s.ControlPlane.ComponentsHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "ControlPlaneComponentsHealthy"},
+		"a person's own mark":             {func(s *Snapshot) { s.Machines[2].Mark = Users }, faultlinev1.ReasonMachineMarked, "take it off, or scale down"},
+		"another provider's machine":      {func(s *Snapshot) { s.Machines[1].Infrastructure = false }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m1 has no infrastructure machine of this provider"},
+		"a machine not cloned":            {func(s *Snapshot) { s.Machines[0].ClonedFrom = "" }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m0"},
+		"an intent for an unknown domain": {func(s *Snapshot) { s.Intents = []faultlinev1.FailureDomainIntent{{Name: "x", State: "Cordoned"}} }, faultlinev1.ReasonFailureDomainIntentInvalid, "x is no failure domain of this cluster: correct the entry"},
+		"contradicting intents": {func(s *Snapshot) {
+			s.Intents = []faultlinev1.FailureDomainIntent{{Name: "a", State: "Cordoned"}, {Name: "a", State: "Active"}}
+		}, faultlinev1.ReasonFailureDomainIntentInvalid, "a is to be Cordoned and Active"},
+		"domains that changed just now":    {func(s *Snapshot) { s.Since = testNow.Add(-time.Minute) }, faultlinev1.ReasonStabilizing, "5m0s"},
+		"domains never seen":               {func(s *Snapshot) { s.Since = time.Time{} }, faultlinev1.ReasonStabilizing, "5m0s"},
+		"domains that Cluster API has not": {func(s *Snapshot) { s.Domains[2].Listed = false }, faultlinev1.ReasonTargetNotAvailable, "in failure domain b, which would gain nothing"},
+		"no domain that Cluster API has": {func(s *Snapshot) {
+			for i := range s.Domains {
+				s.Domains[i].Listed = false
+			}
+		}, faultlinev1.ReasonTargetNotAvailable, "Cluster one lists no failure domain"},
+		"a target that is not well": {func(s *Snapshot) { s.Domains[2].Healthy = false }, faultlinev1.ReasonTargetNotAvailable, "c, which is not seen healthy now"},
+		"another empty domain that is full": {func(s *Snapshot) {
+			*s = snapshotOf("aaa", "abc")
+			s.Domains[1].Capacity = ptr.To(0)
+		}, faultlinev1.ReasonTargetNotAvailable, "b, which has no room: add some, or cordon it"},
+		"a control plane that did not react": {func(s *Snapshot) {
+			s.Last = &faultlinev1.MachineMove{PlannedMove: faultlinev1.PlannedMove{Machine: "m0"}, Reason: faultlinev1.ReasonControlPlaneDoesNotMove, Finished: metav1.NewTime(testNow.Add(-time.Minute))}
+		}, faultlinev1.ReasonControlPlaneDoesNotMove, "RolloutAfter"},
+		"all domains cordoned": {func(s *Snapshot) {
+			for i := range s.Domains {
+				s.Domains[i].State = failuredomain.Cordoned
+			}
+		}, faultlinev1.ReasonNoActiveFailureDomain, "set its state to Active"},
+		"all domains evicting": {func(s *Snapshot) {
+			for i := range s.Domains {
+				s.Domains[i].State = failuredomain.Evicting
+			}
+		}, faultlinev1.ReasonNoRoom, "no domain is Active, to take 3 machines"},
+		"an eviction that cannot end": {func(s *Snapshot) {
+			*s = snapshotOf("aab", "ab")
+			s.Domains[0].State, s.Domains[1].Capacity = failuredomain.Evicting, ptr.To(0)
+		}, faultlinev1.ReasonNoRoom, "add room or a failure domain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			s := snapshotOf("aab", "abc")
+			tc.change(&s)
+			d := Decide(s)
+			g.Expect(d.Action).To(Equal(Nothing))
+			g.Expect(d.Balanced).To(BeFalse())
+			g.Expect(reasons(d)).To(ContainElement(tc.reason))
+			i := slices.Index(reasons(d), tc.reason)
+			g.Expect(d.Against[i].Message).To(ContainSubstring(tc.message))
+		})
+	}
+}
+
+func TestAllReasonsAreTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("aab", "abc")
+	s.ControlPlane.Paused, s.ControlPlane.MaxSurge, s.Machines[2].Ready = true, 0, false
+	g.Expect(reasons(Decide(s))).To(Equal([]string{
+		faultlinev1.ReasonControlPlanePaused, faultlinev1.ReasonNoSurge, faultlinev1.ReasonMachineNotReady,
+	}))
+}
+
+func TestAControlPlaneThatIsBalancedIsLeftAloneWhateverElseIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{"abc|abc", "a|abc", "aab|ab", "ab|abc"} {
+		g := NewWithT(t)
+		machines, domains, _ := strings.Cut(layout, "|")
+		s := snapshotOf(machines, domains)
+		s.ControlPlane.Paused = true
+		d := Decide(s)
+		g.Expect(d.Balanced).To(BeTrue(), layout)
+		g.Expect(d.Against).To(BeEmpty(), layout)
+		g.Expect(d.Action).To(Equal(Nothing), layout)
+	}
+}
+
+func TestOneMachineIsMovedOutOfADomainThatIsEvictedOnly(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("a", "ab")
+	g.Expect(Decide(s).Balanced).To(BeTrue())
+	s.Domains[0].State, s.Domains[0].ControlPlane, s.Domains[0].Listed = failuredomain.Evicting, false, false
+	g.Expect(Decide(s).Action).To(Equal(Record))
+}
+
+func TestWhereAMachineIsCountsNotWhereItWasAskedToBe(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("abc", "abc")
+	s.Machines[2].Observed = "a"
+	d := Decide(s)
+	g.Expect(d.Plan).To(Equal([]failuredomain.Move{{Machine: "m0", From: "a", To: "c"}}))
+	g.Expect(reasons(d)).To(Equal([]string{faultlinev1.ReasonTargetNotAvailable}), "the control plane believes that c has a machine")
+}
+
+func TestTheWindowIsWaitedForNotPolled(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("aab", "abc")
+	s.Since = testNow.Add(-time.Minute)
+	g.Expect(Decide(s).After).To(Equal(4 * time.Minute))
+	s.Since = testNow.Add(-5 * time.Minute)
+	g.Expect(Decide(s).Action).To(Equal(Record))
+}
+
+// moving is a snapshot with a move of m0, on which steps have been done.
+func moving(steps ...func(*Snapshot)) Snapshot {
+	s := snapshotOf("aab", "abc")
+	s.Move = &Move{Machine: "m0", UID: "uid-0", From: "a", To: "c", Started: metav1.NewTime(testNow), ClonedFrom: "template"}
+	for _, step := range steps {
+		step(&s)
+	}
+	return s
+}
+
+func marked(s *Snapshot) { s.Machines[0].Mark = Ours }
+func cloned(s *Snapshot) { s.Machines[0].ClonedFrom = "template-rebalance" }
+func woken(s *Snapshot)  { s.Machines[0].Woken, s.Machines[0].Wakes = testNow, 1 }
+func noticed(s *Snapshot) {
+	s.Machines[0].Outdated, s.ControlPlane.RollingOut, s.ControlPlane.UpToDate = true, true, false
+}
+func aborting(s *Snapshot) { s.Move.Aborting, s.Move.Why = "ControlPlanePaused", "why" }
+func replaced(s *Snapshot) {
+	s.Machines = append(s.Machines, Machine{Name: "m9", UID: "uid-9", Created: testNow, Asked: "c"})
+}
+
+func after(d time.Duration) func(*Snapshot) { return func(s *Snapshot) { s.Now = s.Now.Add(d) } }
+
+func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
+	t.Parallel()
+	gone := func(s *Snapshot) { s.Machines = s.Machines[1:] }
+	paused := func(s *Snapshot) { s.ControlPlane.Paused = true }
+	deleting := func(s *Snapshot) { s.Machines[0].Deleting = true }
+	advise := func(s *Snapshot) { s.Mode = faultlinev1.ControlPlaneRebalanceAdvise }
+	clusterPaused := func(s *Snapshot) { s.Cluster.Paused = true }
+	for name, tc := range map[string]struct {
+		snapshot Snapshot
+		action   Action
+		after    time.Duration
+		aborting string
+	}{
+		"recorded":                      {snapshot: moving(), action: MarkMachine},
+		"marked":                        {snapshot: moving(marked), action: MarkInfrastructure},
+		"both marked":                   {snapshot: moving(marked, cloned), action: Wake},
+		"woken":                         {snapshot: moving(marked, cloned, woken), after: wakeEvery},
+		"woken for long":                {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Wake},
+		"never noticed":                 {snapshot: moving(marked, cloned, woken, after(patience)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
+		"noticed":                       {snapshot: moving(marked, cloned, woken, noticed)},
+		"noticed for long":              {snapshot: moving(marked, cloned, woken, noticed, after(time.Hour))},
+		"replaced":                      {snapshot: moving(marked, cloned, woken, noticed, replaced)},
+		"replaced, then paused":         {snapshot: moving(marked, cloned, woken, noticed, replaced, paused)},
+		"being deleted":                 {snapshot: moving(marked, cloned, woken, noticed, replaced, deleting)},
+		"gone":                          {snapshot: moving(gone), action: Close},
+		"paused before":                 {snapshot: moving(marked, cloned, paused), action: Record, aborting: faultlinev1.ReasonControlPlanePaused},
+		"not wanted any more":           {snapshot: moving(marked, advise), action: Record, aborting: faultlinev1.ReasonNotBalanced},
+		"the Cluster paused":            {snapshot: moving(marked, cloned, clusterPaused)},
+		"aborting":                      {snapshot: moving(marked, cloned, aborting), action: RestoreInfrastructure, aborting: "ControlPlanePaused"},
+		"aborting, restored":            {snapshot: moving(marked, aborting), action: UnmarkMachine, aborting: "ControlPlanePaused"},
+		"aborting, all taken off":       {snapshot: moving(aborting), action: Close, aborting: "ControlPlanePaused"},
+		"aborting with a replacement":   {snapshot: moving(marked, cloned, aborting, replaced), aborting: "ControlPlanePaused"},
+		"aborting, the Cluster deleted": {snapshot: moving(marked, aborting, func(s *Snapshot) { s.Cluster.Deleting = true }), aborting: "ControlPlanePaused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.snapshot)
+			g.Expect(d.Action).To(Equal(tc.action))
+			g.Expect(d.After).To(Equal(tc.after))
+			g.Expect(d.Move.Aborting).To(Equal(tc.aborting))
+		})
+	}
+}
+
+func TestAMarkThatNoMoveKnowsOfIsTakenOff(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("abc", "abc")
+	marked(&s)
+	cloned(&s)
+	d := Decide(s)
+	g.Expect(d.Action).To(Equal(RestoreInfrastructure))
+	g.Expect(d.Move.ClonedFrom).To(Equal("template"))
+	s.Machines[0].ClonedFrom = "template"
+	g.Expect(Decide(s).Action).To(Equal(UnmarkMachine))
+	s.Machines[0].Mark = Users
+	g.Expect(Decide(s).Action).To(Equal(Nothing), "it is a person's")
+}
+
+func TestOtherModesTouchNothingOrRollOutOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := snapshotOf("aab", "abc")
+	s.Mode = faultlinev1.ControlPlaneRebalanceAdvise
+	d := Decide(s)
+	g.Expect(d.Action).To(Equal(Nothing))
+	g.Expect(d.Plan).To(HaveLen(1))
+	s.Mode = faultlinev1.ControlPlaneRebalanceRolloutAfter
+	g.Expect(Decide(s).Action).To(Equal(RollOut))
+	s.ControlPlane.RolloutAfter = testNow.Add(-2 * time.Hour)
+	g.Expect(Decide(s).Action).To(Equal(RollOut), "it was for other domains")
+	s.ControlPlane.RolloutAfter = testNow.Add(-time.Minute)
+	g.Expect(reasons(Decide(s))).To(Equal([]string{faultlinev1.ReasonRolledOut}))
+	s.ControlPlane.RolloutAfter = testNow.Add(time.Minute)
+	g.Expect(Decide(s).After).To(Equal(time.Minute), "it is planned")
+}
+
+func TestTheRecordOfAMoveSurvives(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := moving().Move.encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	read, err := decode(text)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Started.Equal(ptr.To(metav1.NewTime(testNow)))).To(BeTrue())
+	read.Started = metav1.NewTime(testNow)
+	g.Expect(read).To(Equal(moving().Move))
+	for _, damaged := range []string{"{", "{}", `{"machine":"m"}`} {
+		_, err = decode(damaged)
+		g.Expect(err).To(HaveOccurred(), damaged)
+	}
+}
+
+// A pass over a thousand clusters of five machines.
+func BenchmarkDecide(b *testing.B) {
+	s := snapshotOf("aabbc", "abcde")
+	for b.Loop() {
+		Decide(s)
+	}
+}

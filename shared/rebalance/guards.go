@@ -1,0 +1,207 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Reason is one reason against a move. Its message names what is in the way, and the way out.
+type Reason struct{ Reason, Message string }
+
+// guard finds one reason against a move. A move that has been recorded must pass too, as long as there is no replacement: what
+// follows from its own marks is then no reason.
+type guard struct {
+	reason string
+	// against returns a message, "" when there is nothing against a move.
+	against func(*view) string
+}
+
+// view is a snapshot with what has been planned from it.
+type view struct {
+	*Snapshot
+	plan plan
+}
+
+// retryAfter is how long no move is begun when the control plane did not react to the last one.
+const retryAfter = time.Hour
+
+// guards are all guards, in the order in which they are told.
+func guards() []guard {
+	return []guard{
+		{faultlinev1.ReasonClusterDeleting, func(v *view) string {
+			return when(v.Cluster.Deleting, "Cluster %s is being deleted", v.Cluster.Name)
+		}},
+		{faultlinev1.ReasonClusterPaused, func(v *view) string {
+			return when(v.Cluster.Paused, "Cluster %s or its infrastructure cluster is paused: take spec.paused, or the annotation cluster.x-k8s.io/paused, off", v.Cluster.Name)
+		}},
+		{faultlinev1.ReasonControlPlaneNotSupported, kindSupported},
+		{faultlinev1.ReasonControlPlaneDeleting, func(v *view) string {
+			return when(v.ControlPlane.Deleting, "%s is being deleted", v.ControlPlane.Name)
+		}},
+		{faultlinev1.ReasonControlPlanePaused, func(v *view) string {
+			return when(v.ControlPlane.Paused, "%s is paused: take the annotation cluster.x-k8s.io/paused off it", v.ControlPlane.Name)
+		}},
+		{faultlinev1.ReasonEvenReplicas, func(v *view) string {
+			return when(v.kubeadm() && v.ControlPlane.Replicas%2 == 0, "%s has spec.replicas %d: set an odd number", v.ControlPlane.Name, v.ControlPlane.Replicas)
+		}},
+		{faultlinev1.ReasonNoSurge, func(v *view) string {
+			return when(v.kubeadm() && v.ControlPlane.MaxSurge != 1,
+				"%s has spec.rollout.strategy.rollingUpdate.maxSurge %d, so it would delete before it creates: set it to 1", v.ControlPlane.Name, v.ControlPlane.MaxSurge)
+		}},
+		{faultlinev1.ReasonControlPlaneNotObserved, func(v *view) string {
+			return when(v.kubeadm() && !v.ControlPlane.Observed, "%s has not reported on its current spec yet: wait, or look whether its controller runs", v.ControlPlane.Name)
+		}},
+		{faultlinev1.ReasonControlPlaneRollingOut, upToDate},
+		{faultlinev1.ReasonControlPlaneScaling, scaling},
+		{faultlinev1.ReasonMachineDeleting, func(v *view) string {
+			return v.each(func(m *Machine) bool { return m.Deleting }, "is being deleted: wait until it is gone; if it stays, see its condition Deleting")
+		}},
+		{faultlinev1.ReasonControlPlaneRemediating, remediating},
+		{faultlinev1.ReasonMachineNotReady, ready},
+		{faultlinev1.ReasonControlPlaneUnhealthy, healthy},
+		{faultlinev1.ReasonMachineMarked, func(v *view) string {
+			return v.each(func(m *Machine) bool { return m.Mark == Users },
+				"has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: take it off, or scale down")
+		}},
+		{faultlinev1.ReasonInfrastructureMachineUnexpected, infrastructure},
+		{faultlinev1.ReasonFailureDomainIntentInvalid, intents},
+		{faultlinev1.ReasonStabilizing, func(v *view) string {
+			return when(v.unstable() > 0, "the failure domains changed at %s: machines are moved when they have stayed as they are for %s",
+				v.Since.UTC().Format(time.RFC3339), v.Stabilization)
+		}},
+		{faultlinev1.ReasonTargetNotAvailable, target},
+		{faultlinev1.ReasonControlPlaneDoesNotMove, obeys},
+	}
+}
+
+func when(wrong bool, format string, args ...any) string {
+	if !wrong {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// each names the machines that are wrong, and says what is.
+func (v *view) each(wrong func(*Machine) bool, message string) string {
+	var names []string
+	for i := range v.Machines {
+		if wrong(&v.Machines[i]) {
+			names = append(names, "Machine "+v.Machines[i].Name)
+		}
+	}
+	return when(len(names) > 0, "%s %s", strings.Join(names, ", "), message)
+}
+
+func (v *view) kubeadm() bool { return v.ControlPlane.Kind == Kubeadm }
+
+func kindSupported(v *view) string {
+	switch v.ControlPlane.Kind {
+	case Kubeadm:
+		return ""
+	case Other:
+		return fmt.Sprintf("%s is no KubeadmControlPlane and cannot be asked to replace single machines: set spec.distribution.controlPlane.rebalance to Advise or Off",
+			v.ControlPlane.Name)
+	default:
+		return fmt.Sprintf("Cluster %s has no control plane that could move a machine: set spec.controlPlaneRef, or spec.distribution.controlPlane.rebalance to Off", v.Cluster.Name)
+	}
+}
+
+// upToDate is about machines that the control plane is going to replace for reasons of its own. The machine of a move is none.
+func upToDate(v *view) string {
+	cp := &v.ControlPlane
+	if !v.kubeadm() {
+		return ""
+	}
+	if other := v.each(func(m *Machine) bool { return m.Outdated && !v.moving(m) }, "is not up to date: wait until the rollout is over"); other != "" {
+		return other
+	}
+	return when(v.Move == nil && (cp.RollingOut || !cp.UpToDate), "%s does not say that all its machines are up to date: see its conditions RollingOut and MachinesUpToDate", cp.Name)
+}
+
+func scaling(v *view) string {
+	cp := &v.ControlPlane
+	there := len(v.Machines)
+	return when(v.kubeadm() && (there != cp.Replicas || cp.Scaling), "%s has %d machines of %d replicas: wait until it is done, or see its conditions ScalingUp and ScalingDown",
+		cp.Name, there, cp.Replicas)
+}
+
+func remediating(v *view) string {
+	if failing := v.each(func(m *Machine) bool { return m.Unhealthy }, "fails a health check: wait until it is replaced, or repair it"); failing != "" {
+		return failing
+	}
+	return when(v.ControlPlane.Remediating, "%s is replacing an unhealthy machine: wait until it is done", v.ControlPlane.Name)
+}
+
+func ready(v *view) string {
+	if nodeless := v.each(func(m *Machine) bool { return !m.HasNode }, "has no Node: see its condition NodeHealthy"); nodeless != "" {
+		return nodeless
+	}
+	return v.each(func(m *Machine) bool { return !m.Ready }, "is not Ready: see its conditions")
+}
+
+func healthy(v *view) string {
+	cp := &v.ControlPlane
+	if !v.kubeadm() {
+		return ""
+	}
+	if !cp.EtcdHealthy {
+		return cp.Name + " does not say that etcd is healthy: see its condition EtcdClusterHealthy"
+	}
+	return when(!cp.ComponentsHealthy, "%s does not say that its components are healthy: see its condition ControlPlaneComponentsHealthy", cp.Name)
+}
+
+// infrastructure is about machines that cannot be made to look outdated, or look so already.
+func infrastructure(v *view) string {
+	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: see its spec.infrastructureRef"); foreign != "" {
+		return foreign
+	}
+	return v.each(func(m *Machine) bool {
+		return v.kubeadm() && m.ClonedFrom != v.ControlPlane.Template && !(v.moving(m) && m.ClonedFrom == outdatedName(v.Move.ClonedFrom) && v.Move.ClonedFrom == v.ControlPlane.Template)
+	}, "has an infrastructure machine whose annotations cluster.x-k8s.io/cloned-from-name and cloned-from-groupkind are not those of the control plane's template: "+
+		"roll the control plane out once")
+}
+
+// intents is about what the user may have meant for a domain that has another name.
+func intents(v *view) string {
+	states := map[string]faultlinev1.DomainState{}
+	var wrong []string
+	for _, intent := range v.Intents {
+		if before, known := states[intent.Name]; known && before != intent.State {
+			wrong = append(wrong, fmt.Sprintf("%s is to be %s and %s", intent.Name, before, intent.State))
+		}
+		states[intent.Name] = intent.State
+		if v.domain(intent.Name) == nil {
+			wrong = append(wrong, intent.Name+" is no failure domain of this cluster")
+		}
+	}
+	return when(len(wrong) > 0, "spec.distribution.failureDomains: %s: correct the entry, or remove it", strings.Join(wrong, "; "))
+}
+
+// unstable is how long the failure domains have yet to stay as they are.
+func (s *Snapshot) unstable() time.Duration {
+	if s.Since.IsZero() {
+		return max(s.Stabilization, time.Nanosecond)
+	}
+	return s.Since.Add(s.Stabilization).Sub(s.Now)
+}
+
+// obeys is about a control plane that was told to replace a machine and did not react. It is not told again soon.
+func obeys(v *view) string {
+	last := v.Last
+	silent := v.Move == nil && last != nil && last.Reason == faultlinev1.ReasonControlPlaneDoesNotMove && v.Now.Before(last.Finished.Add(retryAfter))
+	return when(silent, "%s has not replaced Machine %s when it was asked to: set spec.distribution.controlPlane.rebalance to RolloutAfter; it is asked again after %s",
+		v.ControlPlane.Name, machineOf(last), retryAfter)
+}
+
+func machineOf(move *faultlinev1.MachineMove) string {
+	if move == nil {
+		return ""
+	}
+	return move.Machine
+}

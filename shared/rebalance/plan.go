@@ -1,0 +1,174 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// plan is where machines should go, whatever forbids it now.
+type plan struct {
+	moves []failuredomain.Move
+	// wrong is why there is no plan, or why it is not all that it should be.
+	wrong []Reason
+}
+
+// balanced reports whether nothing is to be moved.
+func (p plan) balanced() bool { return len(p.moves) == 0 && len(p.wrong) == 0 }
+
+// makePlan plans from where the machines are that stay. That some are not well yet, or too few, is the gate's business.
+func (s *Snapshot) makePlan() plan {
+	domains, machines := s.planned()
+	result, err := failuredomain.Balance(domains, machines, len(machines))
+	if err != nil {
+		return plan{wrong: []Reason{{faultlinev1.ReasonFailureDomainIntentInvalid, err.Error()}}}
+	}
+	p := plan{moves: result.Moves}
+	for _, blocked := range result.Blocked {
+		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoRoom, fmt.Sprintf(
+			"%s: add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains", blocked.Message)})
+	}
+	if len(p.wrong) == 0 && !slices.ContainsFunc(domains, func(d failuredomain.Domain) bool { return d.State == failuredomain.Active }) {
+		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoActiveFailureDomain,
+			"no failure domain for control planes is Active: repair one, or set its state to Active in spec.distribution.failureDomains"})
+	}
+	return p
+}
+
+// planned is what the planner is asked about. An Active domain that is not for control planes is none that machines may stay in.
+// The machine of a move does not count any more when its replacement is there.
+func (s *Snapshot) planned() ([]failuredomain.Domain, []failuredomain.Machine) {
+	domains := make([]failuredomain.Domain, 0, len(s.Domains))
+	for i := range s.Domains {
+		d := &s.Domains[i]
+		if d.State != failuredomain.Active || d.ControlPlane {
+			domains = append(domains, failuredomain.Domain{Name: d.Name, State: d.State, Capacity: d.Capacity})
+		}
+	}
+	machines := make([]failuredomain.Machine, 0, len(s.Machines))
+	for i := range s.Machines {
+		m := &s.Machines[i]
+		if !m.Deleting && !(s.moving(m) && s.replaced()) {
+			machines = append(machines, failuredomain.Machine{Name: m.Name, Domain: m.Domain(), Created: m.Created})
+		}
+	}
+	return domains, machines
+}
+
+// candidate is the machine that is to move: that of the recorded move, else of the first one that is planned.
+func (v *view) candidate() *Machine {
+	if v.Move != nil {
+		return v.victim()
+	}
+	for i := range v.Machines {
+		if len(v.plan.moves) > 0 && v.Machines[i].Name == v.plan.moves[0].Machine {
+			return &v.Machines[i]
+		}
+	}
+	return nil
+}
+
+// target is about where the replacement would go. That is the control plane's choice: of the domains that the Cluster lists for
+// control planes one with the fewest machines, whatever their room. Each of those that it may choose must do.
+func target(v *view) string {
+	candidate := v.candidate()
+	if candidate == nil || !v.kubeadm() {
+		return ""
+	}
+	picks := v.picks(candidate)
+	if len(picks) == 0 {
+		return fmt.Sprintf("Cluster %s lists no failure domain for control planes: wait until Cluster API has copied those of the infrastructure cluster", v.Cluster.Name)
+	}
+	var wrong []string
+	for _, name := range picks {
+		if why := v.unfit(candidate, name); why != "" {
+			wrong = append(wrong, fmt.Sprintf("%s would create the replacement of Machine %s in failure domain %s, %s", v.ControlPlane.Name, candidate.Name, name, why))
+		}
+	}
+	return strings.Join(wrong, "; ")
+}
+
+// unfit says why the domain is no place for the replacement of a machine, "" if it is one.
+func (v *view) unfit(candidate *Machine, name string) string {
+	d := v.domain(name)
+	switch {
+	case d == nil || !d.ControlPlane:
+		return "which is none for control planes any more: wait until Cluster API has copied the failure domains to the Cluster"
+	case d.State != failuredomain.Active:
+		return fmt.Sprintf("which is %s: set another one to Active", d.State)
+	case !d.Healthy:
+		return "which is not seen healthy now: wait, or repair it"
+	case d.Capacity != nil && *d.Capacity < 1:
+		return "which has no room: add some, or cordon it"
+	case !v.gains(candidate, name):
+		return "which would gain nothing: wait until Cluster API has copied the failure domains to the Cluster, or replace machines that are elsewhere than they were asked to be"
+	}
+	return ""
+}
+
+// gains reports whether fewer moves are left when the machine is in the domain.
+func (v *view) gains(candidate *Machine, name string) bool {
+	domains, machines := v.planned()
+	for i := range machines {
+		if machines[i].Name == candidate.Name {
+			machines[i].Domain = name
+		}
+	}
+	for i := range domains {
+		if capacity := domains[i].Capacity; capacity != nil && name != candidate.Domain() {
+			left := *capacity
+			switch domains[i].Name {
+			case name:
+				left--
+			case candidate.Domain():
+				left++
+			}
+			domains[i].Capacity = &left
+		}
+	}
+	after, err := failuredomain.Balance(domains, machines, len(machines))
+	return err == nil && len(after.Moves) < len(v.plan.moves)
+}
+
+// picks are the domains that the control plane may choose for the replacement of a machine. It counts where machines were asked to
+// be: those that are up to date and stay, then all.
+func (v *view) picks(candidate *Machine) []string {
+	type count struct{ staying, all int }
+	counts := map[string]*count{}
+	for i := range v.Domains {
+		if v.Domains[i].Listed {
+			counts[v.Domains[i].Name] = &count{}
+		}
+	}
+	for i := range v.Machines {
+		m := &v.Machines[i]
+		if c := counts[m.Asked]; c != nil {
+			c.all++
+			if m.Name != candidate.Name && !m.Deleting && !m.Outdated {
+				c.staying++
+			}
+		}
+	}
+	var picks []string
+	var fewest count
+	for i := range v.Domains {
+		name := v.Domains[i].Name
+		c := counts[name]
+		if c == nil {
+			continue
+		}
+		switch {
+		case len(picks) == 0 || c.staying < fewest.staying || c.staying == fewest.staying && c.all < fewest.all:
+			picks, fewest = []string{name}, *c
+		case *c == fewest:
+			picks = append(picks, name)
+		}
+	}
+	return picks
+}
