@@ -1,0 +1,314 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// The state of the model is small, comparable and canonical: machines are in the order of their age, the oldest first, and have no
+// other identity; which one a move is about is kept as an index. Time is what it brings about: a window that is over, a patience
+// that is at its end.
+
+const (
+	mostMachines = 7
+	mostDomains  = 4
+	none         = int8(-1)
+)
+
+type health uint8
+
+const (
+	well     health = iota
+	notReady        // its kubelet is silent; seen on the Machine
+	etcdDown        // its member is down; seen on the control plane
+	failing         // it fails a health check; seen by that condition, before Ready has it
+)
+
+// machine is a Machine, its infrastructure machine, Node and etcd member.
+type machine struct {
+	domain           int8
+	health           health
+	joined, placed   bool // it has a Node; it has a place in its domain
+	deleting         bool
+	old, seenOld     bool // it does not fit the control plane's spec; the control plane has said that it is not up to date
+	mark             Mark
+	cloned, unlinked bool // cloned-from-name is changed; it never had one
+	woken            bool
+}
+
+type domain struct {
+	there, listed bool // published, and as the Cluster has it
+	state         uint8
+	sick, dubious bool // seen unhealthy, but not yet for long; the user has misspelt that it is to be withdrawn
+	filled        bool // it is full for a while
+	room          int8 // none is no limit
+}
+
+// record is the move on the infrastructure cluster.
+type record struct {
+	there, aborting bool
+	victim          int8 // none when it is gone
+	from, to        int8
+	silent          bool // it is aborted because nothing happened
+	excused         bool // somebody has changed the domains since it began: the next move may take it back
+}
+
+// pending is what the manager has decided and not yet written. It is lost when the manager dies.
+type pending struct {
+	action   Action
+	machine  int8
+	from, to int8
+	abort    bool
+	silent   bool
+	excused  bool // as of the record
+	stale    bool // what it will write to has been written by others since
+}
+
+type state struct {
+	count    uint8
+	machines [mostMachines]machine
+	domains  [mostDomains]domain
+	replicas uint8
+
+	kind                               uint8 // of control plane: 0 kubeadm, 1 another
+	kcpPaused, kcpDeleting, unobserved bool
+	surgeless, deaf                    bool // maxSurge is 0; it does not look at cloned-from-name
+	remediating                        bool
+	paused, deleting                   bool // the Cluster
+	changing, flapping                 bool // the window runs; the domains are going to change again
+
+	record record
+	last   record // the move that ended last; from and to are none when there was none
+	late   bool   // patience is over
+	wanted bool   // spec.distribution.controlPlane.rebalance is SurgeOne
+
+	pending   pending
+	disturbed bool // something happened since it was decided to begin the move
+	deleted   bool // people, or remediation, have deleted a machine
+	budget    uint8
+}
+
+var (
+	modelNow    = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	domainNames = [mostDomains]string{"a", "b", "c", "d"}
+	stateNames  = [...]failuredomain.State{failuredomain.Active, failuredomain.Cordoned, failuredomain.Evicting}
+)
+
+func nameOf(i int8) string {
+	if i == none {
+		return ""
+	}
+	return domainNames[i]
+}
+
+func indexOf(name string) int8 {
+	for i, n := range domainNames {
+		if n == name {
+			return int8(i)
+		}
+	}
+	return none
+}
+
+func uid(i int8) types.UID {
+	if i == none {
+		return "gone"
+	}
+	return types.UID(fmt.Sprintf("uid-%d", i))
+}
+
+// snapshot is what the real code reads of the state.
+func (s *state) snapshot() Snapshot {
+	snap := Snapshot{
+		Now: modelNow, Mode: faultlinev1.ControlPlaneRebalanceAdvise, Stabilization: 5 * time.Minute, Since: modelNow.Add(-time.Hour),
+		Cluster:      Cluster{Name: "c", Paused: s.paused, Deleting: s.deleting},
+		ControlPlane: s.controlPlane(),
+	}
+	if s.wanted {
+		snap.Mode = faultlinev1.ControlPlaneRebalanceSurgeOne
+	}
+	if s.changing {
+		snap.Since = modelNow
+	}
+	for i, d := range s.domains {
+		if !d.there {
+			continue
+		}
+		seen := Domain{Name: domainNames[i], State: stateNames[d.state], Listed: d.listed, ControlPlane: d.state == 0, Healthy: !d.sick}
+		if d.room != none {
+			room := int(d.room)
+			seen.Capacity = &room
+		}
+		if d.dubious {
+			snap.Intents = append(snap.Intents, faultlinev1.FailureDomainIntent{Name: domainNames[i] + "?", State: faultlinev1.DomainEvicting})
+		}
+		snap.Domains = append(snap.Domains, seen)
+	}
+	for i := range s.machines[:s.count] {
+		snap.Machines = append(snap.Machines, s.machineSeen(int8(i)))
+	}
+	if s.record.there {
+		snap.Move = &Move{
+			Machine: "m", UID: uid(s.record.victim), From: nameOf(s.record.from), To: nameOf(s.record.to), ClonedFrom: "t", Started: metav1.NewTime(modelNow),
+		}
+		if s.record.aborting {
+			snap.Move.Aborting, snap.Move.Why = "Aborting", "why"
+		}
+	}
+	if s.last.silent {
+		snap.Last = &faultlinev1.MachineMove{Reason: faultlinev1.ReasonControlPlaneDoesNotMove, Finished: metav1.NewTime(modelNow)}
+	}
+	return snap
+}
+
+func (s *state) controlPlane() ControlPlane {
+	cp := ControlPlane{
+		Kind: Kubeadm, Name: "KubeadmControlPlane cp", Paused: s.kcpPaused, Deleting: s.kcpDeleting, Replicas: int(s.replicas), Observed: !s.unobserved,
+		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Remediating: s.remediating, Template: "t",
+	}
+	if s.kind != 0 {
+		cp.Kind = Other
+	}
+	if s.surgeless {
+		cp.MaxSurge = 0
+	}
+	for i := range s.machines[:s.count] {
+		m := &s.machines[i]
+		if m.seenOld {
+			cp.UpToDate, cp.RollingOut = false, true
+		}
+		if m.health == etcdDown {
+			cp.EtcdHealthy = false
+		}
+	}
+	return cp
+}
+
+func (s *state) machineSeen(i int8) Machine {
+	m := &s.machines[i]
+	seen := Machine{
+		Name: fmt.Sprintf("m%d", i), UID: uid(i), Created: modelNow.Add(time.Duration(i) * time.Second), Asked: nameOf(m.domain),
+		Ready: m.joined && m.health != notReady, HasNode: m.joined, Deleting: m.deleting, Unhealthy: m.health == failing, Outdated: m.seenOld,
+		Mark: m.mark, Infrastructure: true, ClonedFrom: "t",
+	}
+	switch {
+	case m.unlinked:
+		seen.ClonedFrom = ""
+	case m.cloned:
+		seen.ClonedFrom = outdatedName("t")
+	}
+	if m.woken {
+		seen.Woken, seen.Wakes = modelNow, 1
+		if s.late {
+			seen.Woken = modelNow.Add(-patience)
+		}
+	}
+	return seen
+}
+
+// remove takes a machine out; the others stay in the order of their age.
+func (s *state) remove(i int8) {
+	if s.machines[i].placed && s.machines[i].domain != none {
+		if d := &s.domains[s.machines[i].domain]; d.room != none {
+			d.room++
+		}
+	}
+	copy(s.machines[i:], s.machines[i+1:])
+	s.count--
+	s.machines[s.count] = machine{}
+	for _, index := range []*int8{&s.record.victim, &s.pending.machine} {
+		switch {
+		case *index == i:
+			*index = none
+		case *index > i:
+			*index--
+		}
+	}
+}
+
+// create makes a machine, which has a place if its domain has one.
+func (s *state) create(d int8) {
+	m := machine{domain: d, placed: true}
+	if d != none {
+		switch room := &s.domains[d].room; *room {
+		case none:
+		case 0:
+			m.placed = false
+		default:
+			*room--
+		}
+	}
+	s.machines[s.count] = m
+	s.count++
+}
+
+// outdated reports whether the control plane finds the machine not up to date when it looks.
+func (s *state) outdated(m *machine) bool {
+	return m.old || m.cloned && !m.unlinked && !s.deaf && s.kind == 0
+}
+
+// touch says that others have written to a machine, so that what the manager is about to write there conflicts.
+func (s *state) touch(i int8) {
+	if s.pending.machine == i {
+		switch s.pending.action {
+		case MarkMachine, UnmarkMachine, Wake:
+			s.pending.stale = true
+		}
+	}
+}
+
+func (s *state) any(is func(*machine) bool) bool { return s.number(is) > 0 }
+
+func (s *state) number(is func(*machine) bool) int {
+	n := 0
+	for i := range s.machines[:s.count] {
+		if is(&s.machines[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func healthyVoter(m *machine) bool { return m.joined && m.health == well }
+
+func (s *state) String() string {
+	text := ""
+	flags := func(m *machine) []struct {
+		text string
+		on   bool
+	} {
+		return []struct {
+			text string
+			on   bool
+		}{
+			{"!", m.health != well}, {"-", !m.joined}, {"x", m.deleting}, {"o", m.seenOld}, {"O", m.old}, {"c", m.cloned}, {"w", m.woken},
+			{"M", m.mark == Ours}, {"U", m.mark == Users},
+		}
+	}
+	for i := range s.machines[:s.count] {
+		m := &s.machines[i]
+		text += nameOf(m.domain)
+		for _, flag := range flags(m) {
+			if flag.on {
+				text += flag.text
+			}
+		}
+		text += " "
+	}
+	domains := ""
+	for i, d := range s.domains {
+		if d.there {
+			domains += fmt.Sprintf(" %s:%s,%v,%d", domainNames[i], stateNames[d.state], d.listed, d.room)
+		}
+	}
+	return fmt.Sprintf("%sof %d in%s; record %+v; pending %+v", text, s.replicas, domains, s.record, s.pending)
+}

@@ -1,0 +1,400 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// model explores every interleaving of the manager, whose decisions are the real ones, with everything else.
+type model struct {
+	guards []guard
+	faults func(*state) []step
+
+	states   map[state]int32
+	order    []state
+	parent   []int32
+	how      []string
+	goesOn   [][]int32 // the steps that are no faults, backwards
+	rest     []int32
+	memory   map[state]verdict
+	violated string
+	at       int32
+}
+
+// verdict is a decision as far as the model goes on from it.
+type verdict struct {
+	pending pending
+}
+
+func newModel(all []guard, faults func(*state) []step) *model {
+	return &model{guards: all, faults: faults, states: map[state]int32{}, memory: map[state]verdict{}}
+}
+
+// explore returns what is violated, "" if nothing is.
+func (m *model) explore(starts []state) string {
+	for _, s := range starts {
+		m.add(s, -1, "start", true)
+	}
+	for next := 0; next < len(m.order) && m.violated == ""; next++ {
+		m.expand(int32(next))
+	}
+	if m.violated == "" {
+		m.allComeToRest()
+	}
+	if m.violated == "" {
+		return ""
+	}
+	return m.violated + ":" + m.story(m.at)
+}
+
+func (m *model) add(s state, from int32, how string, fault bool) {
+	to, known := m.states[s]
+	if !known {
+		to = int32(len(m.order))
+		m.states[s] = to
+		m.order = append(m.order, s)
+		m.parent = append(m.parent, from)
+		m.how = append(m.how, how)
+		m.goesOn = append(m.goesOn, nil)
+	}
+	if from >= 0 && !fault {
+		m.goesOn[to] = append(m.goesOn[to], from)
+	}
+	if !known {
+		if wrong := s.wrong(); wrong != "" {
+			m.violate(wrong, to)
+		}
+	}
+}
+
+func (m *model) violate(what string, at int32) {
+	if m.violated == "" {
+		m.violated, m.at = what, at
+	}
+}
+
+func (m *model) expand(i int32) {
+	s := m.order[i]
+	for _, next := range s.steps(m.faults) {
+		if wrong := s.wrongStep(&next); wrong != "" {
+			m.add(next.to, i, next.name, next.fault)
+			m.violate(wrong, m.states[next.to])
+			return
+		}
+		m.add(next.to, i, next.name, next.fault)
+	}
+	if s.pending.action != Nothing {
+		lost := s
+		lost.pending = pending{}
+		m.add(lost, i, "the manager dies", true)
+		m.add(s.written(), i, "the manager writes: "+string(s.pending.action), false)
+		return
+	}
+	v := m.decide(s)
+	if v.pending.action == Nothing {
+		if s.atRest() {
+			m.rest = append(m.rest, i)
+		}
+		return
+	}
+	if wrong := s.wrongDecision(v.pending); wrong != "" {
+		m.violate(wrong, i)
+		return
+	}
+	to := s
+	to.pending = v.pending
+	if begins(v.pending) && !s.record.there {
+		to.disturbed = false
+	}
+	m.add(to, i, "the manager decides: "+string(v.pending.action), false)
+}
+
+// decide asks the real code. What it cannot see does not matter to it.
+func (m *model) decide(s state) verdict {
+	key := s
+	key.pending, key.disturbed, key.deleted, key.budget = pending{}, false, false, 0
+	key.last = record{silent: s.last.silent}
+	key.flapping, key.deaf = false, false
+	for i := range key.machines {
+		key.machines[i].placed, key.machines[i].old = false, false
+	}
+	v, known := m.memory[key]
+	if known {
+		return v
+	}
+	snap := s.snapshot()
+	d := decide(&snap, m.guards)
+	v.pending = pending{action: d.Action, machine: none, from: none, to: none}
+	if d.Machine != nil && d.Action != Nothing {
+		v.pending.machine = int8(slices.IndexFunc(snap.Machines, func(m Machine) bool { return m.UID == d.Machine.UID }))
+	}
+	if d.Action == Record {
+		v.pending.from, v.pending.to = indexOf(d.Move.From), indexOf(d.Move.To)
+		v.pending.abort, v.pending.silent = d.Move.Aborting != "", d.Move.Aborting == faultlinev1.ReasonControlPlaneDoesNotMove
+	}
+	m.memory[key] = v
+	return v
+}
+
+func begins(p pending) bool { return p.action == Record && !p.abort }
+
+// written is the state after the pending write, which fails if it conflicts.
+func (s *state) written() state {
+	to := *s
+	p := s.pending
+	to.pending = pending{}
+	if p.stale {
+		return to
+	}
+	if p.action != Record && p.action != Close && p.machine == none {
+		return to // the machine is gone
+	}
+	switch p.action {
+	case Record:
+		switch {
+		case p.abort:
+			to.record.aborting, to.record.silent = true, p.silent
+		default:
+			to.record = record{there: true, victim: p.machine, from: p.from, to: p.to, excused: p.excused}
+			to.late = false
+		}
+	case Close:
+		to.last, to.record, to.late = to.record, record{victim: none}, false
+		if to.last.victim != none || to.last.excused {
+			to.last.from, to.last.to = none, none // it was aborted, or others have changed what it was for
+		}
+		to.last.there, to.last.aborting, to.last.excused, to.last.victim = false, false, false, none
+	case MarkMachine:
+		to.machines[p.machine].mark = Ours
+	case UnmarkMachine:
+		to.machines[p.machine].mark, to.machines[p.machine].woken = Unmarked, false
+	case Wake:
+		to.machines[p.machine].woken = true
+	case MarkInfrastructure:
+		to.machines[p.machine].cloned = !to.machines[p.machine].unlinked
+		if to.machines[p.machine].unlinked {
+			to.machines[p.machine].woken = true // there is no such thing in the model; patience is all that is left
+		}
+	case RestoreInfrastructure:
+		to.machines[p.machine].cloned = false
+	}
+	return to
+}
+
+// atRest reports whether there is nothing left of a move.
+func (s *state) atRest() bool {
+	return !s.record.there && !s.any(func(m *machine) bool { return m.mark == Ours || m.cloned || m.deleting }) || s.deleting || s.kcpDeleting
+}
+
+// wrong is what must not be, whatever happened.
+func (s *state) wrong() string {
+	if s.number(func(m *machine) bool { return m.mark == Ours || m.cloned }) > 1 {
+		return "there are two victims"
+	}
+	voters := s.number(func(m *machine) bool { return m.joined })
+	sick := s.number(func(m *machine) bool { return m.health != well })
+	others := s.deleted || s.deleting || s.kcpDeleting || s.remediating || s.surgeless && s.disturbed // who take machines away, too
+	if s.record.there && !others && s.replicas > 2 && sick <= 1 && s.number(healthyVoter) < quorum(voters) {
+		return "a move takes the quorum away"
+	}
+	return ""
+}
+
+// wrongStep is what must not happen to the machine of a move.
+func (s *state) wrongStep(next *step) string {
+	v := s.record.victim
+	if next.name != controlPlaneActs || !s.record.there || v == none || s.machines[v].deleting || !next.to.machines[v].deleting {
+		return ""
+	}
+	if s.machines[v].health == failing || s.deleting || s.kcpDeleting {
+		return "" // health checks, and the end of it all, need no move
+	}
+	others := s.number(healthyVoter)
+	if healthyVoter(&s.machines[v]) {
+		others--
+	}
+	if others < quorum(int(s.count)-1) {
+		return "the machine of a move goes although no quorum stays"
+	}
+	if !s.disturbed && others < int(s.replicas) {
+		return "the machine of a move goes before its replacement has come"
+	}
+	return ""
+}
+
+// wrongDecision is what must not be decided, given how things are, whether they can be seen or not.
+func (s *state) wrongDecision(p pending) string {
+	switch {
+	case s.paused || s.deleting:
+		return "it writes although the Cluster is paused or being deleted"
+	case p.abort && !s.disturbed && !(s.deaf && s.kind == 0):
+		return "a move was begun that had to be aborted"
+	case p.machine != none && s.machines[p.machine].mark == Users && (p.action == MarkMachine || p.action == UnmarkMachine):
+		return "it touches what a person has marked"
+	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Wake:
+		return ""
+	case s.any(func(m *machine) bool { return m.health != well || m.deleting || !m.joined }):
+		return "it goes on although a machine is not well"
+	case s.count != s.replicas, s.any(func(m *machine) bool { return m.old && m.mark != Ours }) && (begins(p) || s.unobserved):
+		return "it goes on although the control plane has other work"
+	}
+	if !begins(p) {
+		return ""
+	}
+	switch {
+	case s.replicas == 2:
+		return "it begins with a control plane that survives no loss"
+	case p.to != none && s.domains[p.to].dubious:
+		return "it moves a machine to where the user did not want it"
+	case s.last.from != none && p.from == s.last.to && p.to == s.last.from:
+		return "it takes the last move back"
+	}
+	return ""
+}
+
+// allComeToRest checks that from every state, without any further fault, one is reached in which all is at rest.
+func (m *model) allComeToRest() {
+	reaches := make([]bool, len(m.order))
+	queue := slices.Clone(m.rest)
+	for _, i := range queue {
+		reaches[i] = true
+	}
+	for len(queue) > 0 {
+		i := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, before := range m.goesOn[i] {
+			if !reaches[before] {
+				reaches[before] = true
+				queue = append(queue, before)
+			}
+		}
+	}
+	if i := slices.Index(reaches, false); i >= 0 {
+		m.violate("it never comes to rest", int32(i))
+	}
+}
+
+// story is how a state was reached.
+func (m *model) story(i int32) string {
+	var lines []string
+	for ; i >= 0; i = m.parent[i] {
+		s := m.order[i]
+		lines = append(lines, fmt.Sprintf("\n  %s: %s", m.how[i], s.String()))
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, "")
+}
+
+// start is a control plane at rest, with machines in the domains that the letters name, a letter for a domain that is there.
+func start(machines, domains string, change ...func(*state)) state {
+	s := state{replicas: uint8(len(machines)), wanted: true, record: record{victim: none}, last: record{from: none, to: none, victim: none}}
+	s.count = s.replicas
+	for i := range s.domains {
+		s.domains[i].room = none
+	}
+	for _, d := range domains {
+		s.domains[d-'a'] = domain{there: true, listed: true, room: none}
+	}
+	for i, d := range machines {
+		s.machines[i] = machine{domain: int8(d - 'a'), joined: true, placed: true}
+	}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func budget(n uint8) func(*state) { return func(s *state) { s.budget = n } }
+
+func noFaults(*state) []step { return nil }
+
+// hazards are starts from which the guard that they are for is needed, by the reason of the guard.
+func hazards() map[string]state {
+	machineIs := func(change func(*machine)) func(*state) { return func(s *state) { change(&s.machines[2]) } }
+	return map[string]state{
+		faultlinev1.ReasonClusterDeleting:          start("aab", "abc", func(s *state) { s.deleting = true }),
+		faultlinev1.ReasonClusterPaused:            start("aab", "abc", func(s *state) { s.paused = true }),
+		faultlinev1.ReasonControlPlaneNotSupported: start("aab", "abc", func(s *state) { s.kind = 1 }),
+		faultlinev1.ReasonControlPlaneDeleting:     start("baa", "abc", func(s *state) { s.kcpDeleting = true }),
+		faultlinev1.ReasonControlPlanePaused:       start("aab", "abc", func(s *state) { s.kcpPaused = true }),
+		faultlinev1.ReasonEvenReplicas:             start("aa", "ab"),
+		faultlinev1.ReasonNoSurge:                  start("aab", "abc", func(s *state) { s.surgeless = true }),
+		faultlinev1.ReasonControlPlaneNotObserved: start("aab", "abc", func(s *state) {
+			s.unobserved = true
+			for i := range s.machines[:s.count] {
+				s.machines[i].old = true
+			}
+		}),
+		faultlinev1.ReasonControlPlaneRollingOut:          start("aab", "abc", machineIs(func(m *machine) { m.old, m.seenOld = true, true })),
+		faultlinev1.ReasonControlPlaneScaling:             start("aab", "abc", func(s *state) { s.replicas = 5 }),
+		faultlinev1.ReasonMachineDeleting:                 start("aab", "abc", machineIs(func(m *machine) { m.deleting = true })),
+		faultlinev1.ReasonControlPlaneRemediating:         start("aab", "abc", machineIs(func(m *machine) { m.health = failing })),
+		faultlinev1.ReasonMachineNotReady:                 start("aab", "abc", machineIs(func(m *machine) { m.health = notReady })),
+		faultlinev1.ReasonControlPlaneUnhealthy:           start("aab", "abc", machineIs(func(m *machine) { m.health = etcdDown })),
+		faultlinev1.ReasonMachineMarked:                   start("aab", "abc", func(s *state) { s.machines[0].mark = Users }),
+		faultlinev1.ReasonInfrastructureMachineUnexpected: start("aab", "abc", func(s *state) { s.machines[0].unlinked = true }),
+		faultlinev1.ReasonFailureDomainIntentInvalid:      start("aab", "abc", func(s *state) { s.domains[2].dubious = true }),
+		faultlinev1.ReasonStabilizing:                     start("aab", "abc", func(s *state) { s.changing, s.flapping = true, true }),
+		faultlinev1.ReasonTargetNotAvailable:              start("aaa", "abc", func(s *state) { s.domains[1].room = 0 }),
+		faultlinev1.ReasonControlPlaneDoesNotMove:         start("aab", "abc", func(s *state) { s.deaf = true }),
+	}
+}
+
+func TestEachGuardPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
+	t.Parallel()
+	starts := hazards()
+	for i, g := range guards() {
+		s, named := starts[g.reason]
+		if !named {
+			t.Errorf("no start needs the guard %s", g.reason)
+			continue
+		}
+		t.Run(g.reason, func(t *testing.T) {
+			t.Parallel()
+			if wrong := newModel(guards(), noFaults).explore([]state{s}); wrong != "" {
+				t.Errorf("with all guards, %s", wrong)
+			}
+			without := newModel(slices.Delete(guards(), i, i+1), noFaults)
+			wrong := without.explore([]state{s})
+			if wrong == "" {
+				t.Errorf("nothing goes wrong without the guard in %d states: it is not needed, or the model lacks what it is for", len(without.order))
+			}
+			what, _, _ := strings.Cut(wrong, ":")
+			t.Logf("without it %s", what)
+		})
+	}
+}
+
+func TestNoInterleavingLosesAQuorumOrAMove(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		starts []state
+		faults func(*state) []step
+	}{
+		"3 machines": {[]state{
+			start("aab", "abc", budget(1)), start("aaa", "abcd", budget(1)), start("aaa", "ab", budget(1)), start("abc", "abc", budget(1)),
+			start("abc", "ab", budget(1)), start("abc", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
+		}, allFaults},
+		"5 machines": {[]state{
+			start("aabbc", "abcd", budget(1)), start("aabbb", "ab", budget(1)), start("aaabb", "abc", budget(1)),
+			start("abcda", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
+		}, allFaults},
+		"3 machines, two troubles": {[]state{start("aab", "abc", budget(2))}, allFaults},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(guards(), tc.faults)
+			if wrong := m.explore(tc.starts); wrong != "" {
+				t.Error(wrong)
+			}
+			t.Logf("%d states, %d of them at rest, %d different snapshots", len(m.order), len(m.rest), len(m.memory))
+		})
+	}
+}
