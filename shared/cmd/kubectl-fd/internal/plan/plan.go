@@ -1,0 +1,139 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan says which machines of a cluster should be in other failure domains, and why they are moved or not: as the
+// controllers have decided, or calculated with the same planner where they have decided nothing. Pure.
+package plan
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// Source says where a plan is from.
+type Source string
+
+const (
+	// Status is the source of a plan that a controller has written into status.distribution.
+	Status Source = "status"
+	// Calculated is the source of a plan that was made here, from what the status says of failure domains and machines.
+	Calculated Source = "calculated"
+)
+
+// Plan is what should become of the machines of one control plane or MachineDeployment.
+type Plan struct {
+	// Of is "control plane", or "MachineDeployment" and its name.
+	Of     string `json:"of"`
+	Source Source `json:"source,omitempty"`
+	// Mode says what is done about it: rebalance in spec.distribution.
+	Mode  string                    `json:"rebalance,omitempty"`
+	Moves []faultlinev1.PlannedMove `json:"moves,omitempty"`
+	// Current is the move that is under way.
+	Current *faultlinev1.MachineMove `json:"currentMove,omitempty"`
+	// Condition is the controller's, which says why.
+	Condition *metav1.Condition `json:"condition,omitempty"`
+	// Why says why nothing, or not more, is moved.
+	Why []string `json:"why,omitempty"`
+}
+
+// Deployment is what is to be known of a MachineDeployment.
+type Deployment struct {
+	Name     string
+	Replicas int
+	// Named is the failure domain in its template.
+	Named string
+}
+
+// Of plans for a cluster: the control plane first, then each MachineDeployment.
+func Of(c report.Cluster, deployments []Deployment) []Plan {
+	plans := []Plan{controlPlane(c)}
+	for _, deployment := range deployments {
+		plans = append(plans, workers(c, deployment))
+	}
+	return plans
+}
+
+func controlPlane(c report.Cluster) Plan {
+	mode := c.Wanted.Rebalance()
+	p := Plan{Of: "control plane", Mode: string(mode)}
+	if p.Condition = c.Condition(faultlinev1.ControlPlaneBalancedCondition); p.Condition != nil {
+		p.Source, p.Moves, p.Current = Status, c.ControlPlane.Plan, c.ControlPlane.CurrentMove
+	} else {
+		machines := c.Machines(report.OfControlPlane)
+		replicas := len(machines)
+		if c.Replicas != nil {
+			replicas = int(*c.Replicas)
+		}
+		p.calculate(c.Planner(true), machines, replicas)
+	}
+	if len(p.Moves) > 0 && p.Current == nil {
+		switch mode {
+		case faultlinev1.ControlPlaneRebalanceAdvise:
+			p.Why = append(p.Why, "rebalance is Advise, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done")
+		case faultlinev1.ControlPlaneRebalanceOff:
+			p.Why = append(p.Why, "rebalance is Off, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done")
+		}
+	}
+	return p
+}
+
+func workers(c report.Cluster, d Deployment) Plan {
+	p := Plan{Of: "MachineDeployment " + d.Name, Mode: string(c.Wanted.Workers.Rebalance)}
+	if p.Mode == "" {
+		p.Mode = string(faultlinev1.WorkersRebalanceOff)
+	}
+	switch {
+	case d.Named != "":
+		p.Mode = ""
+		p.Why = []string{fmt.Sprintf("its template names failure domain %s, so all of its machines belong there", d.Named)}
+		return p
+	case !c.Wanted.SpreadsWorkers():
+		p.Mode = ""
+		p.Why = []string{"its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled to have its machines spread"}
+		return p
+	}
+	known := workersStatus(c, d.Name)
+	switch {
+	case known != nil:
+		p.Source, p.Moves, p.Current = Status, known.Plan, known.CurrentMove
+		p.Condition = c.Condition(faultlinev1.WorkersBalancedCondition)
+	case c.Wanted.LogicalDomains() > 0:
+		p.Why = append(p.Why, "its machines are spread over logical failure domains, of which nothing has been decided yet")
+	default:
+		p.calculate(c.Planner(false), c.Machines(report.OfDeployment(d.Name)), d.Replicas)
+	}
+	if len(p.Moves) > 0 && p.Current == nil && p.Mode == string(faultlinev1.WorkersRebalanceOff) {
+		p.Why = append(p.Why, "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done")
+	}
+	return p
+}
+
+func workersStatus(c report.Cluster, name string) *faultlinev1.WorkersDistributionStatus {
+	for i := range c.Workers {
+		if c.Workers[i].Name == name {
+			return &c.Workers[i]
+		}
+	}
+	return nil
+}
+
+// calculate fills in what the planner says.
+func (p *Plan) calculate(domains []failuredomain.Domain, machines []failuredomain.Machine, replicas int) {
+	p.Source = Calculated
+	balanced, err := failuredomain.Balance(domains, machines, replicas)
+	if err != nil {
+		p.Why = append(p.Why, err.Error())
+		return
+	}
+	for _, move := range balanced.Moves {
+		p.Moves = append(p.Moves, faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To})
+	}
+	for _, blocked := range balanced.Blocked {
+		p.Why = append(p.Why, blocked.Reason+": "+blocked.Message)
+	}
+}

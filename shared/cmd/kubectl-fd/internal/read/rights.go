@@ -1,0 +1,57 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package read
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Right is a right that a user has or lacks.
+type Right struct {
+	Verb      string
+	Resource  schema.GroupResource
+	Namespace string // "" means all
+}
+
+func (r Right) String() string {
+	if r.Namespace == "" {
+		return fmt.Sprintf("%s %s in all namespaces", r.Verb, r.Resource)
+	}
+	return fmt.Sprintf("%s %s in namespace %s", r.Verb, r.Resource, r.Namespace)
+}
+
+// MissingRightsError says which rights the user lacks.
+type MissingRightsError []Right
+
+func (e MissingRightsError) Error() string {
+	words := make([]string, 0, len(e))
+	for _, right := range e {
+		words = append(words, right.String())
+	}
+	slices.Sort(words)
+	const format = "missing %s: %s: ask for a role with %s, or be another user with --context or --as"
+	if words = slices.Compact(words); len(words) > 1 {
+		return fmt.Sprintf(format, "rights", strings.Join(words, "; "), "them")
+	}
+	return fmt.Sprintf(format, "right", words[0], "it")
+}
+
+// Denied turns the answer that a user may not do something into a MissingRightsError, and returns other errors as they are. What
+// an admission webhook or a quota forbids is no missing right.
+func Denied(err error, mapper meta.RESTMapper, kind schema.GroupVersionKind, verb, namespace string) error {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot "+verb+" resource") {
+		return err
+	}
+	resource := schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
+	if mapping, known := mapper.RESTMapping(kind.GroupKind(), kind.Version); known == nil {
+		resource = mapping.Resource.GroupResource()
+	}
+	return MissingRightsError{{Verb: verb, Resource: resource, Namespace: namespace}}
+}

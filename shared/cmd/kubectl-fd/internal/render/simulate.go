@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
+)
+
+// Simulation shows what would become of clusters: a row each, then where lost machines could be replaced.
+func Simulation(w io.Writer, outcomes []simulate.Outcome, style Style) error {
+	t := &table{style: style}
+	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "ROOM LOST", "LOST")...)
+	for _, o := range outcomes {
+		room := "no limit known"
+		if o.Room != nil {
+			room = strconv.Itoa(*o.Room)
+		}
+		t.add(cell{{o.Namespace + "/" + o.Name, bold}}, quorum(o.ControlPlane),
+			plain(fmt.Sprintf("%d of %d lost", o.ControlPlane.Lost, o.ControlPlane.Members)),
+			plain(fmt.Sprintf("%d of %d lost", o.WorkersLost, o.Workers)), plain(room), plain(strings.Join(o.Lost, ", ")))
+	}
+	for _, o := range outcomes {
+		if !o.ControlPlane.KeepsQuorum {
+			t.add(nil)
+			t.add(cell{{o.Namespace + "/" + o.Name, bold}, {fmt.Sprintf(
+				": %d of %d control-plane machines would work, %d have to: nothing can be replaced before its etcd is restored",
+				o.ControlPlane.Left, o.ControlPlane.Members, o.ControlPlane.Quorum), red}})
+		}
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	return replacements(w, outcomes, style)
+}
+
+func quorum(c simulate.ControlPlane) cell {
+	switch {
+	case c.Members == 0:
+		return plain("no control-plane machines")
+	case c.KeepsQuorum:
+		return cell{{fmt.Sprintf("kept, %d of %d needed", c.Left, c.Quorum), green}}
+	}
+	return cell{{fmt.Sprintf("LOST, %d of %d needed", c.Left, c.Quorum), red}}
+}
+
+func replacements(w io.Writer, outcomes []simulate.Outcome, style Style) error {
+	t := &table{style: style}
+	for _, o := range outcomes {
+		for _, r := range o.Replacements {
+			if len(t.rows) == 0 {
+				t.add(nil)
+				t.add(head("REPLACED", "ROLE", "CLUSTER", "FROM", "COULD BE PLACED IN")...)
+			}
+			role := "worker"
+			if r.ControlPlane {
+				role = "control plane"
+			}
+			to := plain(r.To)
+			if r.To == "" {
+				to = cell{{cmp.Or(oneLine(r.Why), "nowhere"), yellow}}
+			}
+			t.add(plain(r.Machine), plain(role), plain(o.Namespace+"/"+o.Name), plain(r.From), to)
+		}
+	}
+	return t.write(w)
+}

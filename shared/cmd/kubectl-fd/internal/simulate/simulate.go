@@ -1,0 +1,239 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulate says what the loss of failure domains would do to clusters. Pure.
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// Outcome is what would become of one cluster.
+type Outcome struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Lost are the cluster's failure domains that are lost, by name.
+	Lost []string `json:"lost"`
+	// ControlPlane is what becomes of the control plane.
+	ControlPlane ControlPlane `json:"controlPlane"`
+	// WorkersLost of Workers are lost.
+	WorkersLost int `json:"workersLost"`
+	Workers     int `json:"workers"`
+	// Room is how many more machines the lost domains could have taken; nil when no limit is known.
+	Room *int `json:"roomLost,omitempty"`
+	// Replacements says of each lost machine where another could be put.
+	Replacements []Replacement `json:"replacements,omitempty"`
+}
+
+// ControlPlane is what would become of a control plane, if each of its machines with a Node has one vote.
+type ControlPlane struct {
+	// Members are the machines that have a vote now.
+	Members int `json:"members"`
+	// Lost are those of them that would be lost.
+	Lost int `json:"lost"`
+	// Left are the machines that would go on working.
+	Left int `json:"left"`
+	// Quorum is how many have to work.
+	Quorum int `json:"quorum"`
+	// KeepsQuorum says whether enough go on working. It is true where there are no control-plane machines.
+	KeepsQuorum bool `json:"keepsQuorum"`
+}
+
+// Replacement is where a machine that takes the place of a lost one could be put.
+type Replacement struct {
+	Machine      string `json:"machine"`
+	ControlPlane bool   `json:"controlPlane,omitempty"`
+	From         string `json:"from"`
+	// To is "" where there is no place, and then Why says why.
+	To  string `json:"to,omitempty"`
+	Why string `json:"why,omitempty"`
+}
+
+// UnknownDomainError says that a domain is to be lost that no cluster has.
+type UnknownDomainError struct {
+	Name  string
+	Known []string
+}
+
+func (e UnknownDomainError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("none of the clusters has failure domain %s, or any: see kubectl fd get -A", e.Name)
+	}
+	return fmt.Sprintf("none of the clusters has failure domain %s: choose one of %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// Lose says what the loss of failure domains would do to the clusters that have one of them. Room is shared by the clusters of a
+// namespace whose infrastructure is of one kind: what a machine takes is gone for the next. Control planes come first.
+func Lose(clusters []report.Cluster, names []string) ([]Outcome, error) {
+	if err := known(clusters, names); err != nil {
+		return nil, err
+	}
+	lost := func(name string) bool { return slices.Contains(names, name) }
+	var outcomes []Outcome
+	var hit []report.Cluster
+	for _, cluster := range clusters {
+		if slices.ContainsFunc(cluster.DomainNames(), lost) {
+			outcomes, hit = append(outcomes, lose(cluster, lost)), append(hit, cluster)
+		}
+	}
+	taken := rooms{}
+	for _, controlPlane := range []bool{true, false} {
+		for i := range hit {
+			outcomes[i].replace(hit[i], lost, controlPlane, taken)
+		}
+	}
+	return outcomes, nil
+}
+
+// known returns an error if no cluster has a domain of one of the names.
+func known(clusters []report.Cluster, names []string) error {
+	var all []string
+	for _, cluster := range clusters {
+		all = append(all, cluster.DomainNames()...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return UnknownDomainError{Name: name, Known: all}
+		}
+	}
+	return nil
+}
+
+func lose(c report.Cluster, lost func(string) bool) Outcome {
+	o := Outcome{Namespace: c.Namespace, Name: c.Name}
+	room, limited := 0, true
+	for _, domain := range c.Domains {
+		gone := lost(domain.Name)
+		if gone && domain.Listed {
+			o.Lost = append(o.Lost, domain.Name)
+			if domain.Capacity == nil {
+				limited = false
+			} else {
+				room += int(*domain.Capacity)
+			}
+		}
+		for _, machine := range domain.Machines {
+			o.count(machine, gone)
+		}
+	}
+	if limited {
+		o.Room = &room
+	}
+	o.ControlPlane.Quorum = o.ControlPlane.Members/2 + 1
+	if o.ControlPlane.Members == 0 {
+		o.ControlPlane.Quorum = 0
+	}
+	o.ControlPlane.KeepsQuorum = o.ControlPlane.Left >= o.ControlPlane.Quorum
+	return o
+}
+
+func (o *Outcome) count(machine report.Machine, gone bool) {
+	if !machine.ControlPlane {
+		o.Workers++
+		if gone {
+			o.WorkersLost++
+		}
+		return
+	}
+	if !machine.Joined {
+		return
+	}
+	o.ControlPlane.Members++
+	if gone {
+		o.ControlPlane.Lost++
+	} else if machine.Works() {
+		o.ControlPlane.Left++
+	}
+}
+
+// rooms counts the machines that have been put into domains, by who shares them.
+type rooms map[string]int
+
+func room(c report.Cluster, domain string) string {
+	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain}, "/")
+}
+
+// replace looks for places for the lost machines of a role.
+func (o *Outcome) replace(c report.Cluster, lost func(string) bool, controlPlane bool, taken rooms) {
+	if !o.ControlPlane.KeepsQuorum {
+		return
+	}
+	domains := slices.DeleteFunc(c.Planner(controlPlane), func(d failuredomain.Domain) bool { return lost(d.Name) })
+	placed := map[string][]failuredomain.Machine{}
+	for _, domain := range c.Domains {
+		for _, machine := range domain.Machines {
+			if !lost(domain.Name) || machine.ControlPlane != controlPlane || machine.Deleting {
+				continue
+			}
+			r := Replacement{Machine: machine.Name, ControlPlane: controlPlane, From: domain.Name}
+			if r.Why = stays(c, machine); r.Why == "" {
+				group := machine.Deployment
+				if placed[group] == nil {
+					placed[group] = remaining(c, machine, lost)
+				}
+				r.To, r.Why = pick(c, domains, placed[group], taken)
+				placed[group] = append(placed[group], failuredomain.Machine{Name: "instead of " + machine.Name, Domain: r.To})
+			}
+			o.Replacements = append(o.Replacements, r)
+		}
+	}
+}
+
+// stays says why a machine that takes the place of this one could not go elsewhere; "" when it could.
+func stays(c report.Cluster, machine report.Machine) string {
+	switch {
+	case machine.ControlPlane:
+		return ""
+	case machine.Named != "":
+		return fmt.Sprintf("waits: its %s names %s", cmp.Or(deployment(machine), "owner"), machine.Named)
+	case !c.Wanted.SpreadsWorkers():
+		return "goes where the infrastructure puts it: nothing names a failure domain"
+	}
+	return ""
+}
+
+func deployment(machine report.Machine) string {
+	if machine.Deployment == "" {
+		return ""
+	}
+	return "MachineDeployment " + machine.Deployment
+}
+
+// remaining are the machines of the same control plane or MachineDeployment that are not lost.
+func remaining(c report.Cluster, of report.Machine, lost func(string) bool) []failuredomain.Machine {
+	keep := report.OfDeployment(of.Deployment)
+	if of.ControlPlane {
+		keep = report.OfControlPlane
+	}
+	return slices.DeleteFunc(c.Machines(keep), func(m failuredomain.Machine) bool { return lost(m.Domain) })
+}
+
+// pick chooses a domain, and takes room of it.
+func pick(c report.Cluster, domains []failuredomain.Domain, machines []failuredomain.Machine, taken rooms) (to, why string) {
+	left := slices.Clone(domains)
+	for i, domain := range left {
+		if domain.Capacity != nil {
+			capacity := max(0, *domain.Capacity-taken[room(c, domain.Name)])
+			left[i].Capacity = &capacity
+		}
+	}
+	to, err := failuredomain.Pick(left, machines)
+	if err != nil {
+		return "", "waits: " + err.Error()
+	}
+	taken[room(c, to)]++
+	return to, ""
+}
+
+// KeepQuorum reports whether all clusters keep their quorum.
+func KeepQuorum(outcomes []Outcome) bool {
+	return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return !o.ControlPlane.KeepsQuorum })
+}
