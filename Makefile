@@ -59,7 +59,7 @@ WATCH = $(if $(filter all,$(RACE)),.,$(MEETINGS))
 # Tests of providers wait for events more than they compute, so more of them run at a time than there are cores. Without
 # -shuffle, which CI and deflake add, a module that has not changed need not be tested again.
 PROVIDER_FLAGS := -parallel=6 -timeout=25m
-test/shared: ; cd shared && $(RACED) $(TEST_FLAGS) ./...
+test/shared: assets ; cd shared && KUBEBUILDER_ASSETS=$(ASSETS) $(RACED) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup
 test/providers/vsphere: WITHOUT_RACE := ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown

@@ -45,9 +45,9 @@ func (p Provider) Domains(context.Context, provider.Cluster) ([]distribution.Obs
 // Place returns the status of a Machine.
 func (Provider) Place(machine client.Object) provider.Place { return machine.(*Machine).Status }
 
-// AddToScheme adds the kinds, which a fake client can store then.
+// AddToScheme adds the kinds, which a fake client can store then, and an API server that has the CRDs.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Cluster{}, &Machine{})
+	scheme.AddKnownTypes(GroupVersion, &Cluster{}, &ClusterList{}, &Machine{}, &MachineList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
