@@ -24,6 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/metal3/internal/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 func main() {
@@ -73,8 +74,5 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Remediations, "metal3remediation-concurrency", 10, "Metal3Remediations reconciled at the same time.")
 	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
 		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")
-	fs.IntVar(&o.Workloads, "clustercache-concurrency", 10, "Connections to workload clusters looked after at the same time.")
-	fs.Float32Var(&o.WorkloadQPS, "clustercache-client-qps", 20, "Requests per second to the API server of each workload cluster.")
-	fs.IntVar(&o.WorkloadBurst, "clustercache-client-burst", 30,
-		"Requests to the API server of each workload cluster allowed in one burst.")
+	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 }

@@ -20,3 +20,19 @@ const CurrentMoveAnnotation = "infrastructure.cluster.x-k8s.io/current-move"
 
 // MarkedForMoveAnnotation on a Machine says that Faultline has set cluster.x-k8s.io/delete-machine on it, and takes it off again.
 const MarkedForMoveAnnotation = "infrastructure.cluster.x-k8s.io/marked-for-move"
+
+// LabelsFromMachineAnnotation on a Node lists the labels, with their values, that the Node has because of its machine. They are
+// corrected when the machine's place or labels change, as long as nobody else has given them another value.
+const LabelsFromMachineAnnotation = "infrastructure.cluster.x-k8s.io/labels-from-machine"
+
+// FailureDomainAnnotation on a Node names the failure domain that its machine is in as the infrastructure reports it, by the name
+// that Machine.spec.failureDomain carries. The label topology.kubernetes.io/zone may have another name for it.
+const FailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/failure-domain"
+
+// Attributes of a published failure domain that Nodes get as labels.
+const (
+	// RegionAttribute is the value of the label topology.kubernetes.io/region of its Nodes.
+	RegionAttribute = "region"
+	// ZoneAttribute is the value of the label topology.kubernetes.io/zone of its Nodes; without it they have the domain's name.
+	ZoneAttribute = "zone"
+)

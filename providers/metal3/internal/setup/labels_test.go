@@ -144,14 +144,12 @@ func TestZoneOfSomebodyElseStays(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)
 	w.hosts(simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
 	node := &corev1.Node{ObjectMeta: w.meta("")}
 	node.Namespace, node.Name = "", w.name+"-cp-0"
 	node.Labels = map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID), zoneLabel: "cloud"}
 	w.create(node)
 	w.start()
-	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
-	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
+	p := w.patient()
 	p.label(rackLabel, "a")
 	p.prefixes("example.com")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))

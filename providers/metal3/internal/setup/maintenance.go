@@ -11,10 +11,12 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3labelsync"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machinetemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3remediation"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -24,7 +26,8 @@ func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads 
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.MachineTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
-	if err := (&metal3labelsync.Reconciler{Client: mgr.GetClient(), Workloads: workloads}).
+	c := mgr.GetClient()
+	if err := (&nodelabels.Reconciler{Client: c, Provider: provider.Metal3{Client: c}, Workloads: workloads, Source: hostlabels.Source{Client: c}}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3cluster"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
@@ -28,6 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 // Options are what the command line decides.
@@ -78,7 +78,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	workloads, err := addWorkloads(ctx, mgr, o)
+	connections, err := addWorkloads(ctx, mgr, o)
 	if err != nil {
 		return err
 	}
@@ -92,11 +92,11 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}
 	if err := (&metal3machine.Reconciler{
-		Client: c, Hosts: ours, Workloads: workloads, Recorder: mgr.GetEventRecorder("metal3machine"),
+		Client: c, Hosts: ours, Workloads: connections, Recorder: mgr.GetEventRecorder("metal3machine"),
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
-	if err := addMaintenance(ctx, mgr, o, workloads, ours); err != nil {
+	if err := addMaintenance(ctx, mgr, o, connections, ours); err != nil {
 		return err
 	}
 	return addData(ctx, mgr, o)
@@ -119,30 +119,10 @@ func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // addWorkloads keeps a connection to the workload cluster of every Cluster on bare metal. Of Nodes it remembers what tells
 // them apart and what they are marked with.
 func addWorkloads(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
-	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
-		// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
-		SecretClient:     mgr.GetAPIReader(),
-		WatchFilterValue: o.WatchFilter,
-		ClusterFilter: func(cluster *clusterv1.Cluster) bool {
-			return cluster.Spec.InfrastructureRef.Kind == "Metal3Cluster"
-		},
-		Cache: clustercache.CacheOptions{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}},
-			Indexes:          metal3machine.NodeIndexes(),
-		},
-		Client: clustercache.ClientOptions{UserAgent: "faultline-metal3-manager", QPS: o.WorkloadQPS, Burst: o.WorkloadBurst},
-	}, watch.Workers(o.Workloads))
-	if err != nil {
-		return nil, fmt.Errorf("adding connections to workload clusters: %w", err)
-	}
-	return workloads, nil
-}
-
-func stripNode(o any) (any, error) {
-	if node, ok := o.(*corev1.Node); ok {
-		node.ManagedFields = nil
-		node.Status.Images = nil
-	}
-	return o, nil
+	return workloads.Connect(ctx, mgr, provider.Metal3{Client: mgr.GetClient()}, workloads.Options{
+		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
+	}, workloads.Contents{
+		StripNode: func(node *corev1.Node) { node.ManagedFields, node.Status.Images = nil, nil },
+		Indexes:   metal3machine.NodeIndexes(),
+	})
 }

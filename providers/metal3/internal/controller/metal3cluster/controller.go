@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/providers/metal3/internal/nodelabels"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/publish"
@@ -113,7 +113,7 @@ func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 
 // checkLabelPrefixes tells of prefixes whose labels no Node gets.
 func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
-	_, refused := nodelabels.Prefixes(cluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
+	_, refused := hostlabels.Prefixes(cluster.Annotations[infrav1.LabelSyncPrefixesAnnotation])
 	if len(refused) == 0 {
 		conditions.Delete(cluster, infrav1.Metal3ClusterLabelPrefixesRefusedCondition)
 		return

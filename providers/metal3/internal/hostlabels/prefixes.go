@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodelabels tells which labels of a host its Node may have.
-package nodelabels
+// Package hostlabels tells which labels of a host its Node may have, and has.
+package hostlabels
 
 import (
 	"slices"

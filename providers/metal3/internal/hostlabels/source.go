@@ -1,0 +1,87 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostlabels
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// Source reads the labels of hosts for the controller of Nodes' labels.
+type Source struct {
+	Client client.Reader
+}
+
+var _ nodelabels.Source = Source{}
+
+// Labels are those of the machine's host; nil while it has none.
+func (s Source) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodelabels.Labels, error) {
+	_, name, _ := strings.Cut(machine.GetAnnotations()[infrav1.HostAnnotation], "/")
+	if name == "" {
+		return nil, nil
+	}
+	host, err := reconcile.Find(ctx, s.Client, client.ObjectKey{Namespace: machine.GetNamespace(), Name: name}, &bmov1alpha1.BareMetalHost{})
+	if err != nil || host == nil || !hosts.BelongsTo(host, client.ObjectKeyFromObject(machine)) {
+		return nil, err
+	}
+	// The controllers of the cluster and of the machine tell what is refused.
+	prefixes, _ := Prefixes(cluster.GetAnnotations()[infrav1.LabelSyncPrefixesAnnotation])
+	copied := Copied(host.Labels, prefixes)
+	return &copied, nil
+}
+
+// Watches are the labels of hosts, the prefixes that clusters list, and which host a machine has.
+func (s Source) Watches() []nodelabels.Watch {
+	return []nodelabels.Watch{
+		{Object: &bmov1alpha1.BareMetalHost{}, Machines: machineOfHost, Changed: updates(func(before, after client.Object) bool {
+			return !maps.Equal(before.GetLabels(), after.GetLabels())
+		})},
+		{Object: &infrav1.Metal3Cluster{}, Machines: s.machinesOfCluster, Changed: updates(annotated(infrav1.LabelSyncPrefixesAnnotation))},
+		{Object: &infrav1.Metal3Machine{}, Machines: itself, Changed: updates(annotated(infrav1.HostAnnotation))},
+	}
+}
+
+// updates passes these updates. New objects wake their machines as such: a new host has none yet.
+func updates(matter func(before, after client.Object) bool) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return matter(e.ObjectOld, e.ObjectNew) },
+	}
+}
+
+func annotated(key string) func(before, after client.Object) bool {
+	return func(before, after client.Object) bool {
+		return before.GetAnnotations()[key] != after.GetAnnotations()[key]
+	}
+}
+
+func machineOfHost(_ context.Context, o client.Object) []ctrl.Request {
+	if consumer := hosts.Observe(o.(*bmov1alpha1.BareMetalHost)).Consumer; consumer.Name != "" && consumer.Namespace == o.GetNamespace() {
+		return []ctrl.Request{{NamespacedName: consumer}}
+	}
+	return nil
+}
+
+func (s Source) machinesOfCluster(ctx context.Context, o client.Object) []ctrl.Request {
+	return watch.Requests[*infrav1.Metal3Machine](ctx, s.Client, &infrav1.Metal3MachineList{}, nil, watch.OfInfrastructure(o))
+}
+
+func itself(_ context.Context, o client.Object) []ctrl.Request {
+	return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+}

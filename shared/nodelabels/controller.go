@@ -1,0 +1,158 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodelabels tells Nodes of workload clusters where their machines are: their zone and region, as labels that a cloud
+// provider would set, and their logical failure domain. One controller does it for every provider; a provider that has further
+// labels for its Nodes is a Source of them.
+//
+// Zone and region are those of the failure domain that the machine is observed to be in, and are only set where nobody else has: a
+// Node that a cloud provider has yet to initialize waits for it. What was set is noted on the Node, and corrected or taken off when
+// the machine is in another domain, as long as it is what was set. All labels of a Node are written in one request, which carries
+// the version that was read; a Node that has its labels costs no request.
+package nodelabels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler labels the Nodes of a provider's machines. It reads infrastructure machines and clusters, Machines and Clusters; a
+// provider's manager has these rights anyway.
+type Reconciler struct {
+	Client   client.Client
+	Provider provider.Provider
+	// Workloads reaches the Nodes of workload clusters. Its cache must keep what StripNode keeps.
+	Workloads clustercache.ClusterCache
+	// Source has labels that only this provider knows; nil for none.
+	Source Source
+
+	filter     watchfilter.Filter
+	machines   machines
+	controller controller.Controller
+}
+
+// scope is what one reconcile knows.
+type scope struct {
+	cluster      *clusterv1.Cluster
+	infraCluster provider.Cluster
+	machine      *clusterv1.Machine
+	infra        client.Object
+}
+
+// Reconcile brings the labels of one machine's Node up to date. The request names the infrastructure machine.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, err := r.gather(ctx, req.NamespacedName)
+	if err != nil || s == nil {
+		return ctrl.Result{}, err
+	}
+	err = r.label(ctx, s)
+	switch {
+	case errors.Is(err, clustercache.ErrClusterNotConnected):
+		return ctrl.Result{}, nil // the connection is an event
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// gather returns nil for a machine that has no Node, or none any more, and for one that is paused: others' events end that.
+func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey) (*scope, error) {
+	s := &scope{}
+	var err error
+	if s.infra, err = reconcile.Find(ctx, r.Client, key, r.Provider.NewMachine()); err != nil || s.infra == nil {
+		return nil, err
+	}
+	if !r.filter.Passes(s.infra) || !s.infra.GetDeletionTimestamp().IsZero() {
+		return nil, nil
+	}
+	s.machine, err = util.GetOwnerMachine(ctx, r.Client, metav1.ObjectMeta{Namespace: key.Namespace, OwnerReferences: s.infra.GetOwnerReferences()})
+	if err != nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined() || !s.machine.DeletionTimestamp.IsZero() {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if s.cluster, err = reconcile.ClusterOf(ctx, r.Client, s.infra); err != nil || s.cluster == nil || annotations.IsPaused(s.cluster, s.infra) {
+		return nil, err
+	}
+	of := client.ObjectKey{Namespace: key.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
+	if s.infraCluster, err = reconcile.Find(ctx, r.Client, of, r.Provider.NewCluster()); err != nil || s.infraCluster == nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *Reconciler) label(ctx context.Context, s *scope) error {
+	own, err := r.own(ctx, s)
+	if err != nil || own == nil {
+		return err
+	}
+	cluster := client.ObjectKeyFromObject(s.cluster)
+	if err := r.watchNodes(ctx, cluster); err != nil {
+		return err
+	}
+	workload, err := r.Workloads.GetClient(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	node, err := reconcile.Find(ctx, workload, client.ObjectKey{Name: s.machine.Status.NodeRef.Name}, &corev1.Node{})
+	if err != nil || node == nil {
+		return err
+	}
+	before := node.DeepCopy()
+	if !s.apply(node, r.Provider.Place(s.infra).Domain, *own) {
+		return nil
+	}
+	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("labelling Node %s: %w", node.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Labelled Node", "node", node.Name, "labels", node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
+	return nil
+}
+
+// own are the labels that only this provider knows; nil while they are not known.
+func (r *Reconciler) own(ctx context.Context, s *scope) (*Labels, error) {
+	if r.Source == nil {
+		return &Labels{}, nil
+	}
+	return r.Source.Labels(ctx, s.infraCluster, s.infra)
+}
+
+// apply gives the Node, in memory, the labels that it should have, and reports whether it had others.
+func (s *scope) apply(node *corev1.Node, domain string, own Labels) bool {
+	before := read(node)
+	place := topology(*s.infraCluster.FailureDomains(), domain, before)
+	if uninitialized(node) { // its cloud provider comes first; what is there already stays as it is
+		maps.DeleteFunc(place, func(key, _ string) bool { return !before.labels.Has(key) })
+	}
+	w := wish{suggested: place, imposed: labels.Set{}, owned: own.Owned}
+	maps.Copy(w.imposed, own.Set)
+	if key := s.machine.Labels[faultlinev1.DistributionKeyLabel]; key != "" {
+		w.imposed[faultlinev1.DistributionKeyLabel] = key
+	}
+	wanted, note := w.plan(node.Labels, before.labels)
+	after := told{domain: domain, labels: note}
+	if maps.Equal(wanted, node.Labels) && after.equal(before) {
+		return false
+	}
+	node.Labels = wanted
+	after.write(node)
+	return true
+}

@@ -1,0 +1,40 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelabels
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// read returns what the annotations of a Node say that it was told. What is not a list of labels is as good as none: nothing is
+// removed for it.
+func read(node *corev1.Node) told {
+	set, err := labels.ConvertSelectorToLabelsMap(node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
+	if err != nil {
+		set = labels.Set{}
+	}
+	return told{domain: node.Annotations[faultlinev1.FailureDomainAnnotation], labels: set}
+}
+
+func (t told) equal(other told) bool {
+	return t.domain == other.domain && maps.Equal(t.labels, other.labels)
+}
+
+func (t told) write(node *corev1.Node) {
+	for key, value := range map[string]string{
+		faultlinev1.LabelsFromMachineAnnotation: t.labels.String(), faultlinev1.FailureDomainAnnotation: t.domain,
+	} {
+		if value == "" {
+			delete(node.Annotations, key)
+			continue
+		}
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, key, value)
+	}
+}

@@ -1,0 +1,218 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodelabels_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/workloads"
+)
+
+// patience is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
+// world is a cluster with one machine, which is in failure domain a and has no Node yet.
+type world struct {
+	*WithT
+	t      *testing.T
+	client client.Client
+	name   string // of the namespace, and of the Node
+	infra  *providertest.Cluster
+	owner  *clusterv1.Machine
+	placed *providertest.Machine
+	source nodelabels.Source
+	// patches counts what the manager has sent to change Nodes; before the first one it calls interfere.
+	patches   atomic.Int32
+	interfere func()
+	stop      func()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	c, err := client.New(apiServer, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{WithT: g, t: t, client: c, interfere: func() {}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.create(ns)
+	w.name = ns.Name
+	w.cluster()
+	w.machine()
+	return w
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "one"}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+	}
+}
+
+// update changes an object, or its status, until no conflict is in the way.
+func update[T client.Object](w *world, o T, write func(context.Context, client.Object) error, change func(T)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		change(o)
+		g.Expect(write(w.t.Context(), o)).To(Succeed())
+	}).Should(Succeed())
+}
+
+func (w *world) whole(ctx context.Context, o client.Object) error { return w.client.Update(ctx, o) }
+func (w *world) status(ctx context.Context, o client.Object) error {
+	return w.client.Status().Update(ctx, o)
+}
+
+func (w *world) cluster() {
+	w.t.Helper()
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one"), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	w.create(cluster)
+	update(w, cluster, w.status, func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	w.infra = &providertest.Cluster{ObjectMeta: w.meta("one")}
+	w.infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: cluster.UID}}
+	w.create(w.infra)
+	w.publish(described("a"), described("b"))
+}
+
+// described is a failure domain of region north whose zone has another name.
+func described(name string) clusterv1.FailureDomain {
+	return clusterv1.FailureDomain{Name: name, Attributes: map[string]string{"zone": "zone-" + name, "region": "north", "freeHosts": "1"}}
+}
+
+func (w *world) publish(domains ...clusterv1.FailureDomain) {
+	w.t.Helper()
+	update(w, w.infra, w.status, func(c *providertest.Cluster) { c.Status.FailureDomains = domains })
+}
+
+func (w *world) machine() {
+	w.t.Helper()
+	w.owner = &clusterv1.Machine{ObjectMeta: w.meta("m"), Spec: clusterv1.MachineSpec{
+		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("m")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: "m"},
+	}}
+	w.create(w.owner)
+	w.placed = &providertest.Machine{ObjectMeta: w.meta("m")}
+	w.placed.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: w.owner.UID, Controller: ptr.To(true),
+	}}
+	w.create(w.placed)
+	w.moveTo("a")
+}
+
+func (w *world) moveTo(domain string) {
+	w.t.Helper()
+	update(w, w.placed, w.status, func(m *providertest.Machine) { m.Status.Domain = domain })
+}
+
+// join gives the machine its Node, as a kubelet and Cluster API do.
+func (w *world) join(change func(*corev1.Node)) {
+	w.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
+	change(node)
+	w.create(node)
+	update(w, w.owner, w.status, func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.name} })
+}
+
+func asItIs(*corev1.Node) {}
+
+// connectable makes the kubeconfig by which the manager reaches the workload cluster.
+func (w *world) connectable() {
+	w.t.Helper()
+	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	controllers := manager.ControllerOptions()
+	controllers.SkipNameValidation = ptr.To(true)
+	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name), Controller: controllers,
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	connections, err := workloads.Connect(ctx, mgr, providertest.Provider{}, workloads.Options{}, workloads.Contents{StripNode: nodelabels.StripNode})
+	w.Expect(err).NotTo(HaveOccurred())
+	connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
+	w.Expect((&nodelabels.Reconciler{
+		Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source,
+	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))).To(Succeed())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	var stopped bool
+	w.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		w.Expect(<-done).To(Succeed())
+	}
+	w.t.Cleanup(w.stop)
+}
+
+// counted are connections through which patches are counted.
+type counted struct {
+	clustercache.ClusterCache
+	*world
+}
+
+func (c counted) GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
+	inner, err := c.ClusterCache.GetClient(ctx, cluster)
+	return countedClient{inner, c.world}, err
+}
+
+type countedClient struct {
+	client.Client
+	w *world
+}
+
+func (c countedClient) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if c.w.patches.Add(1) == 1 {
+		c.w.interfere()
+	}
+	return c.Client.Patch(ctx, o, patch, opts...)
+}
+
+func (w *world) node() *corev1.Node {
+	w.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(node), node)).To(Succeed())
+	return node
+}
+
+func (w *world) labels() map[string]string {
+	w.t.Helper()
+	return w.node().Labels
+}
+
+func (w *world) relabel(change func(*corev1.Node)) {
+	w.t.Helper()
+	update(w, w.node(), w.whole, change)
+}

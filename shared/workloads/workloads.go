@@ -1,0 +1,83 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workloads connects a manager with the workload clusters of its provider: with Cluster API's cluster cache, which keeps a
+// connection to each and looks every ten seconds whether it still answers.
+package workloads
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// Options are what the command line decides.
+type Options struct {
+	// WatchFilter limits the connections to Clusters with this value of the watch label; "" means all.
+	WatchFilter string
+	// Concurrency is how many connections are looked after at the same time.
+	Concurrency int
+	// QPS and Burst limit requests to each workload cluster; 0 is Cluster API's default.
+	QPS   float32
+	Burst int
+}
+
+// AddFlags adds the flags of these options, by the names that they have in Cluster API's managers.
+func AddFlags(fs *pflag.FlagSet, concurrency *int, qps *float32, burst *int) {
+	fs.IntVar(concurrency, "clustercache-concurrency", 10, "Connections to workload clusters looked after at the same time.")
+	fs.Float32Var(qps, "clustercache-client-qps", 20, "Requests per second to the API server of each workload cluster.")
+	fs.IntVar(burst, "clustercache-client-burst", 30, "Requests to the API server of each workload cluster allowed in one burst.")
+}
+
+// Contents are what is kept in memory of each workload cluster, beside the connection.
+type Contents struct {
+	// StripNode drops from a Node what is not read.
+	StripNode func(*corev1.Node)
+	Indexes   []clustercache.CacheOptionsIndex
+}
+
+// Connect adds to the manager what keeps a connection to the workload cluster of every Cluster on the provider's infrastructure.
+func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Provider, o Options, keep Contents) (clustercache.ClusterCache, error) {
+	kind, err := apiutil.GVKForObject(infrastructure.NewCluster(), mgr.GetScheme())
+	if err != nil {
+		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
+	}
+	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+		// A kubeconfig is read when a connection is made, which is no reason to remember every Secret.
+		SecretClient:     mgr.GetAPIReader(),
+		WatchFilterValue: o.WatchFilter,
+		ClusterFilter: func(cluster *clusterv1.Cluster) bool {
+			return cluster.Spec.InfrastructureRef.GroupKind() == kind.GroupKind()
+		},
+		Cache: clustercache.CacheOptions{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: strip(keep.StripNode)}},
+			Indexes:          keep.Indexes,
+		},
+		Client: clustercache.ClientOptions{UserAgent: "faultline-" + infrastructure.Name() + "-manager", QPS: o.QPS, Burst: o.Burst},
+	}, watch.Workers(o.Concurrency))
+	if err != nil {
+		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
+	}
+	return workloads, nil
+}
+
+func strip(node func(*corev1.Node)) func(any) (any, error) {
+	return func(o any) (any, error) {
+		if n, ok := o.(*corev1.Node); ok {
+			node(n)
+		}
+		return o, nil
+	}
+}
