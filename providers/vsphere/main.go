@@ -23,6 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/vsphere/internal/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 func main() {
@@ -71,4 +72,8 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")
 	fs.IntVar(&o.Zones, "vspheredeploymentzone-concurrency", 10, "VSphereDeploymentZones reconciled at the same time.")
 	fs.IntVar(&o.Identities, "vsphereclusteridentity-concurrency", 10, "VSphereClusterIdentities reconciled at the same time.")
+	fs.BoolVar(&o.LabelNodes, "label-nodes", true,
+		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")
+	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
+	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 }

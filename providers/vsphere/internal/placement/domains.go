@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
@@ -35,7 +36,9 @@ func observe(zone *Zone) distribution.Observation {
 		Deleting: !zone.DeletionTimestamp.IsZero(),
 	}
 	if zone.Domain != nil {
-		o.Attributes = map[string]string{"region": zone.Domain.Spec.Region.Name, "zone": zone.Domain.Spec.Zone.Name}
+		o.Attributes = map[string]string{
+			faultlinev1.RegionAttribute: zone.Domain.Spec.Region.Name, faultlinev1.ZoneAttribute: zone.Domain.Spec.Zone.Name,
+		}
 	}
 	available := conditions.Get(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition)
 	ready := conditions.Get(zone, clusterv1.ReadyCondition)

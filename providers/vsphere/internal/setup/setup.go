@@ -28,8 +28,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/workloads"
 )
 
 // Options are what the command line decides.
@@ -46,6 +48,13 @@ type Options struct {
 	RetryAfter time.Duration
 	// Clusters, Machines, VMs, Zones and Identities are how many are reconciled at the same time.
 	Clusters, Machines, VMs, Zones, Identities int
+	// LabelNodes keeps a connection to each workload cluster, to give its Nodes the labels of their place.
+	LabelNodes bool
+	// Labels and Workloads are how many Nodes are labelled, and connections looked after, at the same time.
+	Labels, Workloads int
+	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
+	WorkloadQPS   float32
+	WorkloadBurst int
 }
 
 // Add adds every controller to the manager, and the vCenter sessions that they share.
@@ -119,6 +128,24 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
+	}
+	return addNodeLabels(ctx, mgr, o)
+}
+
+func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if !o.LabelNodes {
+		return nil
+	}
+	ours := provider.VSphere{Client: mgr.GetClient()}
+	connections, err := workloads.Connect(ctx, mgr, ours, workloads.Options{
+		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
+	}, workloads.Contents{StripNode: nodelabels.StripNode})
+	if err != nil {
+		return err
+	}
+	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections}).
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
+		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
 	return nil
 }

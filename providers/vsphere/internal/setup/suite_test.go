@@ -24,9 +24,10 @@ import (
 // The API server is real and shared by all tests, with our CRDs and webhooks; every test has its own namespace, manager
 // and vCenter.
 var (
-	apiServer *rest.Config
-	scheme    = runtime.NewScheme()
-	user      client.Client // plays everybody but the managers
+	apiServer  *rest.Config
+	kubeconfig []byte
+	scheme     = runtime.NewScheme()
+	user       client.Client // plays everybody but the managers
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, Serve: webhooks.SetupWithManager,
 	}, func(env *envtest.Environment) (err error) {
-		apiServer = env.Config
+		apiServer, kubeconfig = env.Config, env.KubeConfig
 		user, err = client.New(apiServer, client.Options{Scheme: scheme})
 		return err
 	})

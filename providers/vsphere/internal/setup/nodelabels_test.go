@@ -1,0 +1,71 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+)
+
+// labelNodes starts the manager anew, with connections to workload clusters: the API server is the only one, and has their Nodes.
+func (w *world) labelNodes() {
+	w.t.Helper()
+	w.stop()
+	controllers := manager.ControllerOptions()
+	controllers.SkipNameValidation = ptr.To(true)
+	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name), Controller: controllers,
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Expect(setup.Add(ctx, mgr, setup.Options{
+		CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(), RetryAfter: time.Second, LabelNodes: true,
+	})).To(Succeed())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the manager does not stop: %v", err)
+		}
+	})
+}
+
+// The labels are the tags of the failure domain, which are what vSphere's cloud provider would set.
+func TestNodeHasTheTagsOfItsZoneAsLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.threeZones()
+	w.labelNodes()
+	w.cluster("one")
+	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
+	w.provisioned(w.machine("one", "node", w.name+"-b"))
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
+	w.create(node)
+	owner := &clusterv1.Machine{ObjectMeta: w.meta("node")}
+	w.get(owner)
+	owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: node.Name}
+	w.Expect(w.client.Status().Update(t.Context(), owner)).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(node), node)).To(Succeed())
+		g.Expect(node.Labels).To(And(HaveKeyWithValue(corev1.LabelTopologyZone, "zone-b"), HaveKeyWithValue(corev1.LabelTopologyRegion, simulator.RegionTag)))
+	}).Should(Succeed())
+}
