@@ -16,7 +16,7 @@ import (
 // Simulation shows what would become of clusters: a row each, then where lost machines could be replaced.
 func Simulation(w io.Writer, outcomes []simulate.Outcome, style Style) error {
 	t := &table{style: style}
-	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "ROOM LOST", "LOST")...)
+	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "ROOM LOST", "DOMAINS")...)
 	for _, o := range outcomes {
 		room := "no limit known"
 		if o.Room != nil {
@@ -45,9 +45,9 @@ func quorum(c simulate.ControlPlane) cell {
 	case c.Members == 0:
 		return plain("no control-plane machines")
 	case c.KeepsQuorum:
-		return cell{{fmt.Sprintf("kept, %d of %d needed", c.Left, c.Quorum), green}}
+		return cell{{fmt.Sprintf("kept: %d work, %d needed", c.Left, c.Quorum), green}}
 	}
-	return cell{{fmt.Sprintf("LOST, %d of %d needed", c.Left, c.Quorum), red}}
+	return cell{{fmt.Sprintf("LOST: %d work, %d needed", c.Left, c.Quorum), red}}
 }
 
 func replacements(w io.Writer, outcomes []simulate.Outcome, style Style) error {
@@ -56,7 +56,7 @@ func replacements(w io.Writer, outcomes []simulate.Outcome, style Style) error {
 		for _, r := range o.Replacements {
 			if len(t.rows) == 0 {
 				t.add(nil)
-				t.add(head("REPLACED", "ROLE", "CLUSTER", "FROM", "COULD BE PLACED IN")...)
+				t.add(head("LOST MACHINE", "ROLE", "CLUSTER", "FROM", "REPLACEMENT COULD GO TO")...)
 			}
 			role := "worker"
 			if r.ControlPlane {

@@ -76,8 +76,9 @@ func (t *table) write(w io.Writer) error {
 	widths := t.widths()
 	var text strings.Builder
 	for _, row := range t.rows {
-		text.WriteString(t.line(row, widths))
-		text.WriteByte('\n')
+		for _, line := range t.lines(row, widths) {
+			text.WriteString(t.style.paint(line) + "\n")
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -99,41 +100,63 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// line is a row without spaces at its end, cut at the width of the terminal.
-func (t *table) line(r row, widths []int) string {
+// indent is that of what does not fit into a line, and least what is left of a line at least for text to go on in its column.
+const (
+	indent = 4
+	least  = 30
+)
+
+// lines is a row without spaces at its end. What does not fit into the terminal goes on below.
+func (t *table) lines(r row, widths []int) [][]span {
 	last := len(r) - 1
 	for last > 0 && r[last].width() == 0 {
 		last--
 	}
-	var spans []span
-	for i, cell := range r[:last+1] {
-		spans = append(spans, cell...)
-		if i < last {
-			spans = append(spans, span{text: strings.Repeat(" ", widths[i]-cell.width()+gap)})
-		}
+	var line []span
+	for i, cell := range r[:last] {
+		line = append(append(line, cell...), span{text: strings.Repeat(" ", widths[i]-cell.width()+gap)})
 	}
-	return t.style.paint(cut(spans, t.style.Width))
+	at := cell(line).width()
+	if t.style.Width <= 0 || at+r[last].width() <= t.style.Width {
+		return [][]span{append(line, r[last]...)}
+	}
+	if t.style.Width-at < least || last == 0 {
+		at = indent
+	}
+	return t.wrap(line, r[last], at)
 }
 
-// cut ends a line that is too long with an ellipsis.
-func cut(spans []span, width int) []span {
-	if width <= 0 || cell(spans).width() <= width {
-		return spans
-	}
-	var fitting []span
-	for _, s := range spans {
-		if length := utf8.RuneCountInString(s.text); length < width {
-			fitting, width = append(fitting, s), width-length
-			continue
+// wrap adds words to a line, and goes on in further lines from a column on.
+func (t *table) wrap(line []span, text cell, at int) [][]span {
+	var lines [][]span
+	width, fresh := cell(line).width(), true
+	for _, part := range text {
+		for _, word := range strings.SplitAfter(part.text, " ") {
+			length := utf8.RuneCountInString(strings.TrimSuffix(word, " "))
+			if width+length > t.style.Width && (!fresh || width > at) {
+				lines = append(lines, line)
+				line, width = []span{trunk(lines[0], at)}, at
+			}
+			line, width, fresh = append(line, span{word, part.in}), width+utf8.RuneCountInString(word), false
 		}
-		return append(fitting, span{text: string([]rune(s.text)[:width-1]) + "…", in: s.in})
 	}
-	return fitting
+	return append(lines, line)
+}
+
+// trunk is what stands before text that goes on below a line: the tree goes on, too.
+func trunk(line []span, width int) span {
+	if strings.HasPrefix(line[0].text, "├") {
+		return span{text: "│" + strings.Repeat(" ", width-1), in: line[0].in}
+	}
+	return span{text: strings.Repeat(" ", width)}
 }
 
 func (s Style) paint(spans []span) string {
 	var text strings.Builder
-	for _, part := range spans {
+	for i, part := range spans {
+		if i == len(spans)-1 {
+			part.text = strings.TrimRight(part.text, " ")
+		}
 		if s.Colour && part.in != "" && part.text != "" {
 			text.WriteString("\x1b[" + string(part.in) + "m" + part.text + "\x1b[0m")
 			continue

@@ -16,14 +16,10 @@ import (
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
 )
 
-// Tree shows clusters, their failure domains and, when wide, their machines. Reasons are cut only in a terminal, and then not
-// when wide.
+// Tree shows clusters, their failure domains and, when wide, their machines.
 func Tree(w io.Writer, clusters []report.Cluster, wide bool, style Style) error {
-	if wide {
-		style.Width = 0
-	}
 	t := &table{style: style}
-	t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "ROOM", "SINCE", "REASON")...)
+	t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "ROOM", "SINCE", "ABOUT")...)
 	for _, cluster := range clusters {
 		treeOf(t, cluster, wide)
 	}
@@ -42,13 +38,14 @@ func treeOf(t *table, c report.Cluster, wide bool) {
 	controlPlane, workers := c.Count()
 	wanted := strconv.Itoa(controlPlane)
 	if c.Replicas != nil && int(*c.Replicas) != controlPlane {
-		wanted = fmt.Sprintf("%d of %d", controlPlane, *c.Replicas)
+		wanted = fmt.Sprintf("%d (%d wanted)", controlPlane, *c.Replicas)
 	}
 	skew := ""
 	if c.Skew != nil {
 		skew = fmt.Sprintf("skew %d", *c.Skew)
 	}
-	t.add(cell{{c.Namespace + "/" + c.Name, bold}}, plain(c.Infrastructure.Kind), plain(wanted), plain(strconv.Itoa(workers)), plain(skew))
+	t.add(cell{{c.Namespace + "/" + c.Name, bold}}, nil, plain(wanted), plain(strconv.Itoa(workers)), plain(skew), nil, nil,
+		plain(c.Infrastructure.Kind))
 	notes := notesOf(c, wide, t.style)
 	for i, domain := range c.Domains {
 		branch, trunk := "├─", "│ "

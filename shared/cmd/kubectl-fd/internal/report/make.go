@@ -120,6 +120,7 @@ func machineOf(machine *clusterv1.Machine) Machine {
 		Name: machine.Name, ControlPlane: controlPlane, Deployment: machine.Labels[clusterv1.MachineDeploymentNameLabel],
 		Named: machine.Spec.FailureDomain, Joined: machine.Status.NodeRef.IsDefined(), Created: machine.CreationTimestamp, State: Running,
 	}
+	m.Healthy = m.Joined && !bad(machine, clusterv1.MachineHealthCheckSucceededCondition) && !bad(machine, clusterv1.MachineNodeHealthyCondition)
 	provisioned := machine.Status.Initialization.InfrastructureProvisioned
 	switch {
 	case !machine.DeletionTimestamp.IsZero():

@@ -33,6 +33,9 @@ func (c Cluster) Planner(controlPlane bool) []failuredomain.Domain {
 
 // effective is the state that counts for machines to come: what the user withdraws counts before the status says so.
 func (c Cluster) effective(d Domain) faultlinev1.DomainState {
+	if c.Wanted.Intent(d.Name) == faultlinev1.DomainEvicting {
+		return faultlinev1.DomainEvicting
+	}
 	known := faultlinev1.DistributionStatus{FailureDomains: []faultlinev1.DomainStatus{{Name: d.Name, State: d.State}}}
 	state, _, _ := distribution.Receives(c.Wanted, known, d.Name, distribution.PendingRefuses)
 	return state

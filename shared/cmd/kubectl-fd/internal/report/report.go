@@ -94,14 +94,22 @@ type Machine struct {
 	// Deleting says that the machine is being deleted.
 	Deleting bool `json:"deleting,omitempty"`
 	// Joined says that the machine has a Node.
-	Joined  bool        `json:"joined,omitempty"`
+	Joined bool `json:"joined,omitempty"`
+	// Healthy says that it has a Node of which nothing bad is known. A machine that is being deleted can still be healthy.
+	Healthy bool        `json:"healthy,omitempty"`
 	Reason  string      `json:"reason,omitempty"`
 	Message string      `json:"message,omitempty"`
 	Created metav1.Time `json:"created,omitzero"`
 }
 
-// Works reports whether the machine can be counted on.
+// Works reports whether the machine runs and stays.
 func (m Machine) Works() bool { return m.State == Running }
+
+// Votes reports whether a control-plane machine has a vote: from when it has a Node until it is Terminable, when its control plane
+// has removed it from etcd.
+func (m Machine) Votes() bool {
+	return m.ControlPlane && m.Joined && m.State != MachineState(faultlinev1.MoveTerminable)
+}
 
 // Count returns how many machines of each role are in the domain.
 func (d Domain) Count() (controlPlane, workers int) {

@@ -6,6 +6,7 @@ package simulate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ type Outcome struct {
 	Replacements []Replacement `json:"replacements,omitempty"`
 }
 
-// ControlPlane is what would become of a control plane, if each of its machines with a Node has one vote.
+// ControlPlane is what would become of a control plane, if each of its machines has one vote.
 type ControlPlane struct {
 	// Members are the machines that have a vote now.
 	Members int `json:"members"`
@@ -143,13 +144,13 @@ func (o *Outcome) count(machine report.Machine, gone bool) {
 		}
 		return
 	}
-	if !machine.Joined {
+	if !machine.Votes() {
 		return
 	}
 	o.ControlPlane.Members++
 	if gone {
 		o.ControlPlane.Lost++
-	} else if machine.Works() {
+	} else if machine.Healthy {
 		o.ControlPlane.Left++
 	}
 }
@@ -226,7 +227,12 @@ func pick(c report.Cluster, domains []failuredomain.Domain, machines []failuredo
 		}
 	}
 	to, err := failuredomain.Pick(left, machines)
-	if err != nil {
+	switch {
+	case errors.Is(err, failuredomain.ErrNoDomain):
+		return "", "waits: no Active failure domain is left for it"
+	case errors.Is(err, failuredomain.ErrNoCapacity):
+		return "", "waits: no room is left in the Active failure domains"
+	case err != nil:
 		return "", "waits: " + err.Error()
 	}
 	taken[room(c, to)]++
