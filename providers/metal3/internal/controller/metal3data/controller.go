@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -101,7 +101,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 		var no *refused
 		switch {
 		case errors.As(err, &no):
-			reason, problem, s.retryAfter = no.reason, no.Error(), refusal.Check
+			reason, problem, s.retryAfter = no.reason, no.Error(), terminalerror.Check
 		case err != nil:
 			return ctrl.Result{}, err
 		}

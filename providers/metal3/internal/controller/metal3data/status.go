@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // show brings into the status whether the data is rendered, or what the user has to solve first. Data that only waits for
@@ -44,7 +44,7 @@ type refused struct {
 }
 
 func (r *refused) Error() string {
-	return refusal.Message(r.kind, r.name, r.answer)
+	return terminalerror.Message(r.kind, r.name, r.answer)
 }
 
 func (r *refused) Unwrap() error {
@@ -57,7 +57,7 @@ func (r *Reconciler) create(ctx context.Context, o client.Object, kind, reason s
 	switch {
 	case client.IgnoreAlreadyExists(err) == nil:
 		return nil
-	case refusal.Is(err):
+	case terminalerror.Is(err):
 		return &refused{reason: reason, kind: kind, name: o.GetName(), answer: err}
 	default:
 		return fmt.Errorf("creating %s %s: %w", kind, o.GetName(), err)

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // give writes the name of the data into the claim and then creates it. In this order a claim can never have two: the
@@ -112,8 +112,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", nil // another template's, by whatever accident
 		}
 		return data.Spec.Claim.Name, nil
-	case refusal.Is(err): // by a quota, say, whose end is no event
-		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, refusal.Message("Metal3Data", data.Name, err))})
+	case terminalerror.Is(err): // by a quota, say, whose end is no event
+		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, terminalerror.Message("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}

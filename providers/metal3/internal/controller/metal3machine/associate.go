@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	infrastructure "github.com/faultline-io/faultline/providers/metal3/internal/provider"
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // attempts is how many hosts are tried in one reconcile when others take them first, or the API server refuses them.
@@ -143,7 +143,7 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			r.waitForHost(s, metav1.Condition{
 				Reason: infrav1.Metal3MachineHostRefusedReason, Message: fmt.Sprintf("%s; no other host is free: %s", why.Refusal, why),
 			})
-			return false, steps.Retry(refusal.Check), nil
+			return false, steps.Retry(terminalerror.Check), nil
 		case !found:
 			r.waitForHost(s, placement.Waiting(s.infraCluster, why))
 			return false, steps.Wait, nil

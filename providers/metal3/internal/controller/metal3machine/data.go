@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // useGivenSecrets takes over what needs no rendering: the Machine's bootstrap data, and Secrets of the user's.
@@ -56,10 +56,10 @@ func (r *Reconciler) claimData(ctx context.Context, s *scope) (steps.Progress, e
 	}
 	if claim == nil {
 		switch err := r.createDataClaim(ctx, s, template.Name); {
-		case refusal.Is(err):
+		case terminalerror.Is(err):
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
-				refusal.Message("Metal3DataClaim", s.metal3.Name, err))
-			return steps.Retry(refusal.Check), nil
+				terminalerror.Message("Metal3DataClaim", s.metal3.Name, err))
+			return steps.Retry(terminalerror.Check), nil
 		case err != nil:
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
 			return steps.Wait, err

@@ -12,16 +12,16 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
 	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // configure gives the host what it is to run.
 func (r *Reconciler) configure(ctx context.Context, s *scope) (steps.Progress, error) {
 	err := r.Hosts.Configure(ctx, s.host, s.config())
-	if refusal.Is(err) {
-		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, refusal.Message("BareMetalHost", s.host.Name, err))
-		return steps.Retry(refusal.Check), nil
+	if terminalerror.Is(err) {
+		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, terminalerror.Message("BareMetalHost", s.host.Name, err))
+		return steps.Retry(terminalerror.Check), nil
 	}
 	return steps.Proceed, err
 }

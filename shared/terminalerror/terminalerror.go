@@ -1,10 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refusal tells requests that the API server will not have, whatever the reason, from those that only failed now.
-package refusal
+// Package terminalerror tells requests that the API server refuses, until somebody does something, from those that only failed now.
+package terminalerror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Check is how often a refused request is made again. Nothing tells when a quota, a policy, a webhook or a right changes.
@@ -32,6 +34,32 @@ func Is(err error) bool {
 		return strings.Contains(answer.Status().Message, "failed calling webhook")
 	default:
 		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
+}
+
+// Error is such a request's. Its text is for the user.
+type Error struct {
+	// Kind and Name are those of the object that was refused.
+	Kind, Name string
+	// Answer is the API server's.
+	Answer error
+}
+
+// Error is Message.
+func (e *Error) Error() string { return Message(e.Kind, e.Name, e.Answer) }
+
+// Unwrap returns the answer.
+func (e *Error) Unwrap() error { return e.Answer }
+
+// Create creates an object that may be there already. An error is an Error where the user has to do something.
+func Create(ctx context.Context, c client.Client, o client.Object, kind string) error {
+	switch err := c.Create(ctx, o); {
+	case client.IgnoreAlreadyExists(err) == nil:
+		return nil
+	case Is(err):
+		return &Error{Kind: kind, Name: o.GetName(), Answer: err}
+	default:
+		return fmt.Errorf("creating %s %s: %w", kind, o.GetName(), err)
 	}
 }
 

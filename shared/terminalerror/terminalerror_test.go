@@ -1,9 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package refusal_test
+package terminalerror_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -13,18 +14,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/faultline-io/faultline/providers/metal3/internal/refusal"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
-func TestRefusals(t *testing.T) {
+func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
 	t.Parallel()
 	secrets, secret := schema.GroupResource{Resource: "secrets"}, schema.GroupKind{Kind: "Secret"}
 	terminating := apierrors.NewForbidden(secrets, "s", errors.New("namespace is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for name, tc := range map[string]struct {
 		err    error
-		wayOut string // "" for what is no refusal
+		wayOut string // "" for what is not refused
 	}{
 		"quota":             {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q, limited: count/secrets=1")), "raise the ResourceQuota"},
 		"right":             {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "give the service account that right"},
@@ -46,11 +50,34 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(refusal.Is(tc.err)).To(Equal(tc.wayOut != ""))
+			g.Expect(terminalerror.Is(tc.err)).To(Equal(tc.wayOut != ""))
 			if tc.wayOut != "" {
-				g.Expect(refusal.Message("Secret", "s", tc.err)).To(And(
+				g.Expect(terminalerror.Message("Secret", "s", tc.err)).To(And(
 					HavePrefix("the API server refuses Secret s: "), ContainSubstring(tc.wayOut), Not(ContainSubstring("creating"))))
 			}
 		})
 	}
+}
+
+func TestCreateTellsARefusalFromAFailureAndFromWhatIsThere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var answer error
+	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return answer },
+	})
+	create := func(err error) error {
+		answer = err
+		return terminalerror.Create(t.Context(), c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, "Secret")
+	}
+	secrets := schema.GroupResource{Resource: "secrets"}
+	var refused *terminalerror.Error
+	g.Expect(create(nil)).To(Succeed())
+	g.Expect(create(apierrors.NewAlreadyExists(secrets, "s"))).To(Succeed())
+	g.Expect(errors.As(create(apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q"))), &refused)).To(BeTrue())
+	g.Expect(refused.Error()).To(HavePrefix("the API server refuses Secret s: "))
+	g.Expect(apierrors.IsForbidden(refused)).To(BeTrue())
+	err := create(apierrors.NewTimeoutError("slow", 1))
+	g.Expect(errors.As(err, &refused)).To(BeFalse())
+	g.Expect(err).To(MatchError(ContainSubstring("creating Secret s: ")))
 }
