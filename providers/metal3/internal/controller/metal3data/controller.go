@@ -110,6 +110,13 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	return ctrl.Result{RequeueAfter: s.retryAfter}, nil
 }
 
+// askAgain has the data come back after a time, if no event brings it back before; 0 for no such time.
+func (s *scope) askAgain(after time.Duration) {
+	if after > 0 {
+		s.retryAfter = after
+	}
+}
+
 // produce claims, waits, renders and stores. It is done, or waits for an event, or has a problem for the user.
 func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem string, err error) {
 	if problem, err = r.gather(ctx, s); err != nil || problem != "" || s.host == nil {

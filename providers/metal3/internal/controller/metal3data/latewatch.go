@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -67,7 +69,7 @@ func (w *lateWatch) installed() (bool, error) {
 }
 
 func (w *lateWatch) index(ctx context.Context) error {
-	if err := w.mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, ownerIndex, indexOwner); err != nil {
+	if err := w.mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPClaim{}, ipamclaim.OwnerIndex, ownedByData()); err != nil {
 		return fmt.Errorf("indexing IPClaims by their owner: %w", err)
 	}
 	return nil
@@ -113,7 +115,7 @@ func (r *Reconciler) dataOfIPPool(ctx context.Context, pool client.Object) []rec
 
 // claimants names the data that owns a claim, and the data that would have one of its name: that waits for it to go.
 func (r *Reconciler) claimants(ctx context.Context, claim client.Object, pool string) []reconcile.Request {
-	names := map[string]bool{ownerName(claim.GetOwnerReferences(), dataKind): true}
+	names := map[string]bool{ipamclaim.OwnerOf(claim, infrav1.GroupVersion.WithKind(dataKind).GroupKind()): true}
 	prefix, ok := strings.CutSuffix(claim.GetName(), claimName("", pool))
 	if ok {
 		names[prefix] = true

@@ -16,6 +16,8 @@ import (
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
+	"github.com/faultline-io/faultline/shared/ipamclaim"
+	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 const ipClaimKind = "IPClaim"
@@ -47,7 +49,7 @@ func (m metal3Pools) Address(ctx context.Context, s *scope, pool render.Pool) (*
 	if claim == nil {
 		return nil, "", m.claim(ctx, s, pool)
 	}
-	if problem, err := m.unusable(ctx, claim, ipClaimKind, s); err != nil || problem != "" {
+	if problem, err := m.owner(s).Unusable(ctx, claim, ipClaimKind); err != nil || problem != "" {
 		return nil, problem, err
 	}
 	if claim.Status.Address == nil {
@@ -85,7 +87,7 @@ func (m metal3Pools) findClaim(ctx context.Context, s *scope, pool render.Pool) 
 
 func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) error {
 	claim := &ipamv1.IPClaim{
-		ObjectMeta: claimMeta(s.data, claimName(s.data.Name, pool.Name)),
+		ObjectMeta: m.owner(s).Meta(claimName(s.data.Name, pool.Name)),
 		Spec:       ipamv1.IPClaimSpec{Pool: corev1.ObjectReference{Namespace: s.data.Namespace, Name: pool.Name}},
 	}
 	if m.NameClaimsByHost {
@@ -95,7 +97,7 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 		}
 		claim.Labels[infrav1.DataNameLabel], claim.Labels[infrav1.PoolNameLabel] = s.data.Name, pool.Name
 	}
-	return m.create(ctx, claim, ipClaimKind, infrav1.Metal3DataAddressClaimRefusedReason)
+	return refusedFor(infrav1.Metal3DataAddressClaimRefusedReason, terminalerror.Create(ctx, m.Client, claim, ipClaimKind))
 }
 
 // claimProblem tells why the claim has no address: what the IP address manager says, or that there is no pool.
@@ -108,7 +110,9 @@ func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.I
 	case err != nil:
 		return "", err
 	case found:
-		return s.overdue(claim, ipClaimKind, pool, time.Now()), nil
+		problem, tooEarly := ipamclaim.Overdue(claim, ipClaimKind, pool.String(), time.Now())
+		s.askAgain(tooEarly)
+		return problem, nil
 	}
 	return fmt.Sprintf("%s, which Metal3DataTemplate %s refers to, does not exist: create it", pool, s.template.Name), nil
 }
@@ -124,12 +128,12 @@ func (m metal3Pools) Release(ctx context.Context, data *infrav1.Metal3Data) erro
 	if installed, err := m.watch.start(ctx); err != nil || !installed {
 		return err
 	}
-	claims := &ipamv1.IPClaimList{}
-	if err := m.Client.List(ctx, claims, client.InNamespace(data.Namespace), client.MatchingFields{ownerIndex: data.Name}); err != nil {
+	owner, claims := m.claims(data, nil), &ipamv1.IPClaimList{}
+	if err := m.Client.List(ctx, claims, client.InNamespace(data.Namespace), client.MatchingFields{ipamclaim.OwnerIndex: data.Name}); err != nil {
 		return fmt.Errorf("listing IPClaims of %s: %w", data.Name, err)
 	}
 	for i := range claims.Items {
-		if err := m.release(ctx, &claims.Items[i]); err != nil {
+		if err := owner.Release(ctx, &claims.Items[i]); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -76,10 +77,15 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	}); err != nil {
 		return fmt.Errorf("indexing Metal3Datas by their Secrets: %w", err)
 	}
-	if err := indexer.IndexField(ctx, &ipamclusterv1.IPAddressClaim{}, ownerIndex, indexOwner); err != nil {
+	if err := indexer.IndexField(ctx, &ipamclusterv1.IPAddressClaim{}, ipamclaim.OwnerIndex, ownedByData()); err != nil {
 		return fmt.Errorf("indexing IPAddressClaims by their owner: %w", err)
 	}
 	return nil
+}
+
+// ownedByData finds claims by the data that owns them.
+func ownedByData() client.IndexerFunc {
+	return ipamclaim.ByOwner(infrav1.GroupVersion.WithKind(dataKind).GroupKind())
 }
 
 // worthRendering passes hosts of which something changed that templates can refer to.

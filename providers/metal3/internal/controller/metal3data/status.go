@@ -4,12 +4,10 @@
 package metal3data
 
 import (
-	"context"
-	"fmt"
+	"errors"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/status"
@@ -35,31 +33,17 @@ func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
 	}
 }
 
-// refused is the API server's answer to an object that the data needs. It says what the user can do.
+// refused is the API server's answer to an object that the data needs, and the reason of the condition that shows it.
 type refused struct {
+	error
 	reason string
-	kind   string
-	name   string
-	answer error
 }
 
-func (r *refused) Error() string {
-	return terminalerror.Message(r.kind, r.name, r.answer)
-}
-
-func (r *refused) Unwrap() error {
-	return r.answer
-}
-
-// create makes an object that may be there already. An error is a refused one where the user has to do something.
-func (r *Reconciler) create(ctx context.Context, o client.Object, kind, reason string) error {
-	err := r.Client.Create(ctx, o)
-	switch {
-	case client.IgnoreAlreadyExists(err) == nil:
-		return nil
-	case terminalerror.Is(err):
-		return &refused{reason: reason, kind: kind, name: o.GetName(), answer: err}
-	default:
-		return fmt.Errorf("creating %s %s: %w", kind, o.GetName(), err)
+// refusedFor gives a reason to an error that says that the API server has refused something.
+func refusedFor(reason string, err error) error {
+	var answer *terminalerror.Error
+	if errors.As(err, &answer) {
+		return &refused{answer, reason}
 	}
+	return err
 }

@@ -1,0 +1,138 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ipamclaim claims addresses from pools, whose providers answer claims. A claim belongs to an owner, and has a finalizer of
+// it as long as the owner uses the address: whoever deletes the claim, no other machine gets the address before that. Address and
+// ReleaseAll speak Cluster API's IPAM contract; the rest is for claims of any API.
+package ipamclaim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// Owner is an object that addresses are claimed for. It has a finalizer of its own before it claims anything, and releases its
+// claims before that goes.
+type Owner struct {
+	Client client.Client
+	Object client.Object
+	Kind   schema.GroupVersionKind
+	// Finalizer is on its claims.
+	Finalizer string
+	// User names who has been told the addresses, and would go on using them; "" for nobody yet.
+	User func(context.Context) (string, error)
+}
+
+// Meta is what a claim of this name begins as: the owner's, with its labels.
+func (o Owner) Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: o.Object.GetNamespace(), Name: name, Labels: maps.Clone(o.Object.GetLabels()), Finalizers: []string{o.Finalizer},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Name: o.Object.GetName(), UID: o.Object.GetUID(), Controller: ptr.To(true),
+		}},
+	}
+}
+
+// Unusable returns why a claim of the right name cannot be used, "" when it can. It clears away what is left of an owner that is
+// gone, and what somebody has deleted to try anew. Kind is that of the claim.
+func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (problem string, err error) {
+	deleted := !claim.GetDeletionTimestamp().IsZero()
+	if other := metav1.GetControllerOf(claim); other != nil && other.UID != o.Object.GetUID() {
+		if deleted {
+			err = o.finishOff(ctx, claim, other)
+		}
+		return fmt.Sprintf("%s %s belongs to %s %s: it must go first", kind, claim.GetName(), other.Kind, other.Name), err
+	}
+	if !deleted {
+		return "", nil
+	}
+	user, err := o.User(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case user != "":
+		return fmt.Sprintf("%s %s is being deleted, though %s has its address: it goes with the Machine, delete that", kind, claim.GetName(), user), nil
+	}
+	return fmt.Sprintf("%s %s is being deleted: its address is claimed again when it is gone", kind, claim.GetName()), o.letGo(ctx, claim)
+}
+
+// finishOff takes the finalizer off a claim that nobody will release any more, because its owner is gone.
+func (o Owner) finishOff(ctx context.Context, claim client.Object, other *metav1.OwnerReference) error {
+	former, err := o.Client.Scheme().New(o.Kind)
+	if err != nil {
+		return fmt.Errorf("looking for %s %s: %w", o.Kind.Kind, other.Name, err)
+	}
+	owner := former.(client.Object)
+	err = o.Client.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: other.Name}, owner)
+	if client.IgnoreNotFound(err) != nil || err == nil && owner.GetUID() == other.UID {
+		return client.IgnoreNotFound(err)
+	}
+	return o.letGo(ctx, claim)
+}
+
+// letGo takes the owner's finalizer off a claim.
+func (o Owner) letGo(ctx context.Context, claim client.Object) error {
+	p := patch.From(claim)
+	controllerutil.RemoveFinalizer(claim, o.Finalizer)
+	return client.IgnoreNotFound(p.Apply(ctx, o.Client, claim))
+}
+
+// Release gives an address back.
+func (o Owner) Release(ctx context.Context, claim client.Object) error {
+	if err := o.letGo(ctx, claim); err != nil {
+		return err
+	}
+	if !claim.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	if err := o.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting claim %s: %w", claim.GetName(), err)
+	}
+	return nil
+}
+
+// Patience is how long a claim may be without any answer before the user is told.
+const Patience = time.Minute
+
+// Overdue returns what to say of a claim that nobody has answered in any way, or for how long it is too early to say anything:
+// that nothing happens is no event.
+func Overdue(claim client.Object, kind, pool string, now time.Time) (problem string, tooEarly time.Duration) {
+	if left := Patience - now.Sub(claim.GetCreationTimestamp().Time); left > 0 {
+		return "", left
+	}
+	return fmt.Sprintf("%s has given no address to %s %s in %s: see that the pool exists and that its provider runs",
+		pool, kind, claim.GetName(), Patience), 0
+}
+
+// OwnerIndex is the cache index of claims by the name of their owner. Whoever releases all of an owner's claims needs it.
+const OwnerIndex = "ipamclaim.owner"
+
+// ByOwner is the index for claims of owners of this kind, of whatever version.
+func ByOwner(kind schema.GroupKind) client.IndexerFunc {
+	return func(claim client.Object) []string {
+		if name := OwnerOf(claim, kind); name != "" {
+			return []string{name}
+		}
+		return nil
+	}
+}
+
+// OwnerOf is the name of the owner of this kind, "" when the claim has none.
+func OwnerOf(claim client.Object, kind schema.GroupKind) string {
+	for _, owner := range claim.GetOwnerReferences() {
+		if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() == kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
