@@ -25,18 +25,20 @@ const Manager = "kubectl-fd"
 // Topology is the field manager of what a ClusterClass says. It takes back by force what somebody else writes into its fields.
 const Topology = "capi-topology"
 
-// Apply returns what is applied to an infrastructure cluster for failure domains to have states, by name: those, and the entries
-// that were applied before, which would be removed if they were left out. It carries the resource version, so that an entry that
-// somebody else has changed since is not written with its old state.
+// Apply returns what is applied to an infrastructure cluster for failure domains to have states, by name: those, and what was
+// applied before, which would be removed if it were left out. It carries the resource version, so that an entry that somebody else
+// has changed since is not written with its old state.
 func Apply(infra *unstructured.Unstructured, states map[string]faultlinev1.DomainState) (*unstructured.Unstructured, error) {
-	all, err := applied(infra)
+	entries, err := applied(infra)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(all, states)
-	entries := make([]any, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		entries = append(entries, map[string]any{"name": name, "state": string(all[name])})
+	for name, state := range states {
+		entries[name] = map[string]any{"name": name, "state": string(state)}
+	}
+	list := make([]any, 0, len(entries))
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		list = append(list, entries[name])
 	}
 	apply := &unstructured.Unstructured{Object: map[string]any{}}
 	apply.SetAPIVersion(infra.GetAPIVersion())
@@ -44,60 +46,64 @@ func Apply(infra *unstructured.Unstructured, states map[string]faultlinev1.Domai
 	apply.SetNamespace(infra.GetNamespace())
 	apply.SetName(infra.GetName())
 	apply.SetResourceVersion(infra.GetResourceVersion())
-	return apply, unstructured.SetNestedSlice(apply.Object, entries, "spec", "distribution", "failureDomains")
+	return apply, unstructured.SetNestedSlice(apply.Object, list, "spec", "distribution", "failureDomains")
 }
 
-// applied returns the entries that Manager has applied and that are its own still, with their states.
-func applied(infra *unstructured.Unstructured) (map[string]faultlinev1.DomainState, error) {
-	found := map[string]faultlinev1.DomainState{}
-	owned, err := ownedBy(infra, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-	})
-	if err != nil {
-		return nil, err
-	}
-	for name, state := range intents(infra) {
-		if slices.Contains(owned[name], Manager) {
-			found[name] = state
+// applied returns what Manager has applied and owns still, by the name of the failure domain. Of an entry whose state somebody else
+// has changed since that is the name alone: left out, the entry would be removed, and with its state it would be Manager's again.
+func applied(infra *unstructured.Unstructured) (map[string]map[string]any, error) {
+	entries := map[string]map[string]any{}
+	for _, entry := range infra.GetManagedFields() {
+		if entry.Manager != Manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
+			continue
+		}
+		set, err := owned(entry)
+		if err != nil {
+			return nil, err
+		}
+		for name, state := range intents(infra) {
+			if set.Has(pathOf(name)) {
+				entries[name] = map[string]any{"name": name}
+			}
+			if set.Has(pathOf(name, "state")) {
+				entries[name] = map[string]any{"name": name, "state": string(state)}
+			}
 		}
 	}
-	return found, nil
+	return entries, nil
 }
 
 // Owners returns the field managers of the state of a failure domain in spec.distribution but Manager, by name.
 func Owners(infra *unstructured.Unstructured, domain string) []string {
-	owned, err := ownedBy(infra, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != Manager })
-	if err != nil {
-		return nil
-	}
-	slices.Sort(owned[domain])
-	return slices.Compact(owned[domain])
-}
-
-// ownedBy returns who owns the state of each failure domain in spec.distribution, of the managers that the filter keeps.
-func ownedBy(infra *unstructured.Unstructured, keep func(metav1.ManagedFieldsEntry) bool) (map[string][]string, error) {
-	owners := map[string][]string{}
+	var owners []string
 	for _, entry := range infra.GetManagedFields() {
-		if entry.FieldsV1 == nil || !keep(entry) {
+		if entry.Manager == Manager {
 			continue
 		}
-		set := fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
-			return nil, fmt.Errorf("reading what field manager %s owns: %w", entry.Manager, err)
-		}
-		for name := range intents(infra) {
-			if set.Has(pathOf(name)) {
-				owners[name] = append(owners[name], entry.Manager)
-			}
+		if set, err := owned(entry); err == nil && set.Has(pathOf(domain, "state")) {
+			owners = append(owners, entry.Manager)
 		}
 	}
-	return owners, nil
+	slices.Sort(owners)
+	return slices.Compact(owners)
 }
 
-// pathOf is where the state of a failure domain is.
-func pathOf(domain string) fieldpath.Path {
-	return fieldpath.MakePathOrDie("spec", "distribution", "failureDomains",
-		&value.FieldList{{Name: "name", Value: value.NewValueInterface(domain)}}, "state")
+// owned is what a field manager owns.
+func owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return set, nil
+	}
+	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		return nil, fmt.Errorf("reading what field manager %s owns: %w", entry.Manager, err)
+	}
+	return set, nil
+}
+
+// pathOf is where the entry of a failure domain is, or a field of it.
+func pathOf(domain string, field ...any) fieldpath.Path {
+	return fieldpath.MakePathOrDie(append([]any{"spec", "distribution", "failureDomains",
+		&value.FieldList{{Name: "name", Value: value.NewValueInterface(domain)}}}, field...)...)
 }
 
 // intents are the entries of spec.distribution.failureDomains.
