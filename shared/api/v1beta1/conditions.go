@@ -133,5 +133,9 @@ const (
 // failure domain are spread as they should be.
 const WorkersBalancedCondition = "WorkersBalanced"
 
+// ReasonWorkersWaiting is the reason of WorkersBalancedCondition while machines wait for a failure domain, because none may receive
+// them. Its other reasons are ReasonNoFailureDomains, ReasonMoving, ReasonNotBalanced and ReasonBalanced.
+const ReasonWorkersWaiting = "WorkersWaiting"
+
 // MaxFailureDomains is how many failure domains a cluster can have.
 const MaxFailureDomains = 100

@@ -1,0 +1,150 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// mentioned is how many of many things a message names.
+const mentioned = 10
+
+// parallel is how many infrastructure machines of a cluster are written at the same time.
+const parallel = 10
+
+// assign writes what was decided on the infrastructure machines, one request each. Each goes with the resource version that the
+// decision was made from: a machine that its provider, or another manager, has changed since is decided anew.
+func (r *Reconciler) assign(ctx context.Context, s *scope, given []Assignment) error {
+	if len(given) == 0 {
+		return nil
+	}
+	errs := each(len(given), func(i int) error { return r.write(ctx, s.members[given[i].Machine].infra, given[i]) })
+	r.busy.Store(client.ObjectKeyFromObject(s.cluster), r.Clock.Now())
+	r.announce(s, given, errs)
+	return first(errs)
+}
+
+// each calls do with 0 to n-1, some at the same time.
+func each(n int, do func(int) error) []error {
+	errs := make([]error, n)
+	slots, all := make(chan struct{}, parallel), sync.WaitGroup{}
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// first returns a conflict only if there is nothing worse.
+func first(errs []error) error {
+	var conflict error
+	var others []error
+	for _, err := range errs {
+		if apierrors.IsConflict(err) {
+			conflict = err
+		} else if client.IgnoreNotFound(err) != nil {
+			others = append(others, err)
+		}
+	}
+	if len(others) == 0 {
+		return conflict
+	}
+	return kerrors.NewAggregate(others)
+}
+
+func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignment) error {
+	before := infra.DeepCopyObject().(client.Object)
+	after := infra.DeepCopyObject().(client.Object)
+	if !r.Provider.Place(infra).Exists {
+		after.SetAnnotations(with(after.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation, a.Domain))
+	}
+	if a.Key != "" {
+		after.SetLabels(with(after.GetLabels(), faultlinev1.DistributionKeyLabel, a.Key))
+	}
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("assigning %s to %s: %w", a.Domain, infra.GetName(), err)
+	}
+	r.assigned.note(after)
+	return nil
+}
+
+// label has the Machines show the keys of their infrastructure machines, which are the ones that count.
+func (r *Reconciler) label(ctx context.Context, s *scope) error {
+	var labelled []*clusterv1.Machine
+	for _, m := range s.members {
+		if m.infra == nil || !isWorker(m.machine) || !m.machine.DeletionTimestamp.IsZero() || r.machines.Behind(m.machine) {
+			continue
+		}
+		if _, key := r.assigned.read(m.infra); key != "" && m.machine.Labels[faultlinev1.DistributionKeyLabel] != key {
+			after := m.machine.DeepCopy()
+			after.Labels = with(after.Labels, faultlinev1.DistributionKeyLabel, key)
+			labelled = append(labelled, after)
+		}
+	}
+	return first(each(len(labelled), func(i int) error {
+		after := labelled[i]
+		if err := r.Client.Patch(ctx, after, client.MergeFrom(s.members[after.Name].machine)); err != nil {
+			return fmt.Errorf("labelling Machine %s with its logical failure domain: %w", after.Name, err)
+		}
+		r.machines.Note(after)
+		return nil
+	}))
+}
+
+// with is a copy of the map with one more entry.
+func with(values map[string]string, key, value string) map[string]string {
+	values = maps.Clone(values)
+	if values == nil {
+		values = map[string]string{}
+	}
+	values[key] = value
+	return values
+}
+
+// announce tells of what has been assigned, once for each MachineDeployment.
+func (r *Reconciler) announce(s *scope, given []Assignment, errs []error) {
+	told := map[string]map[string]int{}
+	for i, a := range given {
+		if errs[i] != nil {
+			continue
+		}
+		at := slices.IndexFunc(s.state.Machines, func(m Machine) bool { return m.Name == a.Machine })
+		deployment, place := s.state.Machines[at].Deployment, a.Domain
+		if a.Key != "" {
+			place += " (" + a.Key + ")"
+		}
+		if a.From != "" {
+			place += " instead of " + a.From
+		}
+		if told[deployment] == nil {
+			told[deployment] = map[string]int{}
+		}
+		told[deployment][place]++
+	}
+	for _, deployment := range slices.Sorted(maps.Keys(told)) {
+		var counts []string
+		for _, place := range slices.Sorted(maps.Keys(told[deployment])) {
+			counts = append(counts, fmt.Sprintf("%d to %s", told[deployment][place], place))
+		}
+		r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkersAssigned", "Assign",
+			"Assigned machines of MachineDeployment %s: %s", deployment, strings.Join(counts[:min(len(counts), mentioned)], ", "))
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// settle is how long assignments are collected before they are reported: five hundred machines that are made within seconds are a
+// few new counts in the status, not five hundred.
+const settle = time.Second
+
+// Reconciler spreads the workers of clusters. One cluster is one request, so that what is decided about its machines is decided in
+// one place, one after the other.
+type Reconciler struct {
+	Client client.Client
+	// Live reads past the cache, before a machine is deleted.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Metrics  *distribution.Metrics
+	Provider provider.Provider
+
+	filter   watchfilter.Filter
+	clusters patch.Written // infrastructure clusters
+	machines patch.Written // Machines
+	assigned memory
+	busy     sync.Map // key of an infrastructure cluster -> when machines of it were assigned domains last
+}
+
+// Reconcile assigns domains to the machines that wait for one, keeps one machine of each MachineDeployment marked as the next to go,
+// moves machines where that is asked for, and reports.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	cluster := r.Provider.NewCluster()
+	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.filter.Passes(cluster) {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if wait := r.clusters.StandBack(cluster); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	s, err := r.observe(ctx, cluster)
+	if err != nil || s == nil {
+		return ctrl.Result{}, err
+	}
+	result, err := r.reconcile(ctx, s)
+	if apierrors.IsConflict(err) { // another was faster, which the cache shows soon
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) forget(cluster client.ObjectKey) {
+	r.clusters.Forget(cluster)
+	r.busy.Delete(cluster)
+}
+
+// reconcile does nothing for a cluster that goes, whose machines all go, nor while everybody is paused who would act on what it
+// writes. Where only the infrastructure cluster is paused, or nothing is spread any more, it takes its marks off.
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
+	wanted, _ := s.cluster.Distribution()
+	switch {
+	case !s.cluster.GetDeletionTimestamp().IsZero() || !s.owner.DeletionTimestamp.IsZero() || annotations.IsPaused(s.owner, s.owner):
+		return ctrl.Result{}, nil
+	case annotations.HasPaused(s.cluster):
+		return r.steer(ctx, s, nobody)
+	case !wanted.SpreadsWorkers():
+		if result, err := r.steer(ctx, s, nobody); err != nil || result.RequeueAfter > 0 {
+			return result, err
+		}
+		return ctrl.Result{}, r.withdraw(ctx, s)
+	}
+	return r.spread(ctx, s)
+}
+
+func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) {
+	given, refused, err := Assign(s.state)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.assign(ctx, s, given); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.label(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	if result, err := r.steer(ctx, s, s.victim); err != nil || result.RequeueAfter > 0 {
+		return result, err
+	}
+	if wait := r.settling(client.ObjectKeyFromObject(s.cluster)); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	return r.report(ctx, s, refused)
+}
+
+// settling is how long it takes until what has been assigned is to be reported.
+func (r *Reconciler) settling(cluster client.ObjectKey) time.Duration {
+	last, ok := r.busy.Load(cluster)
+	if !ok {
+		return 0
+	}
+	return settle - r.Clock.Since(last.(time.Time))
+}

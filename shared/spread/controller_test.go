@@ -1,0 +1,264 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// start runs a manager with the controller alone until the test ends, and returns what it writes through.
+func (w *world) start() *counting {
+	w.t.Helper()
+	controllers := manager.ControllerOptions()
+	controllers.SkipNameValidation = ptr.To(true)
+	writes := &counting{}
+	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name), Controller: controllers,
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	writes.Client = mgr.GetClient()
+	r := w.reconciler(writes)
+	r.Clock = clock.RealClock{}
+	w.Expect(r.SetupWithManager(w.t.Context(), mgr, "", watch.Workers(2))).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("manager: %v", err)
+		}
+	})
+	return writes
+}
+
+func TestFiftyMachinesMadeAtOnceAreSpreadEvenlyWithOneRequestEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.deployment("other")
+	writes := w.start()
+	w.scale("md", 50)
+	w.scale("other", 10)
+	w.Eventually(func() map[string]int { return w.placed("md", domain) }).Should(Equal(map[string]int{"a": 17, "b": 17, "c": 16}))
+	w.Eventually(func() map[string]int { return w.placed("other", domain) }).Should(Equal(map[string]int{"a": 4, "b": 3, "c": 3}))
+	w.Expect(writes.patches.Load()).To(BeEquivalentTo(60))
+	w.Eventually(func() string { return w.balanced().Reason }).Should(Equal(faultlinev1.ReasonBalanced))
+	w.exist()
+	w.scale("md", 52)
+	w.Eventually(func() map[string]int { return w.placed("md", domain) }).Should(Equal(map[string]int{"a": 18, "b": 17, "c": 17}))
+}
+
+func TestAManagerThatIsKilledInTheMiddleIsFollowedByOneThatGoesOnEvenly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 30)
+	killed := &counting{Client: api, enough: 13}
+	_, err := w.reconciler(killed).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+	w.Expect(err).To(MatchError(ContainSubstring("the manager was killed")))
+	w.Expect(w.placed("md", domain)).To(HaveKeyWithValue("", 17))
+	next := &counting{Client: api}
+	w.reconcile(w.reconciler(next))
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 10, "b": 10, "c": 10}))
+	w.Expect(next.patches.Load()).To(BeEquivalentTo(17), "what was assigned is not assigned again")
+}
+
+func TestAssignmentsThatTheCacheDoesNotShowYetCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 4)
+	frozen := &providertest.MachineList{}
+	w.Expect(api.List(t.Context(), frozen, client.InNamespace(w.name))).To(Succeed())
+	lagging := &counting{Client: api, frozen: frozen}
+	r := w.reconciler(lagging)
+	w.reconcile(r)
+	w.scale("md", 6)
+	all := &providertest.MachineList{}
+	w.Expect(api.List(t.Context(), all, client.InNamespace(w.name))).To(Succeed())
+	frozen.Items = append(frozen.Items, all.Items[4:]...) // the new ones have come, the assignments have not
+	lagging.frozen = frozen
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 2, "b": 2, "c": 2}))
+	w.Expect(lagging.patches.Load()).To(BeEquivalentTo(6))
+}
+
+func TestAMachineThatSomebodyElseHasChangedIsDecidedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 1)
+	frozen := &providertest.MachineList{}
+	w.Expect(api.List(t.Context(), frozen, client.InNamespace(w.name))).To(Succeed())
+	change(w, &frozen.DeepCopyObject().(*providertest.MachineList).Items[0], false, func(m *providertest.Machine) {
+		m.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: "c"}
+	})
+	lagging := &counting{Client: api, frozen: frozen}
+	r := w.reconciler(lagging)
+	result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+	w.Expect(err).NotTo(HaveOccurred(), "to lose against another is no error")
+	w.Expect(result.RequeueAfter).NotTo(BeZero())
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"c": 1}))
+}
+
+func TestMachinesThatWaitSayWhatToDoAndGoOnWhenADomainIsActive(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		domains, reason, message string
+	}{
+		"no domains":           {"", faultlinev1.ReasonNoFailureDomains, "add failure domains, or set spec.distribution.workers.enabled to false"},
+		"all domains cordoned": {"a!Cordoned b!Evicting", faultlinev1.ReasonWorkersWaiting, "MachineDeployment md: 2 machines wait for a failure domain: none receives machines"},
+		"all domains full":     {"a=0 b=0", faultlinev1.ReasonWorkersWaiting, "all that receive machines are full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, faultlinev1.WorkersDistribution{})
+			w.domains(tc.domains)
+			w.scale("md", 2)
+			r := w.reconciler(api)
+			w.reconcile(r)
+			w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 2}))
+			w.Expect(w.balanced().Status).To(Equal(metav1.ConditionFalse))
+			w.Expect(w.balanced().Reason).To(Equal(tc.reason))
+			w.Expect(w.balanced().Message).To(ContainSubstring(tc.message))
+			w.Expect(w.workers().Waiting).To(HaveValue(BeEquivalentTo(2)))
+			w.domains("a b")
+			w.reconcile(r)
+			w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 1}))
+			w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonBalanced))
+		})
+	}
+}
+
+func TestAnAssignmentIsTakenBackOnlyWhileNothingExists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 1)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1}))
+	w.domains("a!Cordoned b c")
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"b": 1}))
+	w.exist()
+	w.domains("a b!Evicting c")
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"b": 1}))
+	w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
+	w.Expect(w.balanced().Message).To(And(ContainSubstring("Machine md-0001 in b by one in a"), ContainSubstring("rebalance is Off: set it to DeleteOne")))
+	w.Expect(w.machines("md")).To(HaveLen(1), "nothing is moved unasked")
+}
+
+func TestWhoNamesADomainOrBelongsToNoMachineDeploymentIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.machine("md", "named", func(m *clusterv1.Machine) { m.Spec.FailureDomain = "c" })
+	w.machine("alone", "alone", func(m *clusterv1.Machine) { delete(m.Labels, clusterv1.MachineDeploymentNameLabel) })
+	w.machine("pool", "pool", func(m *clusterv1.Machine) {
+		delete(m.Labels, clusterv1.MachineDeploymentNameLabel)
+		m.Labels[clusterv1.MachinePoolNameLabel] = "pool"
+	})
+	w.machine("cp", "cp", func(m *clusterv1.Machine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" })
+	writes := &counting{Client: api}
+	w.reconcile(w.reconciler(writes))
+	w.Expect(writes.patches.Load()).To(BeZero())
+}
+
+func TestNothingIsWrittenInAPausedClusterNorInOneThatGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	change(w, owner, false, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+	w.scale("md", 3)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 3}))
+	w.Expect(w.balanced()).To(BeZero())
+	change(w, owner, false, func(c *clusterv1.Cluster) {
+		c.Spec.Paused = nil
+		c.Finalizers = []string{"test.example.com/hold"}
+	})
+	w.Expect(api.Delete(t.Context(), owner)).To(Succeed())
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 3}))
+}
+
+func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
+	w.scale("md", 4)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.exist()
+	w.reconcile(r)
+	w.balanced()
+	version := w.infra.ResourceVersion
+	w.reconcile(r)
+	w.reconcile(w.reconciler(api))
+	w.balanced()
+	w.Expect(w.infra.ResourceVersion).To(Equal(version))
+}
+
+func TestLogicalDomainsAreOnMachinesAndInfrastructureMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
+	w.scale("md", 5)
+	writes := &counting{Client: api}
+	w.reconcile(w.reconciler(writes))
+	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 3, "md-1": 2}))
+	w.Expect(writes.patches.Load()).To(BeEquivalentTo(5))
+	labels := map[string]int{}
+	for _, machine := range w.machines("md") {
+		labels[machine.Labels[faultlinev1.DistributionKeyLabel]]++
+	}
+	w.Expect(labels).To(Equal(map[string]int{"md-0": 3, "md-1": 2}))
+	w.Expect(w.workers().Class).To(Equal("md"))
+	w.Expect(w.workers().LogicalFailureDomains).To(Equal([]faultlinev1.DomainMachines{{Name: "md-0", Machines: 3}, {Name: "md-1", Machines: 2}}))
+}
+
+func TestMoreLogicalDomainsThanFailureDomainsWaitWhereThatIsRequired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](4), Required: ptr.To(true)})
+	w.scale("md", 4)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 1, "md-1": 1, "md-2": 1, "": 1}))
+	w.Expect(w.balanced().Message).To(ContainSubstring("each failure domain holds another logical one than md-3, and spec.distribution.workers.required forbids to share"))
+	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Required = nil })
+	w.reconcile(r)
+	w.Expect(w.placed("md", key)).To(HaveKeyWithValue("md-3", 1))
+	w.Expect(w.balanced().Message).To(ContainSubstring("failure domain a holds the logical ones md-0, md-3: add a failure domain, or lower desiredFailureDomains"))
+	w.Expect(w.machines("md")).To(HaveLen(4))
+	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = ptr.To[int32](90) })
+	w.reconcile(r)
+	w.Expect(w.balanced().Message).To(ContainSubstring("86 logical failure domains are empty"))
+}
+
+func TestWhatIsSpreadNoMoreIsToldOfNoMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 3)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(w.marked("md")).To(HaveLen(1))
+	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Enabled = ptr.To(false) })
+	w.reconcile(r)
+	w.Expect(w.balanced()).To(BeZero())
+	w.Expect(w.infra.Status.Distribution.Workers).To(BeEmpty())
+	w.Expect(w.marked("md")).To(BeEmpty())
+	w.Expect(w.infra.Status.Distribution.FailureDomains).To(HaveLen(3))
+}

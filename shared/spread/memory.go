@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// memory is what has been written on infrastructure machines a moment ago, until the cache shows it. Without it the next machines
+// would be spread as if those before had no domain. The zero value is ready to use.
+type memory struct {
+	mu     sync.Mutex
+	writes map[client.ObjectKey]write
+}
+
+type write struct {
+	uid         types.UID
+	version     string
+	domain, key string
+	at          time.Time
+}
+
+// note remembers what has just been written on an infrastructure machine.
+func (m *memory) note(infra client.Object) {
+	domain, key := written(infra)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.writes == nil {
+		m.writes = map[client.ObjectKey]write{}
+	}
+	m.writes[client.ObjectKeyFromObject(infra)] = write{
+		uid: infra.GetUID(), version: infra.GetResourceVersion(), domain: domain, key: key, at: time.Now(),
+	}
+}
+
+// read is what an infrastructure machine has been assigned, as the cache shows it or as it was written after.
+func (m *memory) read(infra client.Object) (domain, key string) {
+	at := client.ObjectKeyFromObject(infra)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, ok := m.writes[at]
+	if ok && last.uid == infra.GetUID() && patch.Stale(infra.GetResourceVersion(), last.version, last.at) {
+		return last.domain, last.key
+	}
+	delete(m.writes, at)
+	return written(infra)
+}
+
+// written is what an infrastructure machine has been assigned as it is.
+func written(infra client.Object) (domain, key string) {
+	return infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation], infra.GetLabels()[faultlinev1.DistributionKeyLabel]
+}

@@ -1,0 +1,237 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/deletion"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// group is what is spread together: one MachineDeployment, or all of a class.
+type group struct {
+	name        string
+	deployments []*clusterv1.MachineDeployment
+	// moves would spread the machines as they should be; short is why there are no more of them although they would not.
+	moves []failuredomain.Move
+	short []string
+	// against is all that keeps the first move from being made now, but for the user's wish not to make any.
+	against []string
+	// moving says that a machine of the group is being moved.
+	moving bool
+}
+
+// groups plans every group. stable is when the failure domains will have been the same for long enough.
+func (s *scope) groups(now, stable time.Time) ([]*group, error) {
+	var all []*group
+	for _, md := range s.deployments {
+		name := s.groupOf(md)
+		at := slices.IndexFunc(all, func(g *group) bool { return g.name == name })
+		if at < 0 {
+			at, all = len(all), append(all, &group{name: name})
+		}
+		all[at].deployments = append(all[at].deployments, md)
+	}
+	for _, g := range all {
+		if err := s.plan(g); err != nil {
+			return nil, err
+		}
+		for _, md := range g.deployments {
+			g.against = append(g.against, s.unsettled(md)...)
+		}
+		if now.Before(stable) {
+			g.against = append(g.against, fmt.Sprintf("the failure domains have changed: none is moved before %s", stable.UTC().Format(time.RFC3339)))
+		}
+	}
+	return all, nil
+}
+
+// plan finds out how the machines should be moved, whatever speaks against it now, and what does.
+func (s *scope) plan(g *group) error {
+	replicas, there := 0, 0
+	for _, md := range g.deployments {
+		replicas += int(ptr.Deref(md.Spec.Replicas, 1))
+	}
+	settled := s.state
+	settled.Machines = slices.Clone(s.state.Machines)
+	for i := range settled.Machines {
+		m := &settled.Machines[i]
+		m.Unhealthy = false
+		if m.Deployment != "" && s.state.group(m) == g.name && !m.Deleting && !m.waits() {
+			there++
+		}
+	}
+	settled.Machines = slices.DeleteFunc(settled.Machines, func(m Machine) bool { return m.Deleting })
+	wish, err := Plan(settled, g.name, there)
+	if err != nil {
+		return err
+	}
+	g.moves = wish.Moves
+	for _, blocked := range wish.Blocked {
+		g.short = append(g.short, blocked.Message)
+	}
+	allowed, err := Plan(s.state, g.name, replicas)
+	if err != nil {
+		return err
+	}
+	for _, blocked := range allowed.Blocked {
+		if blocked.Reason != failuredomain.ReasonNoCapacity { // which is no reason against the moves that fit
+			g.against = append(g.against, blocked.Message)
+		}
+	}
+	if s.state.Logical > 0 && len(g.moves) > 0 {
+		if err := Fits(s.state, g.moves[0].To, g.moves[0].Machine); err != nil {
+			g.against = append(g.against, err.Error())
+		}
+	}
+	return nil
+}
+
+// unsettled is all that speaks against taking a machine from the MachineDeployment now.
+func (s *scope) unsettled(md *clusterv1.MachineDeployment) []string {
+	why := unavailable(md)
+	for _, m := range s.of(md.Name) {
+		if m.waits() {
+			why = append(why, fmt.Sprintf("Machine %s waits for its failure domain", m.Name))
+		}
+		why = append(why, markedByOthers(s.members[m.Name].machine)...)
+	}
+	return why
+}
+
+// unavailable is what a MachineDeployment itself says against it.
+func unavailable(md *clusterv1.MachineDeployment) []string {
+	var why []string
+	wanted, status := ptr.Deref(md.Spec.Replicas, 1), md.Status
+	if paused(md) {
+		why = append(why, fmt.Sprintf("MachineDeployment %s is paused", md.Name))
+	}
+	if status.ObservedGeneration != md.Generation {
+		why = append(why, fmt.Sprintf("MachineDeployment %s has been changed a moment ago", md.Name))
+	}
+	if available := ptr.Deref(status.AvailableReplicas, 0); available != wanted || ptr.Deref(status.Replicas, 0) != wanted {
+		why = append(why, fmt.Sprintf("%d of %d replicas of MachineDeployment %s are available", available, wanted, md.Name))
+	}
+	if current := ptr.Deref(status.UpToDateReplicas, 0); current != wanted {
+		why = append(why, fmt.Sprintf("%d of %d replicas of MachineDeployment %s are up to date", current, wanted, md.Name))
+	}
+	return why
+}
+
+func markedByOthers(machine *clusterv1.Machine) []string {
+	if !theirs(machine) || !machine.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return []string{fmt.Sprintf("Machine %s has the annotation %s, which somebody else has set: scale down, or remove it",
+		machine.Name, clusterv1.DeleteMachineAnnotation)}
+}
+
+// progress says how far the move of a machine of the MachineDeployment has come. It ends it when the machine is gone and the one that
+// its MachineSet has made instead has a domain, or none is to be made any more. It takes back a move whose machine has not been
+// deleted yet and may not be deleted any more.
+func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.MachineMove, g *group, wanted bool) faultlinev1.MachineMove {
+	at, there := s.members[move.Machine]
+	move.Message = ""
+	switch {
+	case there && !at.machine.DeletionTimestamp.IsZero():
+		move.Phase = deletion.Phase(at.machine)
+	case there && move.Phase != faultlinev1.MoveStarted: // the cache shows it as it was before
+	case there && !wanted:
+		move.Phase, move.Message = faultlinev1.MoveAborted, "spec.distribution.workers.rebalance is not DeleteOne any more"
+	case there && !slices.ContainsFunc(g.moves, func(m failuredomain.Move) bool { return m.Machine == move.Machine }):
+		move.Phase, move.Message = faultlinev1.MoveAborted, "the machines are to be spread in another way"
+	case there && len(g.against) > 0:
+		move.Phase, move.Message = faultlinev1.MoveAborted, g.against[0]
+	case there:
+	default:
+		s.replaced(md, &move)
+	}
+	return move
+}
+
+// skew is how far the clocks of API server and manager may be apart.
+const skew = time.Minute
+
+// replaced looks for the machine that has been made instead of one that is gone.
+func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.MachineMove) {
+	var newest *Machine
+	staying := 0
+	for _, m := range s.of(md.Name) {
+		if m.Deleting {
+			continue
+		}
+		staying++
+		if newest == nil || oldestFirst(newest, m) < 0 {
+			newest = m
+		}
+	}
+	move.Phase, move.Message = faultlinev1.MoveReplacing, "its MachineSet has made no other machine yet"
+	if staying < int(ptr.Deref(md.Spec.Replicas, 1)) {
+		return
+	}
+	if newest != nil && newest.Created.After(move.Started.Add(-skew)) {
+		move.Replacement, move.Message = newest.Name, "the new machine has no failure domain yet"
+		if newest.waits() {
+			return
+		}
+	}
+	move.Phase, move.Message = faultlinev1.MoveCompleted, ""
+}
+
+// begin records the first move of a group, of which none is under way.
+func (g *group) begin(now time.Time) *faultlinev1.MachineMove {
+	if g.moving || len(g.moves) == 0 || len(g.against) > 0 {
+		return nil
+	}
+	g.moving = true
+	return &faultlinev1.MachineMove{PlannedMove: planned(g.moves[0]), Phase: faultlinev1.MoveStarted, Started: metav1.NewTime(now.UTC().Truncate(time.Second))}
+}
+
+func planned(move failuredomain.Move) faultlinev1.PlannedMove {
+	return faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To}
+}
+
+// remove deletes the machine of a move that is recorded, if everything is still as it was when it was recorded: nothing of it is
+// taken from the cache. That the machine is the one that was looked at is left to the API server.
+func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.MachineDeployment, name string) (ctrl.Result, error) {
+	live, machines := &clusterv1.MachineDeployment{}, &clusterv1.MachineList{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(md), live); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if err := r.Live.List(ctx, machines, client.InNamespace(md.Namespace), client.MatchingLabels{
+		clusterv1.ClusterNameLabel: s.owner.Name, clusterv1.MachineDeploymentNameLabel: md.Name,
+	}); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing Machines of MachineDeployment %s: %w", md.Name, err)
+	}
+	against, leaving := unavailable(live), (*clusterv1.Machine)(nil)
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		against = append(against, markedByOthers(machine)...)
+		if !machine.DeletionTimestamp.IsZero() || unhealthy(machine) {
+			against = append(against, machine.Name)
+		}
+		if machine.Name == name && machine.UID == s.members[name].machine.UID {
+			leaving = machine
+		}
+	}
+	if leaving == nil || len(against) > 0 || len(machines.Items) != int(ptr.Deref(live.Spec.Replicas, 1)) {
+		return ctrl.Result{RequeueAfter: settle}, nil // the cache will show it, and the move is taken back or goes on
+	}
+	err := r.Client.Delete(ctx, leaving, client.Preconditions{UID: &leaving.UID, ResourceVersion: &leaving.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("deleting Machine %s, so that its MachineSet makes one elsewhere: %w", name, err)
+	}
+	return ctrl.Result{}, nil
+}

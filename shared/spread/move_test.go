@@ -1,0 +1,179 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/spread"
+)
+
+func deleteOne() faultlinev1.WorkersDistribution {
+	return faultlinev1.WorkersDistribution{Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
+}
+
+// moveAll plays MachineSet and provider until the machines are spread, and returns how many were moved. Never is there more than one
+// machine less than wanted.
+func (w *world) moveAll(r *spread.Reconciler) int {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
+	w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(md), md)).To(Succeed())
+	moved := 0
+	for range 40 {
+		w.reconcile(r)
+		missing := int(*md.Spec.Replicas) - len(w.machines("md"))
+		w.Expect(missing).To(BeNumerically("<=", 1))
+		if w.balanced().Status == metav1.ConditionTrue {
+			return moved
+		}
+		moved += missing
+		w.replenish("md")
+		w.reconcile(r)
+		w.exist()
+	}
+	w.t.Fatalf("it does not come to an end: %v", w.balanced())
+	return 0
+}
+
+func TestDeleteOneMovesMachinesOntoADomainThatIsNewOneAtATime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, deleteOne())
+	w.domains("a b")
+	w.scale("md", 6)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.exist()
+	w.domains("a b c")
+	w.Expect(w.moveAll(r)).To(Equal(2))
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 2, "b": 2, "c": 2}))
+	last := w.workers().LastMove
+	w.Expect(last.Phase).To(Equal(faultlinev1.MoveCompleted))
+	w.Expect(last.To).To(Equal("c"))
+	w.Expect(last.Replacement).NotTo(BeEmpty())
+	w.Expect(w.workers().CurrentMove).To(BeNil())
+	w.Expect(testutil.GatherAndCount(w.registry, "capi_failure_domain_moves_total")).To(Equal(1))
+}
+
+func TestDeleteOneEmptiesADomainThatIsToBeEmptied(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, deleteOne(), 3)
+	w.domains("a!Evicting b c")
+	w.Expect(w.moveAll(r)).To(Equal(1))
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"b": 2, "c": 1}))
+}
+
+func TestChangingTheNumberOfLogicalDomainsOfAClusterReplacesTheFewestMachines(t *testing.T) {
+	t.Parallel()
+	wanted := deleteOne()
+	wanted.DesiredFailureDomains = ptr.To[int32](3)
+	w, r := settled(t, wanted, 6)
+	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 2, "md-1": 2, "md-2": 2}))
+	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = ptr.To[int32](2) })
+	w.Expect(w.moveAll(r)).To(Equal(2))
+	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 3, "md-1": 3}))
+	w.domains("a b c d")
+	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = ptr.To[int32](4) })
+	w.Expect(w.moveAll(r)).To(Equal(2))
+	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 2, "md-1": 2, "md-2": 1, "md-3": 1}))
+}
+
+func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
+	t.Parallel()
+	deploymentStatus := func(how func(*clusterv1.MachineDeployment)) func(*world) {
+		return func(w *world) { change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, true, how) }
+	}
+	for name, tc := range map[string]struct {
+		change  func(*world)
+		message string
+	}{
+		"a replica is not available":  {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.AvailableReplicas = ptr.To[int32](5) }), "5 of 6 replicas of MachineDeployment md are available"},
+		"a rollout is under way":      {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.UpToDateReplicas = ptr.To[int32](1) }), "1 of 6 replicas of MachineDeployment md are up to date"},
+		"it was changed a moment ago": {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.ObservedGeneration-- }), "has been changed a moment ago"},
+		"the user has marked a machine": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0002")}, false, func(m *clusterv1.Machine) {
+				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}
+			})
+		}, "Machine md-0002 has the annotation cluster.x-k8s.io/delete-machine, which somebody else has set"},
+		"the failure domains have just changed": {func(w *world) {
+			change(w, w.infra, true, func(c *providertest.Cluster) {
+				c.Status.Distribution.FailureDomainsSince = metav1.NewTime(w.clock.Now().Add(time.Minute))
+			})
+		}, "the failure domains have changed"},
+		"a machine is unhealthy": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, true, func(m *clusterv1.Machine) {
+				m.Status.Conditions = []metav1.Condition{{
+					Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "Failed", LastTransitionTime: metav1.Now(),
+				}}
+			})
+		}, "unhealthy: md-0003"},
+		"it is not asked for": {func(w *world) {
+			w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Rebalance = faultlinev1.WorkersRebalanceOff })
+		}, "rebalance is Off"},
+		"the new domain has no room": {func(w *world) { w.domains("a b c=0") }, "no room for 2 more machines in: c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, deleteOne())
+			w.domains("a b")
+			w.scale("md", 6)
+			r := w.reconciler(api)
+			w.reconcile(r)
+			w.exist()
+			w.domains("a b c")
+			tc.change(w)
+			w.reconcile(r)
+			w.Expect(w.machines("md")).To(HaveLen(6))
+			w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
+			w.Expect(w.balanced().Message).To(ContainSubstring(tc.message))
+			w.Expect(w.workers().CurrentMove).To(BeNil())
+		})
+	}
+}
+
+// A manager that dies between the two writes leaves a record, and the machine as it was.
+func TestAMoveThatIsRecordedIsCarriedOutOrTakenBackByTheNextManager(t *testing.T) {
+	t.Parallel()
+	for name, available := range map[string]int32{"carried out": 6, "taken back": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, deleteOne())
+			w.domains("a b")
+			w.scale("md", 6)
+			w.reconcile(w.reconciler(api))
+			w.exist()
+			w.domains("a b c")
+			dying := w.reconciler(api)
+			dying.Live = dead{api}
+			_, err := dying.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+			w.Expect(err).To(MatchError("the manager is dead"))
+			move := w.workers().CurrentMove
+			w.Expect(move.Phase).To(Equal(faultlinev1.MoveStarted))
+			w.Expect(w.machines("md")).To(HaveLen(6), "it is recorded first")
+			w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonMoving))
+			change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, true, func(md *clusterv1.MachineDeployment) {
+				md.Status.AvailableReplicas = ptr.To(available)
+			})
+			w.reconcile(w.reconciler(api))
+			if available == 6 {
+				w.Expect(w.machines("md")).To(HaveLen(5))
+				return
+			}
+			w.Expect(w.machines("md")).To(HaveLen(6))
+			w.Expect(w.workers().CurrentMove).To(BeNil())
+			w.Expect(w.workers().LastMove.Phase).To(Equal(faultlinev1.MoveAborted))
+			w.Expect(w.workers().LastMove.Message).To(ContainSubstring("5 of 6 replicas"))
+		})
+	}
+}

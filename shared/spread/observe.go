@@ -1,0 +1,185 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// scope is what one reconcile knows. The objects in it are the cache's own: they are copied before they are changed.
+type scope struct {
+	owner   *clusterv1.Cluster
+	cluster provider.Cluster
+	// members are the Machines of the cluster by name.
+	members map[string]member
+	// deployments are the MachineDeployments whose machines are spread, by name.
+	deployments []*clusterv1.MachineDeployment
+	// state is the same for Assign and Plan.
+	state Cluster
+}
+
+// member is a Machine with its infrastructure machine, which is nil when there is none.
+type member struct {
+	machine *clusterv1.Machine
+	infra   client.Object
+}
+
+// observe reads all that decisions depend on; nil while the cluster has no owner yet.
+func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*scope, error) {
+	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
+	if err != nil || owner == nil {
+		return nil, err
+	}
+	s := &scope{owner: owner, cluster: cluster, members: map[string]member{}}
+	ours := watch.OfInfrastructure(cluster)
+	infra, err := r.infrastructure(ctx, ours)
+	if err != nil {
+		return nil, err
+	}
+	list, machines := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing MachineDeployments of %s: %w", ours.Name, err)
+	}
+	if err := r.Client.List(ctx, machines, ours, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Machines of %s: %w", ours.Name, err)
+	}
+	wanted, known := cluster.Distribution()
+	s.state = Cluster{
+		Domains: workerDomains(*wanted, *known), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false),
+	}
+	named := map[string]bool{}
+	for i := range list.Items {
+		md := &list.Items[i]
+		if md.Spec.Template.Spec.FailureDomain != "" {
+			named[md.Name] = true
+		} else if md.DeletionTimestamp.IsZero() {
+			s.deployments = append(s.deployments, md)
+		}
+	}
+	slices.SortFunc(s.deployments, func(a, b *clusterv1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range machines.Items {
+		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef.Name]}
+		s.members[m.machine.Name] = m
+		state := r.stateOf(m)
+		if provider.Spread(cluster, m.machine) && m.infra != nil && !named[m.machine.Labels[clusterv1.MachineDeploymentNameLabel]] {
+			state.Deployment, state.Class = m.machine.Labels[clusterv1.MachineDeploymentNameLabel], Class(m.machine.Labels)
+		}
+		s.state.Machines = append(s.state.Machines, state)
+	}
+	return s, nil
+}
+
+// infrastructure lists the infrastructure machines of a cluster by name.
+func (r *Reconciler) infrastructure(ctx context.Context, ours watch.OfCluster) (map[string]client.Object, error) {
+	gvk, err := apiutil.GVKForObject(r.Provider.NewMachine(), r.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	empty, err := r.Client.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := empty.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("listing %s: %T is no list", gvk.Kind, empty)
+	}
+	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing %s of %s: %w", gvk.Kind, ours.Name, err)
+	}
+	byName := map[string]client.Object{}
+	return byName, meta.EachListItem(list, func(o runtime.Object) error {
+		byName[o.(client.Object).GetName()] = o.(client.Object)
+		return nil
+	})
+}
+
+// workerDomains are the domains of a cluster as they receive workers. One that has never been seen healthy receives none: there are
+// others, and a worker that is put there is there for good.
+func workerDomains(wanted faultlinev1.Distribution, known faultlinev1.DistributionStatus) []failuredomain.Domain {
+	domains := make([]failuredomain.Domain, 0, len(known.FailureDomains))
+	for i := range known.FailureDomains {
+		seen := &known.FailureDomains[i]
+		state, _, _ := distribution.Receives(wanted, known, seen.Name, distribution.PendingRefuses)
+		domain := failuredomain.Domain{Name: seen.Name, State: failuredomain.State(state)}
+		if seen.Capacity != nil {
+			domain.Capacity = ptr.To(int(*seen.Capacity))
+		}
+		domains = append(domains, domain)
+	}
+	return domains
+}
+
+// stateOf is a Machine as one that is not spread. What was assigned a moment ago counts although the cache does not show it yet.
+func (r *Reconciler) stateOf(m member) Machine {
+	state := Machine{
+		Name: m.machine.Name, Created: m.machine.CreationTimestamp.Time, Deleting: !m.machine.DeletionTimestamp.IsZero(),
+		Named: m.machine.Spec.FailureDomain != "", Unhealthy: unhealthy(m.machine), Exists: true,
+		Domain: cmp.Or(m.machine.Status.FailureDomain, m.machine.Spec.FailureDomain),
+	}
+	if m.infra == nil {
+		return state
+	}
+	place := r.Provider.Place(m.infra)
+	domain, key := r.assigned.read(m.infra)
+	state.Exists, state.Key = place.Exists, key
+	state.Deleting = state.Deleting || !m.infra.GetDeletionTimestamp().IsZero()
+	state.Domain = cmp.Or(place.Domain, m.machine.Spec.FailureDomain, domain, m.machine.Status.FailureDomain)
+	return state
+}
+
+// unhealthy reports whether a machine has failed a health check, or its Node is not well.
+func unhealthy(machine *clusterv1.Machine) bool {
+	return conditions.IsFalse(machine, clusterv1.MachineHealthCheckSucceededCondition) ||
+		machine.Status.NodeRef.IsDefined() && conditions.IsFalse(machine, clusterv1.MachineNodeHealthyCondition)
+}
+
+// of returns the machines of a MachineDeployment that are spread, by name.
+func (s *scope) of(deployment string) []*Machine {
+	var machines []*Machine
+	for i := range s.state.Machines {
+		if s.state.Machines[i].Deployment == deployment {
+			machines = append(machines, &s.state.Machines[i])
+		}
+	}
+	slices.SortFunc(machines, func(a, b *Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return machines
+}
+
+// groupOf is what the machines of a MachineDeployment are spread with.
+func (s *scope) groupOf(md *clusterv1.MachineDeployment) string {
+	if s.state.Logical == 0 {
+		return md.Name
+	}
+	labels := maps.Clone(md.Spec.Template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.MachineDeploymentNameLabel] = md.Name
+	return Class(labels)
+}
+
+// isWorker reports whether a Machine is one of those that may be spread.
+func isWorker(machine *clusterv1.Machine) bool {
+	return machine.Labels[clusterv1.MachineDeploymentNameLabel] != "" && !util.IsControlPlaneMachine(machine)
+}

@@ -1,0 +1,217 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// mostReported is how many MachineDeployments the status has room for.
+const mostReported = 1000
+
+// report writes how the machines are spread into the status, moves one where that is wanted, and tells what has become of moves. A
+// move is in the status before its machine is deleted: the write changes the condition too, and so goes with the resource version.
+func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (ctrl.Result, error) {
+	wanted, known := s.cluster.Distribution()
+	now := r.Clock.Now()
+	stable := known.FailureDomainsSince.Add(wanted.Stabilization())
+	groups, err := s.groups(now, stable)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition)
+	p.SharedConditions = true
+	ended, err := r.moves(ctx, s, groups)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	condition := s.condition(groups, refused)
+	conditions.Set(s.cluster, condition)
+	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.clusters.Note(s.cluster)
+	r.tell(s, ended, before, condition)
+	result, err := r.carryOut(ctx, s)
+	if wait := stable.Sub(now); err == nil && wait > 0 && result.RequeueAfter == 0 && moves(groups) {
+		result.RequeueAfter = wait
+	}
+	return result, err
+}
+
+// withdraw takes everything off the status that is about workers, which are not spread any more.
+func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
+	p := patch.From(s.cluster)
+	p.SharedConditions = true
+	_, known := s.cluster.Distribution()
+	known.Workers = nil
+	conditions.Delete(s.cluster, faultlinev1.WorkersBalancedCondition)
+	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
+		return err
+	}
+	r.clusters.Note(s.cluster)
+	return nil
+}
+
+// outcome is a move that has begun, or has come to its end.
+type outcome struct {
+	deployment string
+	move       faultlinev1.MachineMove
+}
+
+// moves writes the status of each MachineDeployment, with the moves that go on, end and begin. It returns those that have ended or
+// begun.
+func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]outcome, error) {
+	wanted, known := s.cluster.Distribution()
+	former := map[string]faultlinev1.WorkersDistributionStatus{}
+	for _, workers := range known.Workers {
+		former[workers.Name] = workers
+	}
+	known.Workers = nil
+	var changed []outcome
+	deleteOne := wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne
+	for _, g := range groups {
+		for _, md := range g.deployments {
+			workers := s.counted(md, g)
+			workers.CurrentMove, workers.LastMove = former[md.Name].CurrentMove, former[md.Name].LastMove
+			ended, err := r.goOn(ctx, s, md, g, &workers, deleteOne)
+			if err != nil {
+				return nil, err
+			}
+			changed = append(changed, ended...)
+			known.Workers = append(known.Workers, workers)
+		}
+		if deleteOne {
+			changed = append(changed, s.start(known.Workers, g, r.Clock.Now())...)
+		}
+	}
+	slices.SortFunc(known.Workers, func(a, b faultlinev1.WorkersDistributionStatus) int { return strings.Compare(a.Name, b.Name) })
+	known.Workers = known.Workers[:min(len(known.Workers), mostReported)]
+	return changed, nil
+}
+
+// goOn follows the move of a MachineDeployment. Before a move is taken back it is made sure that its machine has not been deleted,
+// which the cache might not show yet.
+func (r *Reconciler) goOn(
+	ctx context.Context, s *scope, md *clusterv1.MachineDeployment, g *group, workers *faultlinev1.WorkersDistributionStatus, deleteOne bool,
+) ([]outcome, error) {
+	if workers.CurrentMove == nil {
+		return nil, nil
+	}
+	move := s.progress(md, *workers.CurrentMove, g, deleteOne)
+	if move.Phase == faultlinev1.MoveAborted {
+		key := client.ObjectKey{Namespace: md.Namespace, Name: move.Machine}
+		machine, err := reconcile.Find(ctx, r.Live, key, &clusterv1.Machine{})
+		if err != nil {
+			return nil, err
+		}
+		if machine == nil || !machine.DeletionTimestamp.IsZero() {
+			move = *workers.CurrentMove
+		}
+	}
+	if move.Phase != faultlinev1.MoveAborted && move.Phase != faultlinev1.MoveCompleted {
+		workers.CurrentMove, g.moving = &move, true
+		return nil, nil
+	}
+	move.Finished = metav1.NewTime(r.Clock.Now().UTC().Truncate(time.Second))
+	workers.CurrentMove, workers.LastMove = nil, &move
+	g.moving = true // not at once again: the next one is decided on from what is there when this is written
+	return []outcome{{md.Name, move}}, nil
+}
+
+// start begins a move of the group, if one may.
+func (s *scope) start(all []faultlinev1.WorkersDistributionStatus, g *group, now time.Time) []outcome {
+	move := g.begin(now)
+	if move == nil {
+		return nil
+	}
+	deployment := s.members[move.Machine].machine.Labels[clusterv1.MachineDeploymentNameLabel]
+	for i := range all {
+		if all[i].Name == deployment {
+			all[i].CurrentMove = move
+			return []outcome{{deployment, *move}}
+		}
+	}
+	return nil
+}
+
+// carryOut deletes the machines of moves that are recorded.
+func (r *Reconciler) carryOut(ctx context.Context, s *scope) (ctrl.Result, error) {
+	_, known := s.cluster.Distribution()
+	var result ctrl.Result
+	for _, workers := range known.Workers {
+		move := workers.CurrentMove
+		if move == nil || move.Phase != faultlinev1.MoveStarted {
+			continue
+		}
+		at := slices.IndexFunc(s.deployments, func(md *clusterv1.MachineDeployment) bool { return md.Name == workers.Name })
+		if _, there := s.members[move.Machine]; at < 0 || !there {
+			continue
+		}
+		again, err := r.remove(ctx, s, s.deployments[at], move.Machine)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if again.RequeueAfter > 0 {
+			result = again
+		}
+	}
+	return result, nil
+}
+
+// tell reports what has happened, now that it is stored.
+func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition, condition metav1.Condition) {
+	for _, o := range changed {
+		m := o.move
+		text := fmt.Sprintf("Machine %s of MachineDeployment %s", m.Machine, o.deployment)
+		switch m.Phase {
+		case faultlinev1.MoveCompleted:
+			r.Metrics.Moved(client.ObjectKeyFromObject(s.owner), distribution.RoleWorker)
+			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkerMoved", "Move", "%s", text+" is gone"+replacedBy(m))
+		case faultlinev1.MoveAborted:
+			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, "WorkerMoveAborted", "Move", "%s stays: %s", text, m.Message)
+		default:
+			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkerMoveStarted", "Move",
+				"%s is deleted, so that its MachineSet makes one in %s instead of %s", text, m.To, orNowhere(m.From))
+		}
+	}
+	if condition.Reason == faultlinev1.ReasonWorkersWaiting && (before == nil || before.Reason != condition.Reason) {
+		r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, condition.Reason, "Assign", "%s", condition.Message)
+	}
+}
+
+func replacedBy(move faultlinev1.MachineMove) string {
+	if move.Replacement == "" {
+		return ""
+	}
+	return ", and Machine " + move.Replacement + " is there instead"
+}
+
+func orNowhere(domain string) string {
+	if domain == "" {
+		return "none"
+	}
+	return domain
+}
+
+// moves reports whether any group has a move that waits for something.
+func moves(groups []*group) bool {
+	return slices.ContainsFunc(groups, func(g *group) bool { return len(g.moves) > 0 })
+}

@@ -1,0 +1,120 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	gvk, err := apiutil.GVKForObject(r.Provider.NewCluster(), mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	clusterOf := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
+		return r.clusterOf(ctx, o, gvk.Kind)
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named("spread").
+		For(r.Provider.NewCluster(), builder.WithPredicates(domainsChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, gvk, mgr.GetClient(), r.Provider.NewCluster())),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&clusterv1.Machine{}, clusterOf, builder.WithPredicates(machineChanged())).
+		Watches(r.Provider.NewMachine(), clusterOf, builder.WithPredicates(placeChanged(r.Provider))).
+		Watches(&clusterv1.MachineDeployment{}, clusterOf, builder.WithPredicates(deploymentChanged())).
+		Complete(r)
+}
+
+// clusterOf names the infrastructure cluster of the Cluster that an object belongs to.
+func (r *Reconciler) clusterOf(ctx context.Context, o client.Object, kind string) []ctrl.Request {
+	owner, err := reconcile.ClusterOf(ctx, r.Client, o)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for whom an event concerns", "object", client.ObjectKeyFromObject(o))
+	}
+	if owner == nil || owner.Spec.InfrastructureRef.Kind != kind {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Spec.InfrastructureRef.Name}}}
+}
+
+// domainsChanged passes infrastructure clusters whose wishes or failure domains have changed. What this controller writes itself is
+// not among that.
+func domainsChanged() predicate.Predicate {
+	spec := watch.NotStatusOnly()
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(provider.Cluster)
+		after, same := e.ObjectNew.(provider.Cluster)
+		if !ok || !same || spec.Update(e) || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() {
+			return true
+		}
+		_, was := before.Distribution()
+		_, is := after.Distribution()
+		return !was.FailureDomainsSince.Equal(&is.FailureDomainsSince) || !slices.EqualFunc(was.FailureDomains, is.FailureDomains,
+			func(a, b faultlinev1.DomainStatus) bool {
+				return a.Name == b.Name && a.State == b.State && ptr.Equal(a.Capacity, b.Capacity)
+			})
+	}}
+}
+
+// machineChanged passes workers that have come or gone, or have changed in what decides on their place.
+func machineChanged() predicate.Predicate {
+	worker := predicate.NewPredicateFuncs(func(o client.Object) bool { return isWorker(o.(*clusterv1.Machine)) })
+	return predicate.And(worker, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
+		return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || unhealthy(before) != unhealthy(after) ||
+			conditions.GetReason(before, clusterv1.MachineDeletingCondition) != conditions.GetReason(after, clusterv1.MachineDeletingCondition) ||
+			before.Status.FailureDomain != after.Status.FailureDomain || before.ResourceVersion == after.ResourceVersion
+	}})
+}
+
+// placeChanged passes infrastructure machines that have come or gone, are somewhere else, or have been given something else.
+func placeChanged(p provider.Provider) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		domain, key := written(e.ObjectOld)
+		nowDomain, nowKey := written(e.ObjectNew)
+		return domain != nowDomain || key != nowKey || p.Place(e.ObjectOld) != p.Place(e.ObjectNew) ||
+			e.ObjectOld.GetLabels()[clusterv1.ClusterNameLabel] != e.ObjectNew.GetLabels()[clusterv1.ClusterNameLabel] ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+	}}
+}
+
+// deploymentChanged passes MachineDeployments that are scaled, changed or paused, and such that become available.
+func deploymentChanged() predicate.Predicate {
+	spec := watch.NotStatusOnly()
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*clusterv1.MachineDeployment), e.ObjectNew.(*clusterv1.MachineDeployment)
+		was, is := before.Status, after.Status
+		return spec.Update(e) || was.ObservedGeneration != is.ObservedGeneration || !ptr.Equal(was.Replicas, is.Replicas) ||
+			!ptr.Equal(was.AvailableReplicas, is.AvailableReplicas) || !ptr.Equal(was.UpToDateReplicas, is.UpToDateReplicas) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+	}}
+}

@@ -1,0 +1,201 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+// counted is where the machines of a MachineDeployment are, and which of them should be elsewhere.
+func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.WorkersDistributionStatus {
+	workers := faultlinev1.WorkersDistributionStatus{Name: md.Name, Waiting: ptr.To[int32](0)}
+	places, logical := map[string]int32{}, map[string]int32{}
+	for _, domain := range s.state.Domains {
+		places[domain.Name] = 0
+	}
+	if s.state.Logical > 0 {
+		workers.Class = g.name
+		for _, key := range keys(g.name, s.state.Logical) {
+			logical[key.Name] = 0
+		}
+	}
+	names := map[string]bool{}
+	for _, m := range s.of(md.Name) {
+		names[m.Name] = true
+		switch {
+		case m.Deleting:
+		case m.waits():
+			*workers.Waiting++
+		default:
+			if m.Domain != "" {
+				places[m.Domain]++
+			}
+			if m.Key != "" && s.state.Logical > 0 {
+				logical[m.Key]++
+			}
+		}
+	}
+	workers.FailureDomains = counts(places, faultlinev1.MaxFailureDomains)
+	workers.LogicalFailureDomains = counts(logical, mostReported)
+	for _, move := range g.moves {
+		if names[move.Machine] && len(workers.Plan) < faultlinev1.MaxFailureDomains {
+			workers.Plan = append(workers.Plan, planned(move))
+		}
+	}
+	return workers
+}
+
+func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
+	var all []faultlinev1.DomainMachines
+	for _, name := range slices.Sorted(maps.Keys(machines)) {
+		all = append(all, faultlinev1.DomainMachines{Name: name, Machines: machines[name]})
+	}
+	return all[:min(len(all), most)]
+}
+
+// condition is WorkersBalanced: what is most pressing decides on its reason, and all there is to say is in its message.
+func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
+	wanted, known := s.cluster.Distribution()
+	condition := metav1.Condition{Type: faultlinev1.WorkersBalancedCondition, Status: metav1.ConditionFalse}
+	waiting, uneven, fine := s.waiting(refused), []string(nil), []string(nil)
+	for _, g := range groups {
+		uneven = append(uneven, s.uneven(g, wanted.Workers.Rebalance)...)
+		fine = append(fine, s.tooMany(g)...)
+	}
+	uneven = append(uneven, s.shared()...)
+	var moving []string
+	for _, workers := range known.Workers {
+		if move := workers.CurrentMove; move != nil {
+			moving = append(moving, strings.TrimSuffix(fmt.Sprintf("MachineDeployment %s: Machine %s in %s is replaced by one in %s (%s): %s",
+				workers.Name, move.Machine, orNowhere(move.From), move.To, move.Phase, move.Message), ": "))
+		}
+	}
+	switch {
+	case len(s.state.Domains) == 0:
+		condition.Reason = faultlinev1.ReasonNoFailureDomains
+		waiting = append([]string{"the cluster has no failure domains, so no worker is given one: add failure domains, " +
+			"or set spec.distribution.workers.enabled to false"}, waiting...)
+	case len(waiting) > 0:
+		condition.Reason = faultlinev1.ReasonWorkersWaiting
+	case len(moving) > 0:
+		condition.Reason = faultlinev1.ReasonMoving
+	case len(uneven) > 0:
+		condition.Reason = faultlinev1.ReasonNotBalanced
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonBalanced
+	}
+	condition.Message = strings.Join(slices.Concat(abbreviated(waiting), abbreviated(moving), abbreviated(uneven), abbreviated(fine)), "\n")
+	return condition
+}
+
+// abbreviated leaves out what is too much to read.
+func abbreviated(lines []string) []string {
+	if len(lines) <= mentioned {
+		return lines
+	}
+	return append(slices.Clone(lines[:mentioned]), fmt.Sprintf("and %d more", len(lines)-mentioned))
+}
+
+// waiting says of each MachineDeployment with machines that have no domain why, and what to do.
+func (s *scope) waiting(refused []Refusal) []string {
+	var lines []string
+	byDeployment := map[string][]Refusal{}
+	for _, r := range refused {
+		byDeployment[r.Deployment] = append(byDeployment[r.Deployment], r)
+	}
+	for _, deployment := range slices.Sorted(maps.Keys(byDeployment)) {
+		all := byDeployment[deployment]
+		lines = append(lines, fmt.Sprintf("MachineDeployment %s: %d machines wait for a failure domain: %s", deployment, len(all), s.wayOut(all[0])))
+	}
+	return lines
+}
+
+func (s *scope) wayOut(r Refusal) string {
+	none, full := errors.Is(r.Err, failuredomain.ErrNoDomain), errors.Is(r.Err, failuredomain.ErrNoCapacity)
+	switch {
+	case none && full:
+		return fmt.Sprintf("each failure domain holds another logical one than %s, and spec.distribution.workers.required forbids to share: "+
+			"add a failure domain, lower desiredFailureDomains, or set required to false", r.Key)
+	case none:
+		return "none receives machines, see status.distribution.failureDomains: set one to Active in spec.distribution, repair one, or add one"
+	case full && r.Key != "":
+		return fmt.Sprintf("those that logical failure domain %s may use are full: make room in them, or add one", r.Key)
+	default:
+		return "all that receive machines are full: make room in them, or add one"
+	}
+}
+
+// uneven says which moves would spread the machines of a group, and what is against making the first one now.
+func (s *scope) uneven(g *group, rebalance faultlinev1.WorkersRebalance) []string {
+	if len(g.moves) == 0 && len(g.short) == 0 {
+		return nil
+	}
+	var replacements []string
+	for _, move := range g.moves[:min(len(g.moves), mentioned)] {
+		replacements = append(replacements, fmt.Sprintf("Machine %s in %s by one in %s", move.Machine, orNowhere(move.From), move.To))
+	}
+	line := g.name + ": "
+	if len(g.moves) > 0 {
+		line += fmt.Sprintf("%d machines are to be replaced: %s", len(g.moves), strings.Join(replacements, "; "))
+	}
+	why := slices.Concat(g.short, g.against)
+	if len(g.moves) > 0 && rebalance != faultlinev1.WorkersRebalanceDeleteOne {
+		why = append(g.short, "spec.distribution.workers.rebalance is Off: set it to DeleteOne, or delete these Machines one after the other")
+	}
+	if len(why) > 0 {
+		line += " (" + strings.Join(abbreviated(why), "; ") + ")"
+	}
+	return []string{strings.Replace(line, ":  (", ": (", 1)}
+}
+
+// tooMany says that there are fewer machines than logical domains: nothing is wrong with their spread.
+func (s *scope) tooMany(g *group) []string {
+	machines := 0
+	for i := range s.state.Machines {
+		if m := &s.state.Machines[i]; m.Deployment != "" && s.state.group(m) == g.name && !m.Deleting {
+			machines++
+		}
+	}
+	if machines == 0 || machines >= s.state.Logical {
+		return nil
+	}
+	return []string{fmt.Sprintf("class %s has %d machines and spec.distribution.workers.desiredFailureDomains is %d: %d logical failure domains are empty",
+		g.name, machines, s.state.Logical, s.state.Logical-machines)}
+}
+
+// shared names the failure domains that hold more than one logical one of a class.
+func (s *scope) shared() []string {
+	held := map[[2]string]map[string]bool{}
+	for i := range s.state.Machines {
+		m := &s.state.Machines[i]
+		if m.Deployment == "" || m.Key == "" || m.Domain == "" || m.Deleting || s.state.Logical == 0 {
+			continue
+		}
+		at := [2]string{m.Class, m.Domain}
+		if held[at] == nil {
+			held[at] = map[string]bool{}
+		}
+		held[at][m.Key] = true
+	}
+	var lines []string
+	for at, keys := range held {
+		if len(keys) > 1 {
+			lines = append(lines, fmt.Sprintf("class %s: failure domain %s holds the logical ones %s: add a failure domain, or lower desiredFailureDomains",
+				at[0], at[1], strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

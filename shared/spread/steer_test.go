@@ -1,0 +1,107 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/spread"
+)
+
+// settled has a MachineDeployment of so many machines that exist.
+func settled(t *testing.T, wanted faultlinev1.WorkersDistribution, replicas int32) (*world, *spread.Reconciler) {
+	t.Helper()
+	w := newWorld(t, wanted)
+	w.scale("md", replicas)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.exist()
+	w.reconcile(r)
+	return w, r
+}
+
+func TestAMachineDeploymentThatScalesDownOneByOneStaysSpread(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 7)
+	for replicas := int32(6); replicas > 0; replicas-- {
+		w.Expect(w.marked("md")).To(HaveLen(1), "before the MachineSet picks")
+		w.scale("md", replicas)
+		w.reconcile(r)
+		counts := []int{}
+		for _, name := range []string{"a", "b", "c"} {
+			counts = append(counts, w.placed("md", domain)[name])
+		}
+		w.Expect(max(counts[0], counts[1], counts[2])-min(counts[0], counts[1], counts[2])).To(BeNumerically("<=", 1), "%v", counts)
+	}
+	w.Expect(w.marked("md")).To(BeEmpty(), "the last machine is no choice")
+}
+
+func TestTheMarkMovesWhenAnotherMachineIsTheRightOne(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
+	before := w.marked("md")
+	w.Expect(before).To(ConsistOf("md-0001"))
+	w.domains("a b!Evicting c")
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(ConsistOf("md-0002"), "it is in the domain that must be emptied")
+}
+
+func TestNobodyIsMarkedWhereAMarkWouldBeInTheWay(t *testing.T) {
+	t.Parallel()
+	deployment := func(how func(*clusterv1.MachineDeployment)) func(*world) {
+		return func(w *world) { change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, how) }
+	}
+	for name, tc := range map[string]struct {
+		change func(*world)
+		marked []string
+	}{
+		"the user marks another machine": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, false, func(m *clusterv1.Machine) {
+				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}
+			})
+		}, []string{"md-0003"}},
+		"the user marks the same machine": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0001")}, false, func(m *clusterv1.Machine) {
+				m.Annotations[clusterv1.DeleteMachineAnnotation] = "yes"
+			})
+		}, []string{"md-0001"}},
+		"the autoscaler scales it": {deployment(func(md *clusterv1.MachineDeployment) {
+			md.Annotations = map[string]string{"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "9"}
+		}), nil},
+		"the MachineDeployment is paused": {deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Paused = ptr.To(true) }), nil},
+		"the infrastructure cluster is paused": {func(w *world) {
+			change(w, w.infra, false, func(c *providertest.Cluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+		}, nil},
+		"machines are rolled out": {func(w *world) {
+			w.machine("md", "md-new", func(m *clusterv1.Machine) { m.Labels[clusterv1.MachineSetNameLabel] = "md-next" })
+		}, nil},
+		"its machines are named a domain": {deployment(func(md *clusterv1.MachineDeployment) { md.Spec.Template.Spec.FailureDomain = "a" }), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
+			w.Expect(w.marked("md")).To(ConsistOf("md-0001"))
+			tc.change(w)
+			w.reconcile(r)
+			w.Expect(w.marked("md")).To(ConsistOf(tc.marked))
+			for _, machine := range w.machines("md") {
+				w.Expect(machine.Annotations).NotTo(HaveKey(faultlinev1.MarkedForMoveAnnotation))
+			}
+		})
+	}
+}
+
+func TestAMarkOutlivesTheManagerAndIsKeptByTheNext(t *testing.T) {
+	t.Parallel()
+	w, _ := settled(t, faultlinev1.WorkersDistribution{}, 4)
+	before := w.machines("md")
+	w.reconcile(w.reconciler(api))
+	w.Expect(w.machines("md")).To(Equal(before))
+}

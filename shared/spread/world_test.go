@@ -1,0 +1,343 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/spread"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// The API server is real and shared by all tests; every test has its own namespace.
+var (
+	apiServer *rest.Config
+	scheme    = runtime.NewScheme()
+	api       client.Client
+)
+
+func TestMain(m *testing.M) {
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, providertest.AddToScheme)
+	utilruntime.Must(kinds.AddToScheme(scheme))
+	testenv.Main(m, testenv.Options{Scheme: scheme, ClusterAPI: true, CRDs: providertest.CRDs()}, func(env *envtest.Environment) (err error) {
+		apiServer = rest.CopyConfig(env.Config)
+		apiServer.QPS, apiServer.Burst = 1000, 1000
+		api, err = client.New(apiServer, client.Options{Scheme: scheme})
+		return err
+	})
+}
+
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
+// world is a cluster named one with three failure domains, and a MachineDeployment md whose MachineSet the test plays.
+type world struct {
+	*WithT
+	t        *testing.T
+	name     string // namespace
+	infra    *providertest.Cluster
+	made     int
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
+	metrics  *distribution.Metrics
+	registry *prometheus.Registry
+}
+
+func newWorld(t *testing.T, wanted faultlinev1.WorkersDistribution) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	w := &world{
+		WithT: g, t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(10000),
+		registry: prometheus.NewRegistry(),
+	}
+	var err error
+	w.metrics, err = distribution.NewMetrics(w.registry)
+	g.Expect(err).NotTo(HaveOccurred())
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(api.Create(t.Context(), ns)).To(Succeed())
+	w.name = ns.Name
+	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one"), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"},
+	}}
+	w.create(owner)
+	w.infra = &providertest.Cluster{ObjectMeta: w.meta("one")}
+	w.infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: owner.UID}}
+	wanted.Enabled = ptr.To(true)
+	w.infra.Spec.Distribution.Workers = wanted
+	w.create(w.infra)
+	w.domains("a b c")
+	w.deployment("md")
+	return w
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "one"}}
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	w.Expect(api.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+}
+
+// change changes what there is of an object now.
+func change[T client.Object](w *world, o T, status bool, how func(T)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		how(o)
+		if status {
+			g.Expect(api.Status().Update(w.t.Context(), o)).To(Succeed())
+		} else {
+			g.Expect(api.Update(w.t.Context(), o)).To(Succeed())
+		}
+	}).Should(Succeed())
+}
+
+// domains publishes domains written as "a b=2 c!Cordoned", which have been there for a day.
+func (w *world) domains(text string) {
+	w.t.Helper()
+	change(w, w.infra, true, func(infra *providertest.Cluster) {
+		infra.Status.Distribution.FailureDomains = nil
+		infra.Status.Distribution.FailureDomainsSince = metav1.NewTime(time.Now().Add(-24 * time.Hour).Truncate(time.Second))
+		for _, domain := range domains(text) {
+			state := faultlinev1.DomainState(domain.State)
+			if state == "" {
+				state = faultlinev1.DomainActive
+			}
+			status := faultlinev1.DomainStatus{Name: domain.Name, State: state, Health: faultlinev1.DomainHealthy}
+			if domain.Capacity != nil {
+				status.Capacity = ptr.To(int32(*domain.Capacity)) //nolint:gosec // a few
+			}
+			infra.Status.Distribution.FailureDomains = append(infra.Status.Distribution.FailureDomains, status)
+		}
+	})
+}
+
+func (w *world) want(how func(*faultlinev1.WorkersDistribution)) {
+	w.t.Helper()
+	change(w, w.infra, false, func(infra *providertest.Cluster) { how(&infra.Spec.Distribution.Workers) })
+}
+
+func (w *world) deployment(name string) {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta(name), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: "one", Replicas: ptr.To[int32](0),
+		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
+	}}
+	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: name}
+	md.Spec.Template.Spec = w.machineSpec("template")
+	w.create(md)
+}
+
+func (w *world) machineSpec(name string) clusterv1.MachineSpec {
+	return clusterv1.MachineSpec{
+		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: name},
+	}
+}
+
+// scale has the MachineDeployment want so many machines, and plays its MachineSet: it makes those that are missing, and deletes in the
+// order of Cluster API's MachineSet those that are too many.
+func (w *world) scale(deployment string, replicas int32) {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta(deployment)}
+	change(w, md, false, func(md *clusterv1.MachineDeployment) { md.Spec.Replicas = ptr.To(replicas) })
+	w.replenish(deployment)
+	machines := w.machines(deployment)
+	slices.SortFunc(machines, func(a, b clusterv1.Machine) int {
+		_, first := a.Annotations[clusterv1.DeleteMachineAnnotation]
+		_, second := b.Annotations[clusterv1.DeleteMachineAnnotation]
+		switch {
+		case first && !second:
+			return -1
+		case second && !first:
+			return 1
+		default:
+			return strings.Compare(a.Name, b.Name)
+		}
+	})
+	for _, machine := range machines[:max(0, len(machines)-int(replicas))] {
+		w.remove(&machine)
+	}
+}
+
+func (w *world) remove(machine *clusterv1.Machine) {
+	w.t.Helper()
+	w.Expect(client.IgnoreNotFound(api.Delete(w.t.Context(), machine))).To(Succeed())
+	w.Expect(client.IgnoreNotFound(api.Delete(w.t.Context(), &providertest.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+}
+
+// replenish makes the machines that are missing, and has the MachineDeployment report them as it does when all are well.
+func (w *world) replenish(deployment string) {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta(deployment)}
+	w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(md), md)).To(Succeed())
+	for range max(0, int(*md.Spec.Replicas)-len(w.machines(deployment))) {
+		w.made++
+		w.machine(deployment, fmt.Sprintf("%s-%04d", deployment, w.made))
+	}
+	change(w, md, true, func(md *clusterv1.MachineDeployment) {
+		n := ptr.To(*md.Spec.Replicas)
+		md.Status.ObservedGeneration, md.Status.Replicas, md.Status.AvailableReplicas, md.Status.UpToDateReplicas = md.Generation, n, n, n
+	})
+}
+
+func (w *world) machine(deployment, name string, changes ...func(*clusterv1.Machine)) {
+	w.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: w.machineSpec(name)}
+	machine.Labels[clusterv1.MachineDeploymentNameLabel], machine.Labels[clusterv1.MachineSetNameLabel] = deployment, deployment+"-set"
+	for _, change := range changes {
+		change(machine)
+	}
+	w.create(&providertest.Machine{ObjectMeta: w.meta(name)})
+	w.create(machine)
+}
+
+// machines are those of a MachineDeployment, by name.
+func (w *world) machines(deployment string) []clusterv1.Machine {
+	w.t.Helper()
+	list := &clusterv1.MachineList{}
+	w.Expect(api.List(w.t.Context(), list, client.InNamespace(w.name), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: deployment})).To(Succeed())
+	return list.Items
+}
+
+// exist has all machines that were assigned a domain be there, as a provider does.
+func (w *world) exist() {
+	w.t.Helper()
+	list := &providertest.MachineList{}
+	w.Expect(api.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	for i := range list.Items {
+		domain := list.Items[i].Annotations[faultlinev1.AssignedFailureDomainAnnotation]
+		if domain != "" && !list.Items[i].Status.Exists {
+			change(w, &list.Items[i], true, func(m *providertest.Machine) { m.Status.Domain, m.Status.Exists = domain, true })
+		}
+	}
+}
+
+// placed counts the machines of a MachineDeployment by the domain that was written on their infrastructure machines, or by key.
+func (w *world) placed(deployment string, by func(*providertest.Machine) string) map[string]int {
+	w.t.Helper()
+	counts := map[string]int{}
+	for _, machine := range w.machines(deployment) {
+		infra := &providertest.Machine{ObjectMeta: w.meta(machine.Name)}
+		w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		counts[by(infra)]++
+	}
+	return counts
+}
+
+func domain(m *providertest.Machine) string {
+	return m.Annotations[faultlinev1.AssignedFailureDomainAnnotation]
+}
+func key(m *providertest.Machine) string { return m.Labels[faultlinev1.DistributionKeyLabel] }
+
+// counting counts the requests that change infrastructure machines, and fails when it has let enough of them through.
+type counting struct {
+	client.Client
+	patches atomic.Int32
+	enough  int32
+	// frozen answers lists instead of the API server, as a cache that lags.
+	frozen client.ObjectList
+}
+
+func (c *counting) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if _, infra := o.(*providertest.Machine); infra {
+		if n := c.patches.Add(1); c.enough > 0 && n > c.enough {
+			return errors.New("the manager was killed")
+		}
+	}
+	return c.Client.Patch(ctx, o, p, opts...)
+}
+
+func (c *counting) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if infra, ok := list.(*providertest.MachineList); ok && c.frozen != nil {
+		infra.Items = c.frozen.DeepCopyObject().(*providertest.MachineList).Items
+		return nil
+	}
+	return c.Client.List(ctx, list, opts...)
+}
+
+func (w *world) reconciler(c client.Client) *spread.Reconciler {
+	return &spread.Reconciler{
+		Client: c, Live: api, Recorder: w.recorder, Clock: w.clock, Metrics: w.metrics, Provider: providertest.Provider{},
+	}
+}
+
+// reconcile reconciles until nothing is left to be done at once.
+func (w *world) reconcile(r *spread.Reconciler) {
+	w.t.Helper()
+	for range 20 {
+		result, err := r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+		w.Expect(err).NotTo(HaveOccurred())
+		if result.RequeueAfter == 0 || result.RequeueAfter > time.Minute {
+			return
+		}
+		w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
+	}
+	w.t.Fatalf("it does not come to an end: %v", w.balanced())
+}
+
+// balanced is the condition WorkersBalanced as it is stored.
+func (w *world) balanced() metav1.Condition {
+	w.t.Helper()
+	w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(w.infra), w.infra)).To(Succeed())
+	if condition := conditions.Get(w.infra, faultlinev1.WorkersBalancedCondition); condition != nil {
+		return *condition
+	}
+	return metav1.Condition{}
+}
+
+func (w *world) workers() faultlinev1.WorkersDistributionStatus {
+	w.t.Helper()
+	w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(w.infra), w.infra)).To(Succeed())
+	w.Expect(w.infra.Status.Distribution.Workers).To(HaveLen(1))
+	return w.infra.Status.Distribution.Workers[0]
+}
+
+// marked names the machines that are to go first.
+func (w *world) marked(deployment string) []string {
+	w.t.Helper()
+	var names []string
+	for _, machine := range w.machines(deployment) {
+		if _, marked := machine.Annotations[clusterv1.DeleteMachineAnnotation]; marked {
+			names = append(names, machine.Name)
+		}
+	}
+	return names
+}
+
+// dead is what a manager reads that is no more.
+type dead struct{ client.Reader }
+
+func (dead) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("the manager is dead")
+}
