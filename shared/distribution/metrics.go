@@ -20,16 +20,12 @@ import (
 //	capi_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
 //	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
 //	capi_failure_domain_waiting_machines{namespace,cluster,reason}
-//
-// and, as a counter, the machines that were replaced to spread a cluster better:
-//
-//	capi_failure_domain_moves_total{namespace,cluster,role}
+//	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter; outcome is Completed or Aborted
 //
 // A scrape sees each cluster as of one Set: series that no longer apply are gone
 // with it. Metrics is safe for concurrent use.
 type Metrics struct {
-	state, machines, skew, waiting *prometheus.Desc
-	moves                          *prometheus.CounterVec
+	state, machines, skew, waiting, moves *prometheus.Desc
 
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]snapshot
@@ -40,7 +36,11 @@ type snapshot struct {
 	status  faultlinev1.DistributionStatus
 	counts  map[string]faultlinev1.MachineCounts
 	waiting map[string]int
+	moves   map[moved]int
 }
+
+// moved is a kind of moves that is counted.
+type moved struct{ role, outcome string }
 
 // NewMetrics returns Metrics that are registered with registerer.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
@@ -52,9 +52,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		machines: desc("machines", "Machines in a failure domain.", "domain", "role"),
 		skew:     desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
 		waiting:  desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
-		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "capi_failure_domain_moves_total", Help: "Machines that were replaced to spread a cluster better.",
-		}, []string{"namespace", "cluster", "role"}),
+		moves:    desc("moves_total", "Machines moved to another failure domain.", "role", "outcome"),
 		clusters: map[types.NamespacedName]snapshot{},
 	}
 	if err := registerer.Register(m); err != nil {
@@ -95,9 +93,18 @@ const (
 	RoleWorker       = "worker"
 )
 
-// Moved counts a move that was completed.
-func (m *Metrics) Moved(cluster types.NamespacedName, role string) {
-	m.moves.WithLabelValues(cluster.Namespace, cluster.Name, role).Inc()
+// CountMove counts a move that has ended. The outcome is Completed or Aborted.
+func (m *Metrics) CountMove(cluster types.NamespacedName, role, outcome string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current := m.clusters[cluster]
+	counted := maps.Clone(current.moves)
+	if counted == nil {
+		counted = map[moved]int{}
+	}
+	counted[moved{role, outcome}]++
+	current.moves = counted
+	m.clusters[cluster] = current
 }
 
 // Forget ends the export of a cluster.
@@ -105,15 +112,13 @@ func (m *Metrics) Forget(cluster types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.clusters, cluster)
-	m.moves.DeletePartialMatch(prometheus.Labels{"namespace": cluster.Namespace, "cluster": cluster.Name})
 }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting} {
+	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting, m.moves} {
 		descs <- desc
 	}
-	m.moves.Describe(descs)
 }
 
 // Collect implements prometheus.Collector.
@@ -122,7 +127,6 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, metric := range m.gather() {
 		metrics <- metric
 	}
-	m.moves.Collect(metrics)
 }
 
 func (m *Metrics) gather() []prometheus.Metric {
@@ -137,13 +141,16 @@ func (m *Metrics) gather() []prometheus.Metric {
 
 func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) []prometheus.Metric {
 	var all []prometheus.Metric
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		metric, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value,
+	export := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		metric, err := prometheus.NewConstMetric(desc, kind, value,
 			append([]string{cluster.Namespace, cluster.Name}, labels...)...)
 		if err != nil {
 			metric = prometheus.NewInvalidMetric(desc, err)
 		}
 		all = append(all, metric)
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		export(desc, prometheus.GaugeValue, value, labels...)
 	}
 	for _, domain := range current.status.FailureDomains {
 		for _, state := range []faultlinev1.DomainState{faultlinev1.DomainActive, faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {
@@ -163,6 +170,9 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 	}
 	for reason, count := range current.waiting {
 		gauge(m.waiting, float64(count), reason)
+	}
+	for of, count := range current.moves {
+		export(m.moves, prometheus.CounterValue, float64(count), of.role, of.outcome)
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -30,7 +31,7 @@ func gathered(t *testing.T, registry *prometheus.Registry) []string {
 			for _, label := range metric.GetLabel() {
 				labels = append(labels, label.GetName()+"="+label.GetValue())
 			}
-			series = append(series, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), metric.GetGauge().GetValue()+metric.GetCounter().GetValue()))
+			series = append(series, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), metric.GetGauge().GetValue()))
 		}
 	}
 	slices.Sort(series)
@@ -78,12 +79,6 @@ func TestMetrics(t *testing.T) {
 		"capi_failure_domain_waiting_machines{cluster=c1,namespace=ns,reason=FailureDomainNotReady} 1",
 		"capi_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
 	})
-	for range 2 {
-		metrics.Moved(cluster, distribution.RoleControlPlane)
-	}
-	if got := gathered(t, registry); !slices.Contains(got, "capi_failure_domain_moves_total{cluster=c1,namespace=ns,role=control-plane} 2") {
-		t.Errorf("the moves are missing in %s", got)
-	}
 	metrics.Forget(cluster)
 	compare(t, gathered(t, registry), []string{
 		"capi_failure_domain_waiting_machines{cluster=c2,namespace=ns,reason=NoCapacity} 1",
@@ -105,5 +100,30 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	}
 	if _, err := distribution.NewMetrics(registry); err == nil {
 		t.Error("no error for the second")
+	}
+}
+
+func TestMovesAreCountedUntilTheClusterIsForgotten(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := distribution.NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := types.NamespacedName{Namespace: "ns", Name: "c1"}
+	metrics.CountMove(cluster, "control-plane", "Completed")
+	metrics.CountMove(cluster, "control-plane", "Completed")
+	metrics.SetWaiting(cluster, nil)
+	const want = `
+# HELP capi_failure_domain_moves_total Machines moved to another failure domain.
+# TYPE capi_failure_domain_moves_total counter
+capi_failure_domain_moves_total{cluster="c1",namespace="ns",outcome="Completed",role="control-plane"} 2
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	metrics.Forget(cluster)
+	if n, err := testutil.GatherAndCount(registry); n != 0 || err != nil {
+		t.Errorf("%d series are left: %v", n, err)
 	}
 }

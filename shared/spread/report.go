@@ -183,7 +183,7 @@ func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition,
 		text := fmt.Sprintf("Machine %s of MachineDeployment %s", m.Machine, o.deployment)
 		switch m.Phase {
 		case faultlinev1.MoveCompleted:
-			r.Metrics.Moved(client.ObjectKeyFromObject(s.owner), distribution.RoleWorker)
+			r.Metrics.CountMove(client.ObjectKeyFromObject(s.owner), distribution.RoleWorker, string(faultlinev1.MoveCompleted))
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkerMoved", "Move", "%s", text+" is gone"+replacedBy(m))
 		case faultlinev1.MoveAborted:
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, "WorkerMoveAborted", "Move", "%s stays: %s", text, m.Message)
