@@ -118,7 +118,7 @@ func (v *view) begin(d Decision) Decision {
 		d.Action, d.Machine = Record, m
 		d.Move = &Move{
 			Machine: m.Name, UID: m.UID, From: d.Plan[0].From, To: d.Plan[0].To,
-			Started: metav1.NewTime(v.Now.UTC().Truncate(time.Second)), ClonedFrom: m.ClonedFrom,
+			Started: metav1.NewTime(v.Now.UTC().Truncate(time.Second)), ClonedFrom: m.ClonedFrom, Others: v.others(m),
 		}
 	case faultlinev1.ControlPlaneRebalanceRolloutAfter:
 		if message := v.rolledOut(); message != "" {
@@ -129,6 +129,17 @@ func (v *view) begin(d Decision) Decision {
 		d.Action = RollOut
 	}
 	return d
+}
+
+// others names the machines but for one.
+func (s *Snapshot) others(but *Machine) []string {
+	var names []string
+	for i := range s.Machines {
+		if s.Machines[i].UID != but.UID {
+			names = append(names, s.Machines[i].Name)
+		}
+	}
+	return names
 }
 
 // rolledOut is why rollout.after is not set: once is enough for the failure domains that there are.

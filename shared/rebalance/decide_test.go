@@ -57,40 +57,53 @@ func TestAMoveBeginsWithTheOldestMachineOfTheFullestDomain(t *testing.T) {
 	d := Decide(snapshotOf("aab", "abc"))
 	g.Expect(d.Against).To(BeEmpty())
 	g.Expect(d.Action).To(Equal(Record))
-	g.Expect(*d.Move).To(Equal(Move{Machine: "m0", UID: "uid-0", From: "a", To: "c", Started: metav1.NewTime(testNow), ClonedFrom: "template"}))
+	g.Expect(*d.Move).To(Equal(Move{Machine: "m0", UID: "uid-0", From: "a", To: "c", Started: metav1.NewTime(testNow), ClonedFrom: "template", Others: []string{"m1", "m2"}}))
 }
 
-// Every row keeps a control plane from being touched that should be moved, and says what to do.
-func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		change  func(*Snapshot)
-		reason  string
-		message string
-	}{
-		"Cluster being deleted":           {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
-		"Cluster paused":                  {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "take spec.paused"},
-		"no control plane":                {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, faultlinev1.ReasonControlPlaneNotSupported, "set spec.controlPlaneRef"},
-		"another kind of control plane":   {func(s *Snapshot) { s.ControlPlane = ControlPlane{Kind: Other, Name: "K3sControlPlane x"} }, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is no KubeadmControlPlane"},
-		"control plane being deleted":     {func(s *Snapshot) { s.ControlPlane.Deleting = true }, faultlinev1.ReasonControlPlaneDeleting, "one-cp is being deleted"},
-		"control plane paused":            {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "take the annotation cluster.x-k8s.io/paused off"},
-		"even replicas":                   {func(s *Snapshot) { *s = snapshotOf("aaab", "abc") }, faultlinev1.ReasonEvenReplicas, "set an odd number"},
-		"maxSurge 0":                      {func(s *Snapshot) { s.ControlPlane.MaxSurge = 0 }, faultlinev1.ReasonNoSurge, "set it to 1"},
-		"a spec not yet observed":         {func(s *Snapshot) { s.ControlPlane.Observed = false }, faultlinev1.ReasonControlPlaneNotObserved, "wait"},
-		"a rollout":                       {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
-		"machines not known to be up":     {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
-		"a machine out of date":           {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
-		"scaling":                         {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, faultlinev1.ReasonControlPlaneScaling, "3 machines of 5 replicas"},
-		"a machine being deleted":         {func(s *Snapshot) { s.Machines[2].Deleting = true }, faultlinev1.ReasonMachineDeleting, "Machine m2"},
-		"a failing health check":          {func(s *Snapshot) { s.Machines[2].Unhealthy = true }, faultlinev1.ReasonControlPlaneRemediating, "Machine m2"},
-		"remediation":                     {func(s *Snapshot) { s.ControlPlane.Remediating = true }, faultlinev1.ReasonControlPlaneRemediating, "one-cp"},
-		"a machine without a Node":        {func(s *Snapshot) { s.Machines[1].HasNode = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 has no Node"},
-		"a machine not Ready":             {func(s *Snapshot) { s.Machines[1].Ready = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 is not Ready"},
-		"etcd not healthy":                {func(s *Snapshot) { s.ControlPlane.EtcdHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "EtcdClusterHealthy"},
-		"components not healthy":          {func(s *Snapshot) { s.ControlPlane.ComponentsHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "ControlPlaneComponentsHealthy"},
-		"a person's own mark":             {func(s *Snapshot) { s.Machines[2].Mark = Users }, faultlinev1.ReasonMachineMarked, "take it off, or scale down"},
-		"another provider's machine":      {func(s *Snapshot) { s.Machines[1].Infrastructure = false }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m1 has no infrastructure machine of this provider"},
-		"a machine not cloned":            {func(s *Snapshot) { s.Machines[0].ClonedFrom = "" }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m0"},
+// against is a snapshot that has been changed, and what is told about it.
+type against struct {
+	change          func(*Snapshot)
+	reason, message string
+}
+
+// ofControlPlanes are reasons that a control plane and its Cluster give.
+func ofControlPlanes() map[string]against {
+	return map[string]against{
+		"Cluster being deleted":         {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
+		"Cluster paused":                {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "take spec.paused"},
+		"no control plane":              {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, faultlinev1.ReasonControlPlaneNotSupported, "set spec.controlPlaneRef"},
+		"another kind of control plane": {func(s *Snapshot) { s.ControlPlane = ControlPlane{Kind: Other, Name: "K3sControlPlane x"} }, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is no KubeadmControlPlane"},
+		"control plane being deleted":   {func(s *Snapshot) { s.ControlPlane.Deleting = true }, faultlinev1.ReasonControlPlaneDeleting, "one-cp is being deleted"},
+		"control plane paused":          {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "take the annotation cluster.x-k8s.io/paused off"},
+		"even replicas":                 {func(s *Snapshot) { *s = snapshotOf("aaab", "abc") }, faultlinev1.ReasonEvenReplicas, "set an odd number"},
+		"maxSurge 0":                    {func(s *Snapshot) { s.ControlPlane.MaxSurge = 0 }, faultlinev1.ReasonNoSurge, "set it to 1"},
+		"a spec not yet observed":       {func(s *Snapshot) { s.ControlPlane.Observed = false }, faultlinev1.ReasonControlPlaneNotObserved, "wait"},
+		"a rollout":                     {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
+		"machines not known to be up":   {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
+		"a machine out of date":         {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
+		"scaling":                       {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, faultlinev1.ReasonControlPlaneScaling, "3 machines of 5 replicas"},
+	}
+}
+
+// ofMachines are those that a machine gives.
+func ofMachines() map[string]against {
+	return map[string]against{
+		"a machine being deleted":    {func(s *Snapshot) { s.Machines[2].Deleting = true }, faultlinev1.ReasonMachineDeleting, "Machine m2"},
+		"a failing health check":     {func(s *Snapshot) { s.Machines[2].Unhealthy = true }, faultlinev1.ReasonControlPlaneRemediating, "Machine m2"},
+		"remediation":                {func(s *Snapshot) { s.ControlPlane.Remediating = true }, faultlinev1.ReasonControlPlaneRemediating, "one-cp"},
+		"a machine without a Node":   {func(s *Snapshot) { s.Machines[1].HasNode = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 has no Node"},
+		"a machine not Ready":        {func(s *Snapshot) { s.Machines[1].Ready = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 is not Ready"},
+		"etcd not healthy":           {func(s *Snapshot) { s.ControlPlane.EtcdHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "EtcdClusterHealthy"},
+		"components not healthy":     {func(s *Snapshot) { s.ControlPlane.ComponentsHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "ControlPlaneComponentsHealthy"},
+		"a person's own mark":        {func(s *Snapshot) { s.Machines[2].Mark = Users }, faultlinev1.ReasonMachineMarked, "take it off, or scale down"},
+		"another provider's machine": {func(s *Snapshot) { s.Machines[1].Infrastructure = false }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m1 has no infrastructure machine of this provider"},
+		"a machine not cloned":       {func(s *Snapshot) { s.Machines[0].ClonedFrom = "" }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m0"},
+	}
+}
+
+// ofDomains are those that failure domains give.
+func ofDomains() map[string]against {
+	return map[string]against{
 		"an intent for an unknown domain": {func(s *Snapshot) { s.Intents = []faultlinev1.FailureDomainIntent{{Name: "x", State: "Cordoned"}} }, faultlinev1.ReasonFailureDomainIntentInvalid, "x is no failure domain of this cluster: correct the entry"},
 		"contradicting intents": {func(s *Snapshot) {
 			s.Intents = []faultlinev1.FailureDomainIntent{{Name: "a", State: "Cordoned"}, {Name: "a", State: "Active"}}
@@ -125,19 +138,27 @@ func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
 			*s = snapshotOf("aab", "ab")
 			s.Domains[0].State, s.Domains[1].Capacity = failuredomain.Evicting, ptr.To(0)
 		}, faultlinev1.ReasonNoRoom, "add room or a failure domain"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			s := snapshotOf("aab", "abc")
-			tc.change(&s)
-			d := Decide(s)
-			g.Expect(d.Action).To(Equal(Nothing))
-			g.Expect(d.Balanced).To(BeFalse())
-			g.Expect(reasons(d)).To(ContainElement(tc.reason))
-			i := slices.Index(reasons(d), tc.reason)
-			g.Expect(d.Against[i].Message).To(ContainSubstring(tc.message))
-		})
+	}
+}
+
+// Every row keeps a control plane from being touched that should be moved, and says what to do.
+func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	for _, rows := range []map[string]against{ofControlPlanes(), ofMachines(), ofDomains()} {
+		for name, tc := range rows {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				s := snapshotOf("aab", "abc")
+				tc.change(&s)
+				d := Decide(s)
+				g.Expect(d.Action).To(Equal(Nothing))
+				g.Expect(d.Balanced).To(BeFalse())
+				g.Expect(reasons(d)).To(ContainElement(tc.reason))
+				i := slices.Index(reasons(d), tc.reason)
+				g.Expect(d.Against[i].Message).To(ContainSubstring(tc.message))
+			})
+		}
 	}
 }
 

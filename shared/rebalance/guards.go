@@ -162,7 +162,8 @@ func infrastructure(v *view) string {
 		return foreign
 	}
 	return v.each(func(m *Machine) bool {
-		return v.kubeadm() && m.ClonedFrom != v.ControlPlane.Template && !(v.moving(m) && m.ClonedFrom == outdatedName(v.Move.ClonedFrom) && v.Move.ClonedFrom == v.ControlPlane.Template)
+		ours := v.moving(m) && m.ClonedFrom == outdatedName(v.ControlPlane.Template) && v.Move.ClonedFrom == v.ControlPlane.Template
+		return v.kubeadm() && m.ClonedFrom != v.ControlPlane.Template && !ours
 	}, "has an infrastructure machine whose annotations cluster.x-k8s.io/cloned-from-name and cloned-from-groupkind are not those of the control plane's template: "+
 		"roll the control plane out once")
 }

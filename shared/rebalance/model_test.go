@@ -234,7 +234,7 @@ func (s *state) wrongDecision(p pending) string {
 	switch {
 	case s.paused || s.deleting:
 		return "it writes although the Cluster is paused or being deleted"
-	case p.abort && !s.disturbed && !(s.deaf && s.kind == 0):
+	case p.abort && !s.disturbed && (!s.deaf || s.kind != 0):
 		return "a move was begun that had to be aborted"
 	case p.machine != none && s.machines[p.machine].mark == Users && (p.action == MarkMachine || p.action == UnmarkMachine):
 		return "it touches what a person has marked"

@@ -54,7 +54,7 @@ func (s *Snapshot) planned() ([]failuredomain.Domain, []failuredomain.Machine) {
 	machines := make([]failuredomain.Machine, 0, len(s.Machines))
 	for i := range s.Machines {
 		m := &s.Machines[i]
-		if !m.Deleting && !(s.moving(m) && s.replaced()) {
+		if leaves := m.Deleting || s.moving(m) && s.replaced(); !leaves {
 			machines = append(machines, failuredomain.Machine{Name: m.Name, Domain: m.Domain(), Created: m.Created})
 		}
 	}
@@ -139,36 +139,39 @@ func (v *view) gains(candidate *Machine, name string) bool {
 // picks are the domains that the control plane may choose for the replacement of a machine. It counts where machines were asked to
 // be: those that are up to date and stay, then all.
 func (v *view) picks(candidate *Machine) []string {
-	type count struct{ staying, all int }
-	counts := map[string]*count{}
-	for i := range v.Domains {
-		if v.Domains[i].Listed {
-			counts[v.Domains[i].Name] = &count{}
-		}
-	}
-	for i := range v.Machines {
-		m := &v.Machines[i]
-		if c := counts[m.Asked]; c != nil {
-			c.all++
-			if m.Name != candidate.Name && !m.Deleting && !m.Outdated {
-				c.staying++
-			}
-		}
-	}
 	var picks []string
-	var fewest count
+	var fewest crowd
 	for i := range v.Domains {
-		name := v.Domains[i].Name
-		c := counts[name]
-		if c == nil {
+		if !v.Domains[i].Listed {
 			continue
 		}
-		switch {
-		case len(picks) == 0 || c.staying < fewest.staying || c.staying == fewest.staying && c.all < fewest.all:
-			picks, fewest = []string{name}, *c
-		case *c == fewest:
+		name := v.Domains[i].Name
+		switch c := v.crowdIn(name, candidate); {
+		case len(picks) == 0 || c.less(fewest):
+			picks, fewest = []string{name}, c
+		case c == fewest:
 			picks = append(picks, name)
 		}
 	}
 	return picks
+}
+
+// crowd counts the machines that were asked to be in a domain.
+type crowd struct{ staying, all int }
+
+func (c crowd) less(other crowd) bool {
+	return c.staying < other.staying || c.staying == other.staying && c.all < other.all
+}
+
+func (v *view) crowdIn(domain string, leaves *Machine) crowd {
+	var c crowd
+	for i := range v.Machines {
+		if m := &v.Machines[i]; m.Asked == domain {
+			c.all++
+			if m.Name != leaves.Name && !m.Deleting && !m.Outdated {
+				c.staying++
+			}
+		}
+	}
+	return c
 }

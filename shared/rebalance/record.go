@@ -20,6 +20,8 @@ type Move struct {
 	Started metav1.Time `json:"started"`
 	// ClonedFrom is cloned-from-name as it was before, to be restored.
 	ClonedFrom string `json:"clonedFrom"`
+	// Others are the machines that there were beside it: one that is not among them has come since.
+	Others []string `json:"others,omitempty"`
 	// Aborting is why the move is being aborted, Why in a sentence; empty while it is not.
 	Aborting string `json:"aborting,omitempty"`
 	Why      string `json:"why,omitempty"`

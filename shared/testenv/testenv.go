@@ -47,7 +47,9 @@ type Options struct {
 	Config string
 	// ClusterAPI installs Cluster API's CRDs.
 	ClusterAPI bool
-	CRDs       []*apiextensionsv1.CustomResourceDefinition
+	// ControlPlane installs the CRDs of KubeadmControlPlanes.
+	ControlPlane bool
+	CRDs         []*apiextensionsv1.CustomResourceDefinition
 	// Webhooks installs the webhook configurations in Config. Somebody has to serve them.
 	Webhooks bool
 	// Serve adds the webhooks to a manager that serves them as long as the API server runs; it implies Webhooks.
@@ -151,6 +153,13 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 		}
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, theirs)
 	}
+	if o.ControlPlane {
+		module, err := clusterAPI(ctx)
+		if err != nil {
+			return nil, err
+		}
+		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(module, "controlplane", "kubeadm", "config", "crd", "bases"))
+	}
 	if o.Webhooks || o.Serve != nil {
 		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
 			Paths:            []string{filepath.Join(o.Config, "webhook", "manifests.yaml")},
@@ -164,12 +173,18 @@ func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa
 
 // ClusterAPICRDs is the folder of Cluster API's own CRDs, in the version that the module of the working directory requires.
 func ClusterAPICRDs(ctx context.Context) (string, error) {
+	module, err := clusterAPI(ctx)
+	return filepath.Join(module, "core", "config", "crd", "bases"), err
+}
+
+// clusterAPI is the folder of Cluster API's module.
+func clusterAPI(ctx context.Context) (string, error) {
 	const module = "sigs.k8s.io/cluster-api"
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("finding the CRDs of %s: %w", module, err)
+		return "", fmt.Errorf("finding the module %s: %w", module, err)
 	}
-	return filepath.Join(strings.TrimSpace(string(out)), "core", "config", "crd", "bases"), nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // serve answers webhooks until end is called.

@@ -1,0 +1,131 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
+)
+
+// act does one write. It carries the version that the object was read at: whoever was faster makes it fail.
+func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
+	switch d.Action {
+	case Record:
+		return r.record(ctx, o, *d.Move)
+	case MarkMachine:
+		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: "", faultlinev1.MarkedForMoveAnnotation: ""})
+	case Wake:
+		first := d.Machine.Woken
+		if first.IsZero() {
+			first = o.Now
+		}
+		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeWoken(first, d.Machine.Wakes+1)})
+	case UnmarkMachine:
+		return r.annotate(ctx, o.machines[d.Machine.Name], nil, clusterv1.DeleteMachineAnnotation, faultlinev1.MarkedForMoveAnnotation)
+	case MarkInfrastructure:
+		return r.annotate(ctx, o.infras[d.Machine.Name], map[string]string{clusterv1.TemplateClonedFromNameAnnotation: outdatedName(d.Move.ClonedFrom)})
+	case RestoreInfrastructure:
+		return r.annotate(ctx, o.infras[d.Machine.Name], map[string]string{clusterv1.TemplateClonedFromNameAnnotation: d.Move.ClonedFrom})
+	case Close:
+		return r.finish(ctx, o, d)
+	case RollOut:
+		return r.rollOut(ctx, o)
+	}
+	return nil
+}
+
+// annotate sets some annotations and removes others.
+func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map[string]string, remove ...string) error {
+	before := object.DeepCopyObject().(client.Object)
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for key, value := range set {
+		annotations[key] = value
+	}
+	for _, key := range remove {
+		delete(annotations, key)
+	}
+	object.SetAnnotations(annotations)
+	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("annotating %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
+	text, err := move.encode()
+	if err != nil {
+		return err
+	}
+	if err := r.annotate(ctx, o.infra, map[string]string{faultlinev1.CurrentMoveAnnotation: text}); err != nil {
+		return err
+	}
+	r.written.Note(o.infra)
+	if move.Aborting != "" {
+		r.tell(o, corev1.EventTypeWarning, "AbortingMove", "Taking back the move of Machine %s: %s", move.Machine, move.Why)
+		return nil
+	}
+	r.tell(o, corev1.EventTypeNormal, "MoveStarted", "Moving Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To)
+	return nil
+}
+
+// finish writes the outcome down, then takes the record off. A manager that dies in between writes it down again.
+func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error {
+	last := moveStatus(o, d.Move)
+	last.Phase, last.Message, last.Finished = faultlinev1.MoveCompleted, "", timeOf(o.Now)
+	if d.Machine != nil {
+		last.Phase, last.Reason, last.Message = faultlinev1.MoveAborted, d.Move.Aborting, d.Move.Why
+	}
+	p := patch.From(o.infra)
+	_, known := o.infra.Distribution()
+	known.ControlPlane.CurrentMove, known.ControlPlane.LastMove = nil, last
+	if err := p.Apply(ctx, r.Client, o.infra); err != nil {
+		return err
+	}
+	r.written.Note(o.infra)
+	if err := r.annotate(ctx, o.infra, nil, faultlinev1.CurrentMoveAnnotation); err != nil {
+		return err
+	}
+	r.written.Note(o.infra)
+	r.Metrics.CountMove(client.ObjectKeyFromObject(o.owner), "control-plane", string(last.Phase))
+	r.tell(o, corev1.EventTypeNormal, "Move"+string(last.Phase), "Machine %s, from %s to %s: %s", last.Machine, orNowhere(last.From), last.To, last.Phase)
+	return nil
+}
+
+// rollOut has every machine replaced that there is now. In a Cluster with a topology nobody else writes the control plane's.
+func (r *Reconciler) rollOut(ctx context.Context, o *observed) error {
+	var object client.Object = o.kcp
+	before := o.kcp.DeepCopyObject().(client.Object)
+	if o.owner.Spec.Topology.IsDefined() {
+		object, before = o.owner, o.owner.DeepCopy()
+		o.owner.Spec.Topology.ControlPlane.Rollout.After = timeOf(o.Now)
+	} else {
+		o.kcp.Spec.Rollout.After = timeOf(o.Now)
+	}
+	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("setting rollout.after of %T %s: %w", object, object.GetName(), err)
+	}
+	r.tell(o, corev1.EventTypeNormal, "RolloutStarted", "Replacing all machines of %s, so that they are spread anew", o.ControlPlane.Name)
+	return nil
+}
+
+func (r *Reconciler) tell(o *observed, kind, reason, format string, args ...any) {
+	r.Recorder.Eventf(o.infra, nil, kind, reason, "Rebalance", format, args...)
+}
+
+func orNowhere(domain string) string {
+	if domain == "" {
+		return "no failure domain"
+	}
+	return domain
+}

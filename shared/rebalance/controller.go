@@ -1,0 +1,190 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler spreads the control planes of a provider's clusters. It decides from Client, which may be a cache; what is to be done it
+// decides again from Live before each write, and writes with the versions that it has read there.
+type Reconciler struct {
+	Client   client.Client
+	Live     client.Reader
+	Provider provider.Provider
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Metrics  *distribution.Metrics
+
+	filter  watchfilter.Filter
+	written patch.Written
+	// follow begins to watch control planes; nil where nothing is watched.
+	follow func(context.Context) error
+}
+
+// steps is more writes than there are in a move that nobody interferes with.
+const steps = 10
+
+// Reconcile looks at one infrastructure cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	infra, owner, err := r.read(ctx, r.Client, req.NamespacedName)
+	if err != nil || infra == nil {
+		return ctrl.Result{}, err
+	}
+	if wait := r.written.StandBack(infra); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	result, err := r.reconcile(ctx, infra, owner)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	return result, err
+}
+
+// read finds the infrastructure cluster and its Cluster, neither of which is to be looked at while it is paused, goes, or is
+// another's: then both are nil.
+func (r *Reconciler) read(ctx context.Context, reader client.Reader, key client.ObjectKey) (provider.Cluster, *clusterv1.Cluster, error) {
+	infra := r.Provider.NewCluster()
+	if err := reader.Get(ctx, key, infra); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.written.Forget(key)
+			return nil, nil, nil
+		}
+		return nil, nil, err
+	}
+	if !r.filter.Passes(infra) || annotations.IsExternallyManaged(infra) || !infra.GetDeletionTimestamp().IsZero() {
+		return nil, nil, nil
+	}
+	owner, err := ownerOf(ctx, reader, infra)
+	if err != nil || owner == nil || annotations.IsPaused(owner, infra) || !owner.DeletionTimestamp.IsZero() {
+		return nil, nil, err
+	}
+	return infra, owner, nil
+}
+
+// ownerOf is the Cluster that owns an infrastructure cluster, nil as long as there is none.
+func ownerOf(ctx context.Context, reader client.Reader, infra client.Object) (*clusterv1.Cluster, error) {
+	for _, ref := range infra.GetOwnerReferences() {
+		if ref.Kind == "Cluster" {
+			return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: infra.GetNamespace(), Name: ref.Name}, &clusterv1.Cluster{})
+		}
+	}
+	return nil, nil
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owner *clusterv1.Cluster) (ctrl.Result, error) {
+	o, err := r.observe(ctx, r.Client, infra, owner, nil)
+	if err != nil {
+		return ctrl.Result{}, r.unreadable(ctx, infra, err)
+	}
+	d := Decide(o.Snapshot)
+	if d.Action != Nothing {
+		if o, d, err = r.advance(ctx, client.ObjectKeyFromObject(infra)); err != nil || o == nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: d.After}, r.write(ctx, o, d)
+}
+
+// advance reads everything as it is now, decides, and writes, until there is nothing to be written. It returns what it has seen last;
+// nil when the cluster must not be touched any more.
+func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observed, Decision, error) {
+	for range steps {
+		infra, owner, err := r.read(ctx, r.Live, key)
+		if err != nil || infra == nil {
+			return nil, Decision{}, err
+		}
+		seen, err := r.Provider.Domains(ctx, infra)
+		if err != nil {
+			return nil, Decision{}, err
+		}
+		o, err := r.observe(ctx, r.Live, infra, owner, seen)
+		if err != nil {
+			return nil, Decision{}, r.unreadable(ctx, infra, err)
+		}
+		d := Decide(o.Snapshot)
+		if d.Action == Nothing {
+			return o, d, nil
+		}
+		if err := r.act(ctx, o, d); err != nil {
+			return nil, Decision{}, err
+		}
+	}
+	// Somebody undoes what is done here: look again when others have had their turn.
+	return nil, Decision{}, apierrors.NewConflict(clusterv1.GroupVersion.WithResource("clusters").GroupResource(), key.Name, errUndone)
+}
+
+// write stores condition and status.
+func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
+	before := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition)
+	p := patch.From(o.infra)
+	p.SharedConditions = true
+	if o.Mode == faultlinev1.ControlPlaneRebalanceOff && o.Move == nil || len(o.Domains) == 0 && o.Move == nil {
+		withdraw(o.infra)
+	} else {
+		o.report(d)
+	}
+	version := o.infra.GetResourceVersion()
+	if err := p.Apply(ctx, r.Client, o.infra); err != nil {
+		return err
+	}
+	if o.infra.GetResourceVersion() == version {
+		return nil
+	}
+	r.written.Note(o.infra)
+	if o.Move == nil { // of a move it is told what is written
+		r.tellChange(o, before)
+	}
+	return nil
+}
+
+// tellChange tells of a condition that has become False, or is so for another reason.
+func (r *Reconciler) tellChange(o *observed, before *metav1.Condition) {
+	now := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition)
+	if now == nil || now.Status != metav1.ConditionFalse || before != nil && before.Status == now.Status && before.Reason == now.Reason {
+		return
+	}
+	r.tell(o, corev1.EventTypeWarning, now.Reason, "The control plane is not balanced: %s", now.Message)
+}
+
+// unreadable says that the record of a move is damaged; any other error stays one.
+func (r *Reconciler) unreadable(ctx context.Context, infra provider.Cluster, err error) error {
+	if _, damaged := decode(infra.GetAnnotations()[faultlinev1.CurrentMoveAnnotation]); damaged == nil {
+		return err
+	}
+	p := patch.From(infra)
+	p.SharedConditions = true
+	conditions.Set(infra, metav1.Condition{
+		Type: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonMoveRecordInvalid,
+		Message: "The annotation " + faultlinev1.CurrentMoveAnnotation + " cannot be read: " + err.Error() + ": take " + clusterv1.DeleteMachineAnnotation +
+			" off the Machine that has " + faultlinev1.MarkedForMoveAnnotation + ", then remove the annotation",
+	})
+	return p.Apply(ctx, r.Client, infra)
+}
+
+// followControlPlanes begins to watch control planes, which need not be installed before the first Cluster has one.
+func (r *Reconciler) followControlPlanes(ctx context.Context) error {
+	if r.follow == nil {
+		return nil
+	}
+	return r.follow(ctx)
+}

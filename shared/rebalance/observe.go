@@ -1,0 +1,234 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// observed is a snapshot with the objects that it was taken of, to be written with the versions that they were read at.
+type observed struct {
+	Snapshot
+	infra    provider.Cluster
+	owner    *clusterv1.Cluster
+	kcp      *controlplanev1.KubeadmControlPlane
+	machines map[string]*clusterv1.Machine
+	infras   map[string]client.Object
+}
+
+// observe takes a snapshot with a reader. With seen, which the provider sees now, room and health of the domains are those.
+func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra provider.Cluster, owner *clusterv1.Cluster, seen []distribution.Observation) (*observed, error) {
+	wanted, known := infra.Distribution()
+	o := &observed{
+		Snapshot: Snapshot{
+			Now: r.Clock.Now(), Mode: wanted.Rebalance(), Stabilization: wanted.Stabilization(), Since: known.FailureDomainsSince.Time, Intents: wanted.FailureDomains,
+			Domains: domainsOf(known.FailureDomains, owner.Status.FailureDomains, seen), Last: known.ControlPlane.LastMove,
+			Cluster: Cluster{
+				Name: owner.Name, Paused: annotations.IsPaused(owner, infra),
+				Deleting: !owner.DeletionTimestamp.IsZero() || !infra.GetDeletionTimestamp().IsZero(),
+			},
+		},
+		infra: infra, owner: owner, machines: map[string]*clusterv1.Machine{}, infras: map[string]client.Object{},
+	}
+	var err error
+	if o.Move, err = decode(infra.GetAnnotations()[faultlinev1.CurrentMoveAnnotation]); err != nil {
+		return nil, err
+	}
+	if err := r.observeControlPlane(ctx, reader, o); err != nil {
+		return nil, err
+	}
+	return o, r.observeMachines(ctx, reader, o)
+}
+
+func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Reader, o *observed) error {
+	ref := o.owner.Spec.ControlPlaneRef
+	switch {
+	case !ref.IsDefined():
+		return nil
+	case ref.Kind != string(Kubeadm) || ref.APIGroup != controlplanev1.GroupVersion.Group:
+		o.ControlPlane = ControlPlane{Kind: Other, Name: ref.Kind + " " + ref.Name}
+		return nil
+	}
+	if err := r.followControlPlanes(ctx); err != nil {
+		return err
+	}
+	kcp, err := reconcile.Find(ctx, reader, client.ObjectKey{Namespace: o.owner.Namespace, Name: ref.Name}, &controlplanev1.KubeadmControlPlane{})
+	if err != nil || kcp == nil {
+		return err
+	}
+	o.kcp, o.ControlPlane = kcp, controlPlaneOf(kcp)
+	if o.owner.Spec.Topology.IsDefined() { // where it is copied from
+		o.ControlPlane.RolloutAfter = o.owner.Spec.Topology.ControlPlane.Rollout.After.Time
+	}
+	return nil
+}
+
+// controlPlaneOf is what matters of a KubeadmControlPlane.
+func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
+	is := func(condition string) bool { return conditions.IsTrue(kcp, condition) }
+	_, replacing := kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]
+	cp := ControlPlane{
+		Kind: Kubeadm, Name: "KubeadmControlPlane " + kcp.Name, Paused: annotations.HasPaused(kcp), Deleting: !kcp.DeletionTimestamp.IsZero(),
+		Replicas: int(ptr.Deref(kcp.Spec.Replicas, 1)), Observed: kcp.Status.ObservedGeneration == kcp.Generation, MaxSurge: 1,
+		UpToDate:    is(controlplanev1.KubeadmControlPlaneMachinesUpToDateCondition),
+		RollingOut:  is(controlplanev1.KubeadmControlPlaneRollingOutCondition),
+		Scaling:     is(controlplanev1.KubeadmControlPlaneScalingUpCondition) || is(controlplanev1.KubeadmControlPlaneScalingDownCondition),
+		Remediating: replacing || is(controlplanev1.KubeadmControlPlaneRemediatingCondition),
+		// Of an etcd that it does not run a control plane says nothing, unless somebody else does.
+		EtcdHealthy: is(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition) ||
+			externalEtcd(kcp) && !conditions.Has(kcp, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition),
+		ComponentsHealthy: is(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition),
+		RolloutAfter:      kcp.Spec.Rollout.After.Time, Template: kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name,
+	}
+	if surge := kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
+		cp.MaxSurge = surge.IntValue()
+	}
+	return cp
+}
+
+func externalEtcd(kcp *controlplanev1.KubeadmControlPlane) bool {
+	return len(kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0
+}
+
+// observeMachines reads the control-plane Machines and their infrastructure machines.
+func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, o *observed) error {
+	list := &clusterv1.MachineList{}
+	if err := reader.List(ctx, list, watch.OfCluster(client.ObjectKeyFromObject(o.owner)), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
+		return fmt.Errorf("listing control-plane Machines of %s: %w", o.owner.Name, err)
+	}
+	for i := range list.Items {
+		machine := &list.Items[i]
+		m := machineOfObject(machine)
+		infra, err := r.infrastructureOf(ctx, reader, machine)
+		if err != nil {
+			return err
+		}
+		if infra != nil {
+			o.infras[m.Name] = infra
+			m.Infrastructure, m.ClonedFrom = true, o.clonedFrom(infra)
+			if m.Observed == "" {
+				m.Observed = r.Provider.Place(infra).Domain
+			}
+		}
+		o.machines[m.Name] = machine
+		o.Machines = append(o.Machines, m)
+	}
+	return nil
+}
+
+// infrastructureOf is nil for a machine of another provider, and for one whose infrastructure machine does not exist.
+func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (client.Object, error) {
+	infra := r.Provider.NewMachine()
+	gvk, err := apiutil.GVKForObject(infra, r.Client.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind of %T: %w", infra, err)
+	}
+	ref := machine.Spec.InfrastructureRef
+	if ref.Kind != gvk.Kind || ref.APIGroup != gvk.Group {
+		return nil, nil
+	}
+	found, err := reconcile.Find(ctx, reader, client.ObjectKey{Namespace: machine.Namespace, Name: ref.Name}, infra)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// clonedFrom is the template that an infrastructure machine says it was cloned from, "" where a control plane would not compare it.
+func (o *observed) clonedFrom(infra client.Object) string {
+	has := infra.GetAnnotations()
+	if o.kcp == nil || has[clusterv1.TemplateClonedFromGroupKindAnnotation] != o.kcp.Spec.MachineTemplate.Spec.InfrastructureRef.GroupKind().String() {
+		return ""
+	}
+	return has[clusterv1.TemplateClonedFromNameAnnotation]
+}
+
+// machineOfObject is what matters of a Machine. It is comparable: an event that does not change it does not matter.
+func machineOfObject(machine *clusterv1.Machine) Machine {
+	isFalse := func(condition string) bool { return conditions.IsFalse(machine, condition) }
+	_, remediate := machine.Annotations[clusterv1.RemediateMachineAnnotation]
+	m := Machine{
+		Name: machine.Name, UID: machine.UID, Created: machine.CreationTimestamp.Time, Asked: machine.Spec.FailureDomain, Observed: machine.Status.FailureDomain,
+		Ready: conditions.IsTrue(machine, clusterv1.MachineReadyCondition), HasNode: machine.Status.NodeRef.IsDefined(),
+		Deleting: !machine.DeletionTimestamp.IsZero(), DeletingReason: conditions.GetReason(machine, clusterv1.MachineDeletingCondition),
+		Unhealthy: remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
+		Outdated:  isFalse(clusterv1.MachineUpToDateCondition),
+	}
+	value, asked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
+	if _, ours := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]; ours {
+		m.Mark = Ours
+		m.Woken, m.Wakes = decodeWoken(value)
+	} else if asked {
+		m.Mark = Users
+	}
+	return m
+}
+
+// encodeWoken is the value of delete-machine when a control plane has been woken. Only its being there means something to others.
+func encodeWoken(first time.Time, times int) string {
+	return fmt.Sprintf("%s %d", first.UTC().Format(time.RFC3339), times)
+}
+
+func decodeWoken(value string) (first time.Time, times int) {
+	at, count, _ := strings.Cut(value, " ")
+	first, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return time.Time{}, 0
+	}
+	if _, err := fmt.Sscan(count, &times); err != nil {
+		return time.Time{}, 0
+	}
+	return first, times
+}
+
+// domainsOf are the domains as they are stored, with what is listed for Cluster API, and what is seen now where that is known.
+func domainsOf(known []faultlinev1.DomainStatus, listed []clusterv1.FailureDomain, seen []distribution.Observation) []Domain {
+	now := map[string]distribution.Observation{}
+	for _, observation := range seen {
+		now[observation.Name] = observation
+	}
+	takes := map[string]bool{}
+	for _, domain := range listed {
+		takes[domain.Name] = ptr.Deref(domain.ControlPlane, false)
+	}
+	domains := make([]Domain, 0, len(known))
+	for i := range known {
+		k := &known[i]
+		d := Domain{
+			Name: k.Name, State: failuredomain.State(k.State), ControlPlane: ptr.Deref(k.ControlPlane, false), Listed: takes[k.Name],
+			Healthy: k.Health == faultlinev1.DomainHealthy && k.UnhealthySince.IsZero() && k.StaleSince.IsZero(),
+		}
+		capacity := k.Capacity
+		if observation, looked := now[k.Name]; looked {
+			d.Healthy, capacity = observation.Health == distribution.Good, observation.Capacity
+		}
+		if capacity != nil {
+			d.Capacity = ptr.To(int(*capacity))
+		}
+		domains = append(domains, d)
+	}
+	return domains
+}
+
+// timeOf is a time as the API has it.
+func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

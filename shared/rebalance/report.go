@@ -1,0 +1,151 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/provider"
+)
+
+// withdraw is for a cluster about which nothing is said.
+func withdraw(infra provider.Cluster) {
+	_, known := infra.Distribution()
+	known.ControlPlane = faultlinev1.ControlPlaneDistributionStatus{}
+	conditions.Delete(infra, faultlinev1.ControlPlaneBalancedCondition)
+}
+
+// report sets condition and status.
+func (o *observed) report(d Decision) {
+	_, known := o.infra.Distribution()
+	known.ControlPlane.Plan, known.ControlPlane.CurrentMove = nil, nil
+	for _, move := range d.Plan {
+		known.ControlPlane.Plan = append(known.ControlPlane.Plan, faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To})
+	}
+	if o.Move != nil {
+		known.ControlPlane.CurrentMove = moveStatus(o, o.Move)
+	}
+	condition := o.condition(d)
+	condition.Type = faultlinev1.ControlPlaneBalancedCondition
+	condition.Message = clip(strings.Join(append([]string{condition.Message}, o.drift()...), "\n"))
+	conditions.Set(o.infra, condition)
+}
+
+// condition is what there is to say.
+func (o *observed) condition(d Decision) metav1.Condition {
+	isFalse := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	switch {
+	case o.Move != nil && o.Move.Aborting != "":
+		return isFalse(faultlinev1.ReasonAbortingMove, fmt.Sprintf("The move of Machine %s is taken back: %s: %s", o.Move.Machine, o.Move.Aborting, o.Move.Why))
+	case o.Move != nil:
+		move := moveStatus(o, o.Move)
+		return isFalse(faultlinev1.ReasonMoving, fmt.Sprintf("Machine %s is moved from %s to %s: %s: %s", move.Machine, orNowhere(move.From), move.To, move.Phase, move.Message))
+	case len(o.Machines) == 0:
+		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonNoControlPlaneMachines,
+			Message: "Cluster " + o.owner.Name + " has no control-plane Machines: if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"}
+	case d.Balanced:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced}
+	case o.Mode == faultlinev1.ControlPlaneRebalanceAdvise && len(d.Plan) > 0:
+		return isFalse(faultlinev1.ReasonNotBalanced, told(d.Plan, d.Against)+
+			"\nset spec.distribution.controlPlane.rebalance to SurgeOne, or replace the machines yourself")
+	case len(d.Against) > 0:
+		return isFalse(d.Against[0].Reason, told(d.Plan, d.Against))
+	}
+	return isFalse(faultlinev1.ReasonNotBalanced, told(d.Plan, nil))
+}
+
+// told are the plan and what is against it, a line each.
+func told(plan []failuredomain.Move, against []Reason) string {
+	var lines []string
+	if len(plan) > 0 {
+		var moves []string
+		for _, move := range plan {
+			moves = append(moves, fmt.Sprintf("Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To))
+		}
+		lines = append(lines, "To be moved: "+strings.Join(moves, ", "))
+	}
+	for _, reason := range against {
+		lines = append(lines, reason.Reason+": "+reason.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// drift names machines that are elsewhere than they were asked to be.
+func (o *observed) drift() []string {
+	var lines []string
+	for i := range o.Machines {
+		if m := &o.Machines[i]; m.Asked != "" && m.Observed != "" && m.Asked != m.Observed {
+			lines = append(lines, fmt.Sprintf("Machine %s is in failure domain %s, although its spec.failureDomain is %s: it counts where it is", m.Name, m.Observed, m.Asked))
+		}
+	}
+	return lines
+}
+
+// mostMessage is how long a message may be.
+const mostMessage = 4096
+
+func clip(message string) string {
+	message = strings.Trim(message, "\n")
+	if len(message) > mostMessage {
+		return message[:mostMessage-3] + "..."
+	}
+	return message
+}
+
+// moveStatus is how far a move is.
+func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
+	status := &faultlinev1.MachineMove{
+		PlannedMove: faultlinev1.PlannedMove{Machine: move.Machine, From: move.From, To: move.To}, Started: move.Started, Reason: move.Aborting,
+	}
+	status.Phase, status.Message = phase(move, o.victim())
+	var newest *Machine
+	for i := range o.Machines {
+		if m := &o.Machines[i]; m.UID != move.UID && !slices.Contains(move.Others, m.Name) && (newest == nil || m.Created.After(newest.Created)) {
+			newest = m
+		}
+	}
+	if newest != nil {
+		status.Replacement = newest.Name
+	}
+	return status
+}
+
+// phase says how far a move is, in the words of control plane machine sets, and what it waits for. Cluster API has the same steps
+// under other names.
+func phase(move *Move, m *Machine) (faultlinev1.MovePhase, string) {
+	switch {
+	case m == nil:
+		return faultlinev1.MoveCompleted, ""
+	case m.Deleting:
+		return deletionPhase(m.DeletingReason)
+	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
+		return faultlinev1.MoveReplacing, "waiting for its replacement, or for the control plane to delete it"
+	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
+		return faultlinev1.MoveReplacing, "waiting for the control plane to see that it is to be replaced"
+	}
+	return faultlinev1.MoveStarted, "marking the Machine"
+}
+
+func deletionPhase(reason string) (faultlinev1.MovePhase, string) {
+	switch reason {
+	case clusterv1.MachineDeletingDrainingNodeReason:
+		return faultlinev1.MoveDrainable, "its Node is being drained: " + reason
+	case clusterv1.MachineDeletingWaitingForVolumeDetachReason, clusterv1.MachineDeletingWaitingForPreTerminateHookReason:
+		return faultlinev1.MoveDrained, "its Node is drained: " + reason
+	case clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, clusterv1.MachineDeletingWaitingForBootstrapDeletionReason,
+		clusterv1.MachineDeletingDeletingNodeReason, clusterv1.MachineDeletingDeletionCompletedReason:
+		return faultlinev1.MoveTerminable, "its infrastructure is being deleted: " + reason
+	}
+	return faultlinev1.MoveDeleting, "being deleted: " + reason
+}

@@ -1,0 +1,155 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// errUndone is why a move does not get on: what was just written is not there.
+var errUndone = errors.New("what was written is undone by somebody else")
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	kind, err := apiutil.GVKForObject(r.Provider.NewCluster(), mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("finding the kind of infrastructure clusters: %w", err)
+	}
+	m := mapper{client: mgr.GetClient(), kind: kind.GroupKind()}
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		Named("rebalance").
+		For(r.Provider.NewCluster(), builder.WithPredicates(clusterChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
+			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
+		WithOptions(options).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.ofCluster), builder.WithPredicates(ownerChanged())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(m.ofMember), builder.WithPredicates(machineChanged())).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	r.follow = once(func() error {
+		return c.Watch(source.Kind(mgr.GetCache(), &controlplanev1.KubeadmControlPlane{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) []ctrl.Request {
+				return m.ofMember(ctx, kcp)
+			}), controlPlaneChanged()))
+	})
+	return nil
+}
+
+// once calls a function until it has succeeded.
+func once(call func() error) func(context.Context) error {
+	var mu sync.Mutex
+	done := false
+	return func(context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if done {
+			return nil
+		}
+		if err := call(); err != nil {
+			return fmt.Errorf("watching control planes: %w", err)
+		}
+		done = true
+		return nil
+	}
+}
+
+// mapper finds the infrastructure cluster that an event concerns.
+type mapper struct {
+	client client.Reader
+	kind   schema.GroupKind
+}
+
+func (m mapper) ofCluster(_ context.Context, o client.Object) []ctrl.Request {
+	cluster, ok := o.(*clusterv1.Cluster)
+	if !ok || cluster.Spec.InfrastructureRef.GroupKind() != m.kind {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}}}
+}
+
+// ofMember is for what carries the name of its Cluster.
+func (m mapper) ofMember(ctx context.Context, o client.Object) []ctrl.Request {
+	cluster, err := reconcile.ClusterOf(ctx, m.client, o)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Finding the cluster that an event concerns", "object", o.GetName())
+		return nil
+	}
+	if cluster == nil {
+		return nil
+	}
+	return m.ofCluster(ctx, cluster)
+}
+
+// clusterChanged passes infrastructure clusters that are wanted otherwise, or whose failure domains are otherwise.
+func clusterChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(provider.Cluster), e.ObjectNew.(provider.Cluster)
+		_, was := before.Distribution()
+		_, is := after.Distribution()
+		return before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+			!maps.Equal(before.GetLabels(), after.GetLabels()) || len(before.GetOwnerReferences()) != len(after.GetOwnerReferences()) ||
+			!was.FailureDomainsSince.Equal(&is.FailureDomainsSince) || !sameDomains(was.FailureDomains, is.FailureDomains) ||
+			before.GetResourceVersion() == after.GetResourceVersion()
+	}}
+}
+
+func sameDomains(before, after []faultlinev1.DomainStatus) bool {
+	return equality.Semantic.DeepEqual(domainsOf(before, nil, nil), domainsOf(after, nil, nil))
+}
+
+// ownerChanged passes Clusters that are paused or not any more, whose control plane or failure domains are others.
+func ownerChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*clusterv1.Cluster), e.ObjectNew.(*clusterv1.Cluster)
+		return before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) ||
+			!equality.Semantic.DeepEqual(before.Status.FailureDomains, after.Status.FailureDomains)
+	}}
+}
+
+// machineChanged passes control-plane Machines of which something that matters has changed.
+func machineChanged() predicate.Predicate {
+	return predicate.And(
+		predicate.NewPredicateFuncs(func(o client.Object) bool { return util.IsControlPlaneMachine(o.(*clusterv1.Machine)) }),
+		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			return machineOfObject(e.ObjectOld.(*clusterv1.Machine)) != machineOfObject(e.ObjectNew.(*clusterv1.Machine))
+		}},
+	)
+}
+
+// controlPlaneChanged passes control planes of which something that matters has changed.
+func controlPlaneChanged() predicate.TypedPredicate[*controlplanev1.KubeadmControlPlane] {
+	return predicate.TypedFuncs[*controlplanev1.KubeadmControlPlane]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*controlplanev1.KubeadmControlPlane]) bool {
+			return controlPlaneOf(e.ObjectOld) != controlPlaneOf(e.ObjectNew)
+		},
+	}
+}

@@ -1,0 +1,319 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+var (
+	apiServer *rest.Config
+	scheme    = runtime.NewScheme()
+)
+
+// The API server is real and shared: conflicts, and what an annotation is worth, are what these tests are about.
+func TestMain(m *testing.M) {
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
+	utilruntime.Must(kinds.AddToScheme(scheme))
+	testenv.Main(m, testenv.Options{
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd("Cluster", "clusters"), crd("Machine", "machines")},
+	}, func(env *envtest.Environment) error {
+		apiServer = env.Config
+		return nil
+	})
+}
+
+// crd is one of providertest's kinds.
+func crd(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
+	group := providertest.GroupVersion.Group
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: providertest.GroupVersion.Version, Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+				},
+			}},
+		},
+	}
+}
+
+// world is a Cluster with a control plane whose controller the test plays.
+type world struct {
+	*WithT
+	t        *testing.T
+	client   client.WithWatch
+	name     string // namespace
+	clock    *clocktesting.FakePassiveClock
+	metrics  *prometheus.Registry
+	counts   *distribution.Metrics
+	recorder *events.FakeRecorder
+	seen     []distribution.Observation
+}
+
+// newWorld has machines m0, m1, ... in the domains that the letters name, and all domains with those letters.
+func newWorld(t *testing.T, machines, domains string) *world {
+	t.Helper()
+	w := &world{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100)}
+	var err error
+	w.counts, err = distribution.NewMetrics(w.metrics)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.client, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.Expect(w.client.Create(t.Context(), ns)).To(Succeed())
+	w.name = ns.Name
+	w.cluster()
+	w.controlPlane(len(machines))
+	w.domains(domains, time.Hour)
+	for i, d := range machines {
+		w.machine(fmt.Sprintf("m%d", i), string(d))
+	}
+	return w
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "one"}}
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed())
+}
+
+func (w *world) status(o client.Object) {
+	w.t.Helper()
+	w.Expect(w.client.Status().Update(w.t.Context(), o)).To(Succeed())
+}
+
+func (w *world) get(o client.Object) {
+	w.t.Helper()
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+}
+
+func (w *world) cluster() {
+	w.t.Helper()
+	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "one"}
+	owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: controlplanev1.GroupVersion.Group, Kind: "KubeadmControlPlane", Name: "one-cp"}
+	w.create(owner)
+	infra := &providertest.Cluster{ObjectMeta: w.meta("one")}
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: owner.UID}}
+	infra.Spec.Distribution.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceSurgeOne
+	w.create(infra)
+}
+
+func (w *world) controlPlane(replicas int) {
+	w.t.Helper()
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("one-cp")}
+	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0" //nolint:gosec // a few
+	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template"}
+	w.create(kcp)
+	w.settle(true)
+}
+
+// settle has the control plane report on its current spec, that its machines are up to date or not.
+func (w *world) settle(upToDate bool) {
+	w.t.Helper()
+	kcp := w.kcp()
+	kcp.Status.ObservedGeneration = kcp.Generation
+	set := func(condition string, is bool) {
+		status := metav1.ConditionFalse
+		if is {
+			status = metav1.ConditionTrue
+		}
+		conditions.Set(kcp, metav1.Condition{Type: condition, Status: status, Reason: "Reason"})
+	}
+	set(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, true)
+	set(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition, true)
+	set(controlplanev1.KubeadmControlPlaneMachinesUpToDateCondition, upToDate)
+	set(controlplanev1.KubeadmControlPlaneRollingOutCondition, !upToDate)
+	w.status(kcp)
+}
+
+func (w *world) kcp() *controlplanev1.KubeadmControlPlane {
+	w.t.Helper()
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("one-cp")}
+	w.get(kcp)
+	return kcp
+}
+
+// domains are Active since so long ago, and Cluster API has them.
+func (w *world) domains(names string, ago time.Duration) {
+	w.t.Helper()
+	infra, owner := w.infra(), w.owner()
+	infra.Status.Distribution.FailureDomains, owner.Status.FailureDomains, w.seen = nil, nil, nil
+	for _, d := range names {
+		infra.Status.Distribution.FailureDomains = append(infra.Status.Distribution.FailureDomains, faultlinev1.DomainStatus{
+			Name: string(d), State: faultlinev1.DomainActive, ControlPlane: ptr.To(true), Health: faultlinev1.DomainHealthy,
+		})
+		owner.Status.FailureDomains = append(owner.Status.FailureDomains, clusterv1.FailureDomain{Name: string(d), ControlPlane: ptr.To(true)})
+		w.seen = append(w.seen, distribution.Observation{Name: string(d), ControlPlane: true, Health: distribution.Good})
+	}
+	infra.Status.Distribution.FailureDomainsSince = metav1.NewTime(w.clock.Now().Add(-ago))
+	w.status(infra)
+	w.status(owner)
+}
+
+func (w *world) infra() *providertest.Cluster {
+	w.t.Helper()
+	infra := &providertest.Cluster{ObjectMeta: w.meta("one")}
+	w.get(infra)
+	return infra
+}
+
+func (w *world) owner() *clusterv1.Cluster {
+	w.t.Helper()
+	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	w.get(owner)
+	return owner
+}
+
+// machine makes one that is Ready in a domain.
+func (w *world) machine(name, domain string) {
+	w.t.Helper()
+	infra := &providertest.Machine{ObjectMeta: w.meta(name), Status: provider.Place{Domain: domain, Exists: true}}
+	infra.Annotations = map[string]string{
+		clusterv1.TemplateClonedFromNameAnnotation: "template", clusterv1.TemplateClonedFromGroupKindAnnotation: "MachineTemplate." + providertest.GroupVersion.Group,
+	}
+	w.create(infra)
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name)}
+	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	machine.Finalizers = []string{clusterv1.MachineFinalizer}
+	machine.Spec = clusterv1.MachineSpec{
+		ClusterName: "one", FailureDomain: domain, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: name},
+	}
+	w.create(machine)
+	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
+	machine.Status.FailureDomain = domain
+	for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineUpToDateCondition} {
+		conditions.Set(machine, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Reason"})
+	}
+	w.status(machine)
+}
+
+func (w *world) machineNow(name string) *clusterv1.Machine {
+	w.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name)}
+	w.get(machine)
+	return machine
+}
+
+// clonedFrom is what the infrastructure machine says that it was cloned from.
+func (w *world) clonedFrom(name string) string {
+	w.t.Helper()
+	infra := &providertest.Machine{ObjectMeta: w.meta(name)}
+	w.get(infra)
+	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+}
+
+// marked are the machines that are marked in any way.
+func (w *world) marked() []string {
+	w.t.Helper()
+	list := &clusterv1.MachineList{}
+	w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	var names []string
+	for i := range list.Items {
+		_, asked := list.Items[i].Annotations[clusterv1.DeleteMachineAnnotation]
+		_, ours := list.Items[i].Annotations[faultlinev1.MarkedForMoveAnnotation]
+		if asked || ours || w.clonedFrom(list.Items[i].Name) != "template" {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names
+}
+
+// setMachine changes a condition of a machine.
+func (w *world) setMachine(name, condition string, is metav1.ConditionStatus, reason string) {
+	w.t.Helper()
+	machine := w.machineNow(name)
+	conditions.Set(machine, metav1.Condition{Type: condition, Status: is, Reason: reason})
+	w.status(machine)
+}
+
+// notice has the control plane see that a machine is not up to date.
+func (w *world) notice(name string) {
+	w.t.Helper()
+	w.setMachine(name, clusterv1.MachineUpToDateCondition, metav1.ConditionFalse, "NotUpToDate")
+	w.settle(false)
+}
+
+func (w *world) delete(name string) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), w.machineNow(name))).To(Succeed())
+}
+
+// gone has a machine that is being deleted go.
+func (w *world) gone(name string) {
+	w.t.Helper()
+	machine := w.machineNow(name)
+	machine.Finalizers = nil
+	w.Expect(w.client.Update(w.t.Context(), machine)).To(Succeed())
+}
+
+// reconciler is a manager that has just started.
+func (w *world) reconciler(c client.Client) *rebalance.Reconciler {
+	return &rebalance.Reconciler{
+		Client: c, Live: w.client, Provider: providertest.Provider{Seen: w.seen}, Recorder: w.recorder, Clock: w.clock, Metrics: w.counts,
+	}
+}
+
+func (w *world) request() ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.name, Name: "one"}}
+}
+
+// reconcile runs once, with a manager that has just started.
+func (w *world) reconcile() ctrl.Result {
+	w.t.Helper()
+	result, err := w.reconciler(w.client).Reconcile(w.t.Context(), w.request())
+	w.Expect(err).NotTo(HaveOccurred())
+	return result
+}
+
+// condition returns the message of the condition, which has the status and reason.
+func (w *world) condition(status metav1.ConditionStatus, reason string) string {
+	w.t.Helper()
+	condition := conditions.Get(w.infra(), faultlinev1.ControlPlaneBalancedCondition)
+	w.Expect(condition).NotTo(BeNil())
+	w.Expect(*condition).To(And(HaveField("Status", status), HaveField("Reason", reason)), condition.Message)
+	return condition.Message
+}
+
+func (w *world) known() faultlinev1.ControlPlaneDistributionStatus {
+	w.t.Helper()
+	return w.infra().Status.Distribution.ControlPlane
+}
