@@ -14,6 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,7 +44,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	return manager.Provider{
 		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3",
 		Scheme: []func(*runtime.Scheme) error{
-			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, ipamclusterv1.AddToScheme,
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
 			infrav1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
 		},
 		Cache: setup.CacheOptions,
@@ -67,6 +68,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 			"Defaults to the environment variable CAPM3_FAST_TRACK.")
 	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Metal3Clusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Metal3Machines reconciled at the same time.")
+	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
 	fs.IntVar(&o.Data, "metal3data-concurrency", 10, "Metal3Datas reconciled at the same time.")
 	fs.IntVar(&o.DataTemplates, "metal3datatemplate-concurrency", 10, "Metal3DataTemplates reconciled at the same time.")
 	fs.IntVar(&o.MachineTemplates, "metal3machinetemplate-concurrency", 10, "Metal3MachineTemplates reconciled at the same time.")

@@ -15,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -42,7 +43,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	p := manager.Provider{
 		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "controller-leader-election-capv",
 		Scheme: []func(*runtime.Scheme) error{
-			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme,
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
 		},
 	}
 	p.Add = func(ctx context.Context, mgr ctrl.Manager) error {
@@ -69,6 +70,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 			"Without it an authority that the manager's system trusts must vouch for the certificate.")
 	fs.IntVar(&o.Clusters, "vspherecluster-concurrency", 50, "VSphereClusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "vspheremachine-concurrency", 100, "VSphereMachines reconciled at the same time.")
+	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
 	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")
 	fs.IntVar(&o.Zones, "vspheredeploymentzone-concurrency", 10, "VSphereDeploymentZones reconciled at the same time.")
 	fs.IntVar(&o.Identities, "vsphereclusteridentity-concurrency", 10, "VSphereClusterIdentities reconciled at the same time.")

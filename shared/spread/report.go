@@ -181,9 +181,11 @@ func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition,
 	for _, o := range changed {
 		m := o.move
 		text := fmt.Sprintf("Machine %s of MachineDeployment %s", m.Machine, o.deployment)
+		if !m.Finished.IsZero() {
+			r.Metrics.CountMove(client.ObjectKeyFromObject(s.owner), distribution.RoleWorker, string(m.Phase))
+		}
 		switch m.Phase {
 		case faultlinev1.MoveCompleted:
-			r.Metrics.CountMove(client.ObjectKeyFromObject(s.owner), distribution.RoleWorker, string(faultlinev1.MoveCompleted))
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkerMoved", "Move", "%s", text+" is gone"+replacedBy(m))
 		case faultlinev1.MoveAborted:
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, "WorkerMoveAborted", "Move", "%s stays: %s", text, m.Message)

@@ -43,6 +43,8 @@ type Options struct {
 	Clusters, Machines, DataTemplates, Data, Workloads int
 	// MachineTemplates, Labels and Remediations are too: labels are those of one machine's Node.
 	MachineTemplates, Labels, Remediations int
+	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
+	Rebalances int
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -95,6 +97,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Client: c, Hosts: ours, Workloads: connections, Recorder: mgr.GetEventRecorder("metal3machine"),
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
+	}
+	if err := addRebalance(ctx, mgr, o, domainMetrics); err != nil {
+		return err
 	}
 	if err := addMaintenance(ctx, mgr, o, connections, ours); err != nil {
 		return err

@@ -55,6 +55,8 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
+	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
+	Rebalances int
 }
 
 // Add adds every controller to the manager, and the vCenter sessions that they share.
@@ -103,6 +105,9 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	domainMetrics, err := distribution.NewMetrics(o.Metrics)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
+	}
+	if err := addRebalance(ctx, mgr, o, domainMetrics); err != nil {
+		return err
 	}
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
