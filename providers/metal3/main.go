@@ -73,6 +73,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.DataTemplates, "metal3datatemplate-concurrency", 10, "Metal3DataTemplates reconciled at the same time.")
 	fs.IntVar(&o.MachineTemplates, "metal3machinetemplate-concurrency", 10, "Metal3MachineTemplates reconciled at the same time.")
 	fs.IntVar(&o.Labels, "metal3labelsync-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
+	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
 	fs.IntVar(&o.Remediations, "metal3remediation-concurrency", 10, "Metal3Remediations reconciled at the same time.")
 	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
 		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")

@@ -73,6 +73,7 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
 	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")
 	fs.IntVar(&o.Zones, "vspheredeploymentzone-concurrency", 10, "VSphereDeploymentZones reconciled at the same time.")
+	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
 	fs.IntVar(&o.Identities, "vsphereclusteridentity-concurrency", 10, "VSphereClusterIdentities reconciled at the same time.")
 	fs.BoolVar(&o.LabelNodes, "label-nodes", true,
 		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")

@@ -45,6 +45,8 @@ type Options struct {
 	MachineTemplates, Labels, Remediations int
 	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
 	Rebalances int
+	// Spread is how many clusters are spread over their failure domains at the same time.
+	Spread int
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -99,6 +101,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
 	if err := addRebalance(ctx, mgr, o, domainMetrics); err != nil {
+		return err
+	}
+	if err := addSpread(ctx, mgr, o, domainMetrics); err != nil {
 		return err
 	}
 	if err := addMaintenance(ctx, mgr, o, connections, ours); err != nil {

@@ -142,7 +142,7 @@ func validateCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) field.Err
 	for i, intent := range spec.Distribution.FailureDomains {
 		errs = append(errs, validateDomainName(intent.Name, path.Child("distribution", "failureDomains").Index(i).Child("name"))...)
 	}
-	return errs
+	return append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
 }
 
 // warnCluster has what is accepted of a cluster, and may surprise.
@@ -154,7 +154,7 @@ func warnCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) admission.War
 				"%s is not among spec.failureDomains, so its state counts for machines that name it only; correct the name or add it there", intent.Name))
 		}
 	}
-	return warnings
+	return append(warnings, rules.WarnWorkers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
 }
 
 func hasDomain(domains []clusterv1.FailureDomain, name string) bool {

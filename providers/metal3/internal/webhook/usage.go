@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
@@ -47,7 +48,9 @@ func machinesByDomain(ctx context.Context, reader client.Reader, namespace, clus
 
 // domainsOf returns where a machine is and where it is to be.
 func domainsOf(machine *infrav1.Metal3Machine) []string {
-	domains := []string{machine.Status.FailureDomain, machine.Spec.FailureDomain}
+	domains := []string{
+		machine.Status.FailureDomain, machine.Spec.FailureDomain, machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation],
+	}
 	slices.Sort(domains)
 	return slices.DeleteFunc(slices.Compact(domains), func(domain string) bool { return domain == "" })
 }

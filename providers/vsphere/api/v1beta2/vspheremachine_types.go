@@ -5,6 +5,7 @@ package v1beta2
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -137,6 +138,17 @@ func (m *VSphereMachine) GetConditions() []metav1.Condition {
 // SetConditions replaces the conditions of the machine.
 func (m *VSphereMachine) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
+}
+
+// Machine is the key of the Machine that owns the VSphereMachine, or its own while there is none.
+func (m *VSphereMachine) Machine() types.NamespacedName {
+	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	for _, ref := range m.OwnerReferences {
+		if ref.Kind == "Machine" {
+			key.Name = ref.Name
+		}
+	}
+	return key
 }
 
 // Provisioned reports whether the machine has had a virtual machine that ran.

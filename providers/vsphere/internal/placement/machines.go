@@ -13,13 +13,23 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// FailureDomainIndex is the cache index of Machines by the failure domain they are to be in.
+// FailureDomainIndex is the cache index of Machines by the failure domain they are to be in, and of VSphereMachines by the one that
+// they were assigned.
 const FailureDomainIndex = "spec.failureDomain"
 
 // IndexMachines adds FailureDomainIndex.
 func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &infrav1.VSphereMachine{}, FailureDomainIndex, func(o client.Object) []string {
+		if domain := o.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation]; domain != "" {
+			return []string{domain}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	return indexer.IndexField(ctx, &clusterv1.Machine{}, FailureDomainIndex, func(o client.Object) []string {
 		machine := o.(*clusterv1.Machine)
 		if machine.Spec.FailureDomain == "" || machine.Spec.InfrastructureRef.Kind != "VSphereMachine" {
@@ -29,17 +39,25 @@ func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 }
 
-// MachinesIn names the machines, as namespace/name, whose failure domain is the zone; those being deleted count.
+// MachinesIn names the machines, as namespace/name, whose failure domain is the zone, or that were assigned it; those being deleted
+// count.
 func MachinesIn(ctx context.Context, c client.Reader, zone string) ([]string, error) {
-	machines := &clusterv1.MachineList{}
+	machines, assigned := &clusterv1.MachineList{}, &infrav1.VSphereMachineList{}
 	if err := c.List(ctx, machines, client.MatchingFields{FailureDomainIndex: zone}); err != nil {
 		return nil, fmt.Errorf("listing machines of failure domain %s: %w", zone, err)
 	}
-	names := make([]string, len(machines.Items))
-	for i := range machines.Items {
-		names[i] = client.ObjectKeyFromObject(&machines.Items[i]).String()
+	if err := c.List(ctx, assigned, client.MatchingFields{FailureDomainIndex: zone}); err != nil {
+		return nil, fmt.Errorf("listing machines that were assigned failure domain %s: %w", zone, err)
 	}
-	return names, nil
+	names := make([]string, 0, len(machines.Items)+len(assigned.Items))
+	for i := range machines.Items {
+		names = append(names, client.ObjectKeyFromObject(&machines.Items[i]).String())
+	}
+	for i := range assigned.Items {
+		names = append(names, assigned.Items[i].Machine().String())
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Check lists what must hold for a zone, whose failure domain must be there.

@@ -48,6 +48,8 @@ type Options struct {
 	RetryAfter time.Duration
 	// Clusters, Machines, VMs, Zones and Identities are how many are reconciled at the same time.
 	Clusters, Machines, VMs, Zones, Identities int
+	// Spread is how many clusters are spread over their failure domains at the same time.
+	Spread int
 	// LabelNodes keeps a connection to each workload cluster, to give its Nodes the labels of their place.
 	LabelNodes bool
 	// Labels and Workloads are how many Nodes are labelled, and connections looked after, at the same time.
@@ -133,6 +135,9 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
+	}
+	if err := addSpread(ctx, mgr, o, domainMetrics); err != nil {
+		return err
 	}
 	return addNodeLabels(ctx, mgr, o)
 }

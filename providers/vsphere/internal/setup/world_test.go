@@ -265,6 +265,9 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.V
 	if role, controlPlane := vsphere.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
 		machine.Labels[clusterv1.MachineControlPlaneLabel] = role
 	}
+	if deployment := vsphere.Labels[clusterv1.MachineDeploymentNameLabel]; deployment != "" {
+		machine.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
+	}
 	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
 	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed()) // a test may have made its own
 	w.create(machine)

@@ -12,10 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones;vspherefailuredomains,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones;vspherefailuredomains;vspheremachines,verbs=get;list;watch
 
 const (
 	// wayOutOfUse is what can be done about machines that are in the way.
@@ -67,7 +68,30 @@ func machinesIn(ctx context.Context, reader client.Reader, zones ...string) ([]s
 			}
 		}
 	}
+	assigned, err := assignedTo(ctx, reader, zones...)
+	if err != nil {
+		return nil, err
+	}
+	names = append(names, assigned...)
 	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// assignedTo returns namespace/name of the machines that name no zone and were assigned one of these.
+func assignedTo(ctx context.Context, reader client.Reader, zones ...string) ([]string, error) {
+	var names []string
+	for next, more := "", true; more; more = next != "" {
+		var page infrav1.VSphereMachineList
+		if err := reader.List(ctx, &page, client.Limit(pageSize), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing VSphereMachines: %w", err)
+		}
+		next = page.Continue
+		for i := range page.Items {
+			if slices.Contains(zones, page.Items[i].Annotations[faultlinev1.AssignedFailureDomainAnnotation]) {
+				names = append(names, page.Items[i].Machine().String())
+			}
+		}
+	}
 	return names, nil
 }
 

@@ -31,13 +31,15 @@ func (w *VSphereCluster) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses clusters that could not be reconciled.
 func (w *VSphereCluster) ValidateCreate(_ context.Context, cluster *infrav1.VSphereCluster) (admission.Warnings, error) {
-	return nil, refuse("VSphereCluster", cluster.Name, validateCluster(cluster.Spec, field.NewPath("spec")))
+	path := field.NewPath("spec")
+	return warnCluster(cluster.Spec, path), refuse("VSphereCluster", cluster.Name, validateCluster(cluster.Spec, path))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *VSphereCluster) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereCluster) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	return nil, refuse("VSphereCluster", after.Name, rules.Added(validateCluster(before.Spec, path), validateCluster(after.Spec, path)))
+	return rules.AddedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
+		refuse("VSphereCluster", after.Name, rules.Added(validateCluster(before.Spec, path), validateCluster(after.Spec, path)))
 }
 
 // validateCluster has the rules of a cluster, on its own or in a template.
@@ -46,6 +48,12 @@ func validateCluster(spec infrav1.VSphereClusterSpec, path *field.Path) field.Er
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	errs = append(errs, metav1validation.ValidateLabelSelector(spec.FailureDomainSelector,
 		metav1validation.LabelSelectorValidationOptions{}, path.Child("failureDomainSelector"))...)
+	errs = append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
 	return append(errs, forbid(path,
 		unsupported{"clusterModules", len(spec.ClusterModules) > 0, "use failure domains to keep machines apart"})...)
+}
+
+// warnCluster has what is accepted of a cluster, and may surprise.
+func warnCluster(spec infrav1.VSphereClusterSpec, path *field.Path) admission.Warnings {
+	return rules.WarnWorkers(spec.Distribution.Workers, path.Child("distribution", "workers"))
 }

@@ -30,8 +30,9 @@ func (w *VSphereClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses templates of clusters that would be refused.
 func (w *VSphereClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.VSphereClusterTemplate) (admission.Warnings, error) {
-	errs := validateCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
-	return nil, refuse("VSphereClusterTemplate", template.Name, errs)
+	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
+	errs := validateCluster(spec, path)
+	return warnCluster(spec, path), refuse("VSphereClusterTemplate", template.Name, errs)
 }
 
 // ValidateUpdate refuses every change of the cluster's spec.

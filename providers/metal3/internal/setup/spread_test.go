@@ -1,0 +1,103 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// workers makes machines of the MachineDeployment md, which name no rack.
+func (w *world) workers(from, to int) []*infrav1.Metal3Machine {
+	w.t.Helper()
+	var machines []*infrav1.Metal3Machine
+	for i := from; i <= to; i++ {
+		machines = append(machines, w.machine("one", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+			machine.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
+		}))
+	}
+	return machines
+}
+
+func (w *world) machineDeployment(replicas int32) {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md"), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: "one", Replicas: ptr.To(replicas),
+		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}},
+	}}
+	md.Labels[clusterv1.ClusterNameLabel] = "one"
+	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+	md.Spec.Template.Spec = clusterv1.MachineSpec{
+		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Machine", Name: "template"},
+	}
+	w.create(md)
+}
+
+// perRack provisions machines and counts them by the rack of the hosts that they have.
+func (w *world) perRack(machines []*infrav1.Metal3Machine) map[string]int {
+	w.t.Helper()
+	counts := map[string]int{}
+	for _, machine := range machines {
+		counts[w.provisioned(machine).Labels[infrav1.FailureDomainLabel]]++
+	}
+	return counts
+}
+
+func TestWorkersOfOneMachineDeploymentAreSpreadOverTheRacks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(3, 4))
+	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) }, "rack-1", "rack-2", "rack-3")
+	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(6)
+	w.Expect(w.perRack(w.workers(1, 6))).To(Equal(map[string]int{"rack-1": 2, "rack-2": 2, "rack-3": 2}))
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+
+	update(w, infra, func(c *infrav1.Metal3Cluster) {
+		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "rack-1", State: faultlinev1.DomainCordoned}}
+	})
+	w.Expect(w.perRack(w.workers(7, 8))).To(Equal(map[string]int{"rack-2": 1, "rack-3": 1}))
+}
+
+func TestARackThatWorkersWereAssignedCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) }, "rack-1")
+	w.machineDeployment(1)
+	w.provisioned(w.workers(1, 1)[0])
+	w.get(infra)
+	infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack-2"}}
+	w.Expect(w.client.Update(t.Context(), infra)).To(MatchError(ContainSubstring("Metal3Machine md-1 is in it")))
+}
+
+func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(3, 3))
+	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2)}
+	}, "rack-1", "rack-2", "rack-3")
+	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(4)
+	rackOf := map[string]map[string]int{}
+	for _, machine := range w.workers(1, 4) {
+		rack := w.provisioned(machine).Labels[infrav1.FailureDomainLabel]
+		key := machine.Labels[faultlinev1.DistributionKeyLabel]
+		if rackOf[key] == nil {
+			rackOf[key] = map[string]int{}
+		}
+		rackOf[key][rack]++
+	}
+	w.Expect(rackOf).To(HaveLen(2))
+	w.Expect(rackOf["md-0"]).To(HaveLen(1), "machines of one logical domain share a rack")
+	w.Expect(rackOf["md-1"]).To(HaveLen(1))
+}

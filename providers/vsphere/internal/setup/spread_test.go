@@ -1,0 +1,134 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// spreads has a cluster spread its workers.
+func spreads(change func(*faultlinev1.WorkersDistribution)) func(*infrav1.VSphereCluster) {
+	return func(cluster *infrav1.VSphereCluster) {
+		cluster.Spec.Distribution.Workers.Enabled = ptr.To(true)
+		change(&cluster.Spec.Distribution.Workers)
+	}
+}
+
+// workers makes machines of the MachineDeployment md, which name no zone. Their Machines have the label before they are seen.
+func (w *world) workers(from, to int) []*infrav1.VSphereMachine {
+	w.t.Helper()
+	var machines []*infrav1.VSphereMachine
+	for i := from; i <= to; i++ {
+		name := fmt.Sprintf("md-%d", i)
+		machines = append(machines, w.machine("one", name, "", func(m *infrav1.VSphereMachine) {
+			m.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
+		}))
+	}
+	return machines
+}
+
+// perZone counts the virtual machines by the compute cluster that vCenter has them in.
+func (w *world) perZone() map[string]int {
+	counts := map[string]int{}
+	for _, vm := range w.vms() {
+		counts[vm.Cluster]++
+	}
+	return counts
+}
+
+func (w *world) machineDeployment(replicas int32) {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md"), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: "one", Replicas: ptr.To(replicas),
+		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}},
+	}}
+	md.Labels[clusterv1.ClusterNameLabel] = "one"
+	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+	md.Spec.Template.Spec = clusterv1.MachineSpec{
+		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: "template"},
+	}
+	w.create(md)
+}
+
+func TestWorkersOfOneMachineDeploymentAreSpreadOverTheZones(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	zones := w.threeZones()
+	infra := w.cluster("one", spreads(func(*faultlinev1.WorkersDistribution) {}))
+	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(6)
+	for _, machine := range w.workers(1, 6) {
+		w.provisioned(machine)
+		w.Expect(machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation]).To(Equal(ptr.Deref(machine.Status.FailureDomain, "")))
+	}
+	w.Expect(w.perZone()).To(Equal(map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 2}))
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+
+	failureDomain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zones[0].Spec.FailureDomain}}
+	w.get(failureDomain)
+	failureDomain.Spec.Topology.Datastore = "another"
+	w.Expect(w.client.Update(t.Context(), failureDomain)).To(MatchError(ContainSubstring("md-")), "machines that were assigned the zone use it")
+
+	update(w, infra, func(c *infrav1.VSphereCluster) {
+		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: zones[0].Name, State: faultlinev1.DomainCordoned}}
+	})
+	for _, machine := range w.workers(7, 8) {
+		w.provisioned(machine)
+	}
+	w.Expect(w.perZone()).To(Equal(map[string]int{"zone-a": 2, "zone-b": 3, "zone-c": 3}))
+}
+
+func TestAWorkerWaitsForItsZoneAndNothingIsMadeOfItBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	zones := w.threeZones()
+	infra := w.cluster("one", spreads(func(*faultlinev1.WorkersDistribution) {}), func(c *infrav1.VSphereCluster) {
+		for _, zone := range zones {
+			c.Spec.Distribution.FailureDomains = append(c.Spec.Distribution.FailureDomains,
+				faultlinev1.FailureDomainIntent{Name: zone.Name, State: faultlinev1.DomainCordoned})
+		}
+	})
+	w.machineDeployment(1)
+	machine := w.workers(1, 1)[0]
+	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, faultlinev1.ReasonFailureDomainNotAssigned)
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
+	w.Expect(w.vms()).To(BeEmpty())
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.FailureDomains = nil })
+	w.provisioned(machine)
+}
+
+func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	w.threeZones()
+	infra := w.cluster("one", spreads(func(workers *faultlinev1.WorkersDistribution) { workers.DesiredFailureDomains = ptr.To[int32](2) }))
+	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(4)
+	zoneOf := map[string]map[string]int{}
+	for _, machine := range w.workers(1, 4) {
+		w.provisioned(machine)
+		key := machine.Labels[faultlinev1.DistributionKeyLabel]
+		if zoneOf[key] == nil {
+			zoneOf[key] = map[string]int{}
+		}
+		zoneOf[key][w.vms()[machine.Name].Cluster]++
+		owner := &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}
+		w.Eventually(func() string {
+			w.get(owner)
+			return owner.Labels[faultlinev1.DistributionKeyLabel]
+		}).Should(Equal(key))
+	}
+	w.Expect(zoneOf).To(Equal(map[string]map[string]int{"md-0": {"zone-a": 2}, "md-1": {"zone-b": 2}}))
+}

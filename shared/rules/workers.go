@@ -1,0 +1,46 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Workers has the rules of how workers are spread. The topology keys are those that the provider knows, beside that of failure domains.
+func Workers(workers faultlinev1.WorkersDistribution, path *field.Path, topologyKeys ...string) field.ErrorList {
+	topologyKeys = append([]string{faultlinev1.TopologyKeyZone}, topologyKeys...)
+	if workers.TopologyKey == "" || slices.Contains(topologyKeys, workers.TopologyKey) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("topologyKey"), workers.TopologyKey, fmt.Sprintf(
+		"this provider spreads workers by %s only: remove the field", strings.Join(topologyKeys, ", ")))}
+}
+
+// WarnWorkers has what is accepted of how workers are spread, and does nothing.
+func WarnWorkers(workers faultlinev1.WorkersDistribution, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	enabled, required := workers.Enabled != nil && *workers.Enabled, workers.Required != nil && *workers.Required
+	if !enabled {
+		for name, given := range map[string]bool{
+			"desiredFailureDomains": workers.DesiredFailureDomains != nil, "required": required,
+			"rebalance": workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne,
+		} {
+			if given {
+				warnings = append(warnings, Warning(path.Child(name), "has no effect while workers are not spread; set enabled to true"))
+			}
+		}
+		slices.Sort(warnings)
+	} else if required && workers.DesiredFailureDomains == nil {
+		warnings = append(warnings, Warning(path.Child("required"),
+			"has no effect without logical failure domains; set desiredFailureDomains"))
+	}
+	return warnings
+}
