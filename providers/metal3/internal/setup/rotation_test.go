@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -18,31 +17,13 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// controlPlaneCRD is a control plane of which only the reference to its template matters.
-func controlPlaneCRD() *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "controlplane.cluster.x-k8s.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Kind: "KubeadmControlPlane", ListKind: "KubeadmControlPlaneList", Plural: "kubeadmcontrolplanes", Singular: "kubeadmcontrolplane",
-			},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1beta2", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-				},
-			}},
-		},
-	}
-}
-
 // controlPlane makes the owner of reusable machines, whose current template has that name.
 func (w *world) controlPlane(template string) {
 	w.t.Helper()
 	kcp := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
 		"metadata": map[string]any{"namespace": w.name, "name": "kcp"},
-		"spec": map[string]any{"machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{
+		"spec": map[string]any{"version": "v1.36.0", "machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{
 			"apiGroup": infrav1.GroupVersion.Group, "kind": "Metal3MachineTemplate", "name": template,
 		}}}},
 	}}

@@ -13,6 +13,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -34,15 +35,14 @@ var (
 
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, ipamclusterv1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
 		infrav1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
 	)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	crds, err := simulator.CRDs()
 	utilruntime.Must(err)
-	crds = append(crds, controlPlaneCRD())
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, CRDs: crds, Serve: webhooks.SetupWithManager,
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, ControlPlane: true, CRDs: crds, Serve: webhooks.SetupWithManager,
 	}, func(env *envtest.Environment) error {
 		apiServer, kubeconfig = env.Config, env.KubeConfig
 		return nil

@@ -12,6 +12,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -32,11 +33,11 @@ var (
 
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
 	)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, Serve: webhooks.SetupWithManager,
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, ControlPlane: true, Serve: webhooks.SetupWithManager,
 	}, func(env *envtest.Environment) (err error) {
 		apiServer, kubeconfig = env.Config, env.KubeConfig
 		user, err = client.New(apiServer, client.Options{Scheme: scheme})
