@@ -8,7 +8,7 @@ PROVIDER ?= vsphere
 TEST_FLAGS ?=
 # Modules tested at the same time.
 JOBS ?= 2
-MODULES := shared $(PROVIDERS:%=providers/%) e2e
+MODULES := shared shared/cmd/kubectl-fd $(PROVIDERS:%=providers/%) e2e
 ifeq ($(filter $(PROVIDER),$(PROVIDERS)),)
 $(error There is no provider "$(PROVIDER)": PROVIDER is one of $(PROVIDERS))
 endif
@@ -60,6 +60,7 @@ WATCH = $(if $(filter all,$(RACE)),.,$(MEETINGS))
 # -shuffle, which CI and deflake add, a module that has not changed need not be tested again.
 PROVIDER_FLAGS := -parallel=6 -timeout=25m
 test/shared: assets ; cd shared && KUBEBUILDER_ASSETS=$(ASSETS) $(RACED) $(TEST_FLAGS) ./...
+test/shared/cmd/kubectl-fd: assets ; cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(RACED) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup
 test/providers/vsphere: WITHOUT_RACE := ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown
@@ -122,6 +123,13 @@ lint: ## Run golangci-lint in every module
 build: ## Compile every module on its own
 	@for module in $(MODULES); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
 
+KUBECTL_FD := shared/cmd/kubectl-fd
+KUBECTL_FD_BUILD := go build -ldflags '-s -w -X main.version=$(VERSION)'
+.PHONY: kubectl-fd
+kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
+	@mkdir -p $(OUT)/bin
+	cd $(KUBECTL_FD) && $(KUBECTL_FD_BUILD) -o $(OUT)/bin/kubectl-fd . && cp kubectl_complete-fd $(OUT)/bin/
+
 ##@ Generated files
 .PHONY: generate
 generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
@@ -145,12 +153,23 @@ verify: generate tidy ## Fail when a generated file or a go.mod is not what the 
 
 ##@ Release
 .PHONY: release
-release: $(PROVIDERS:%=release/%) ## Write out/infrastructure-<provider>/<version>/ for clusterctl
+release: $(PROVIDERS:%=release/%) release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, and out/kubectl-fd/<version>/ for krew
 
 release/%:
 	@mkdir -p $(OUT)/infrastructure-$*/$(VERSION)
 	cd providers/$* && $(KUSTOMIZE) build config/default > $(OUT)/infrastructure-$*/$(VERSION)/infrastructure-components.yaml
 	cp providers/$*/metadata.yaml templates/$*/*.yaml $(OUT)/infrastructure-$*/$(VERSION)/
+
+KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
+KREW := $(OUT)/kubectl-fd/$(VERSION)
+SHA256SUM := $(shell command -v sha256sum || echo shasum -a 256)
+release/kubectl-fd: $(KUBECTL_FD_PLATFORMS:%=release/kubectl-fd/%)
+	cd $(KREW) && sed -e 's/@VERSION@/$(VERSION)/' \
+		$$($(SHA256SUM) *.tar.gz | sed -E 's|^([0-9a-f]+) +kubectl-fd-(.*)\.tar\.gz$$|-e s/@SHA256-\2@/\1/|') $(CURDIR)/$(KUBECTL_FD)/krew.yaml > fd.yaml
+release/kubectl-fd/%:
+	@mkdir -p $(KREW)/$*
+	cd $(KUBECTL_FD) && GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(KUBECTL_FD_BUILD) -o $(KREW)/$*/ .
+	@cp LICENSE $(KUBECTL_FD)/kubectl_complete-fd $(KREW)/$*/ && tar -C $(KREW)/$* -czf $(KREW)/kubectl-fd-$*.tar.gz . && rm -r $(KREW)/$*
 
 .PHONY: images
 images: ## Build the provider images: a static program in each, no registry needed

@@ -1,0 +1,43 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// What the page shows is what is printed: each block of text that begins with a command of kubectl fd is that command's golden file.
+func TestThePageShowsWhatIsPrinted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "kubectl-fd.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	shown := map[string]string{}
+	for _, block := range regexp.MustCompile("(?ms)^```\n\\$ (kubectl fd [^\n]*)\n(.*?)^```").FindAllStringSubmatch(string(page), -1) {
+		shown[block[1]] = block[2]
+	}
+	golden := map[string]string{
+		"kubectl fd get -n prod":                    "get.txt",
+		"kubectl fd plan prod-1 -n prod":            "plan-status.txt",
+		"kubectl fd plan prod-2 -n prod":            "plan-calculated.txt",
+		"kubectl fd simulate --lose rack-2 -n prod": "simulate-rack-2.txt",
+		"kubectl fd history prod-1 -n prod":         "history.txt",
+	}
+	for command, name := range golden {
+		text, err := os.ReadFile(filepath.Join("internal", "render", "testdata", name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(shown).To(HaveKeyWithValue(command, string(text)))
+	}
+	g.Expect(shown).To(HaveLen(len(golden)))
+	picture, err := os.ReadFile(filepath.Join("internal", "render", "testdata", "get.svg"))
+	g.Expect(err).NotTo(HaveOccurred())
+	quoted, err := os.ReadFile(filepath.Join(root, "docs", "images", "kubectl-fd.svg"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(quoted)).To(Equal(string(picture)), "docs/images/kubectl-fd.svg is internal/render/testdata/get.svg")
+}
