@@ -29,6 +29,8 @@ type group struct {
 	short []string
 	// against is all that keeps the first move from being made now, but for the user's wish not to make any.
 	against []string
+	// deleteOne says that moves are to be made.
+	deleteOne bool
 	// moving says that a machine of the group is being moved.
 	moving bool
 }
@@ -60,27 +62,17 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 
 // plan finds out how the machines should be moved, whatever speaks against it now, and what does.
 func (s *scope) plan(g *group) error {
-	replicas, there := 0, 0
-	for _, md := range g.deployments {
-		replicas += int(ptr.Deref(md.Spec.Replicas, 1))
-	}
-	settled := s.state
-	settled.Machines = slices.Clone(s.state.Machines)
-	for i := range settled.Machines {
-		m := &settled.Machines[i]
-		m.Unhealthy = false
-		if m.Deployment != "" && s.state.group(m) == g.name && !m.Deleting && !m.waits() {
-			there++
-		}
-	}
-	settled.Machines = slices.DeleteFunc(settled.Machines, func(m Machine) bool { return m.Deleting })
-	wish, err := Plan(settled, g.name, there)
+	wish, err := s.wish(g)
 	if err != nil {
 		return err
 	}
 	g.moves = wish.Moves
 	for _, blocked := range wish.Blocked {
 		g.short = append(g.short, blocked.Message)
+	}
+	replicas := 0
+	for _, md := range g.deployments {
+		replicas += int(ptr.Deref(md.Spec.Replicas, 1))
 	}
 	allowed, err := Plan(s.state, g.name, replicas)
 	if err != nil {
@@ -97,6 +89,20 @@ func (s *scope) plan(g *group) error {
 		}
 	}
 	return nil
+}
+
+// wish is the plan for the machines that stay, as if all of them were well and there were to be so many.
+func (s *scope) wish(g *group) (failuredomain.Plan, error) {
+	there, settled := 0, s.state
+	settled.Machines = slices.DeleteFunc(slices.Clone(s.state.Machines), func(m Machine) bool { return m.Deleting })
+	for i := range settled.Machines {
+		m := &settled.Machines[i]
+		m.Unhealthy = false
+		if m.Deployment != "" && s.state.group(m) == g.name && !m.waits() {
+			there++
+		}
+	}
+	return Plan(settled, g.name, there)
 }
 
 // unsettled is all that speaks against taking a machine from the MachineDeployment now.
@@ -141,14 +147,14 @@ func markedByOthers(machine *clusterv1.Machine) []string {
 // progress says how far the move of a machine of the MachineDeployment has come. It ends it when the machine is gone and the one that
 // its MachineSet has made instead has a domain, or none is to be made any more. It takes back a move whose machine has not been
 // deleted yet and may not be deleted any more.
-func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.MachineMove, g *group, wanted bool) faultlinev1.MachineMove {
+func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.MachineMove, g *group) faultlinev1.MachineMove {
 	at, there := s.members[move.Machine]
 	move.Message = ""
 	switch {
 	case there && !at.machine.DeletionTimestamp.IsZero():
 		move.Phase = deletion.Phase(at.machine)
 	case there && move.Phase != faultlinev1.MoveStarted: // the cache shows it as it was before
-	case there && !wanted:
+	case there && !g.deleteOne:
 		move.Phase, move.Message = faultlinev1.MoveAborted, "spec.distribution.workers.rebalance is not DeleteOne any more"
 	case there && !slices.ContainsFunc(g.moves, func(m failuredomain.Move) bool { return m.Machine == move.Machine }):
 		move.Phase, move.Message = faultlinev1.MoveAborted, "the machines are to be spread in another way"
@@ -192,7 +198,7 @@ func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.Mach
 
 // begin records the first move of a group, of which none is under way.
 func (g *group) begin(now time.Time) *faultlinev1.MachineMove {
-	if g.moving || len(g.moves) == 0 || len(g.against) > 0 {
+	if !g.deleteOne || g.moving || len(g.moves) == 0 || len(g.against) > 0 {
 		return nil
 	}
 	g.moving = true

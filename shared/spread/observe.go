@@ -57,10 +57,11 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	if err != nil {
 		return nil, err
 	}
-	list, machines := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing MachineDeployments of %s: %w", ours.Name, err)
+	named, err := r.deployments(ctx, s, ours)
+	if err != nil {
+		return nil, err
 	}
+	machines := &clusterv1.MachineList{}
 	if err := r.Client.List(ctx, machines, ours, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Machines of %s: %w", ours.Name, err)
 	}
@@ -68,16 +69,6 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	s.state = Cluster{
 		Domains: workerDomains(*wanted, *known), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false),
 	}
-	named := map[string]bool{}
-	for i := range list.Items {
-		md := &list.Items[i]
-		if md.Spec.Template.Spec.FailureDomain != "" {
-			named[md.Name] = true
-		} else if md.DeletionTimestamp.IsZero() {
-			s.deployments = append(s.deployments, md)
-		}
-	}
-	slices.SortFunc(s.deployments, func(a, b *clusterv1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range machines.Items {
 		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef.Name]}
 		s.members[m.machine.Name] = m
@@ -88,6 +79,26 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		s.state.Machines = append(s.state.Machines, state)
 	}
 	return s, nil
+}
+
+// deployments reads the MachineDeployments of a cluster into those whose machines are spread, by name, and the names of those whose
+// template names a domain.
+func (r *Reconciler) deployments(ctx context.Context, s *scope, ours watch.OfCluster) (named map[string]bool, err error) {
+	list := &clusterv1.MachineDeploymentList{}
+	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing MachineDeployments of %s: %w", ours.Name, err)
+	}
+	named = map[string]bool{}
+	for i := range list.Items {
+		md := &list.Items[i]
+		if md.Spec.Template.Spec.FailureDomain != "" {
+			named[md.Name] = true
+		} else if md.DeletionTimestamp.IsZero() {
+			s.deployments = append(s.deployments, md)
+		}
+	}
+	slices.SortFunc(s.deployments, func(a, b *clusterv1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
+	return named, nil
 }
 
 // infrastructure lists the infrastructure machines of a cluster by name.

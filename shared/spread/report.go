@@ -86,21 +86,19 @@ func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]ou
 	}
 	known.Workers = nil
 	var changed []outcome
-	deleteOne := wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne
 	for _, g := range groups {
+		g.deleteOne = wanted.Workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne
 		for _, md := range g.deployments {
 			workers := s.counted(md, g)
 			workers.CurrentMove, workers.LastMove = former[md.Name].CurrentMove, former[md.Name].LastMove
-			ended, err := r.goOn(ctx, s, md, g, &workers, deleteOne)
+			ended, err := r.goOn(ctx, s, md, g, &workers)
 			if err != nil {
 				return nil, err
 			}
 			changed = append(changed, ended...)
 			known.Workers = append(known.Workers, workers)
 		}
-		if deleteOne {
-			changed = append(changed, s.start(known.Workers, g, r.Clock.Now())...)
-		}
+		changed = append(changed, s.start(known.Workers, g, r.Clock.Now())...)
 	}
 	slices.SortFunc(known.Workers, func(a, b faultlinev1.WorkersDistributionStatus) int { return strings.Compare(a.Name, b.Name) })
 	known.Workers = known.Workers[:min(len(known.Workers), mostReported)]
@@ -110,12 +108,12 @@ func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]ou
 // goOn follows the move of a MachineDeployment. Before a move is taken back it is made sure that its machine has not been deleted,
 // which the cache might not show yet.
 func (r *Reconciler) goOn(
-	ctx context.Context, s *scope, md *clusterv1.MachineDeployment, g *group, workers *faultlinev1.WorkersDistributionStatus, deleteOne bool,
+	ctx context.Context, s *scope, md *clusterv1.MachineDeployment, g *group, workers *faultlinev1.WorkersDistributionStatus,
 ) ([]outcome, error) {
 	if workers.CurrentMove == nil {
 		return nil, nil
 	}
-	move := s.progress(md, *workers.CurrentMove, g, deleteOne)
+	move := s.progress(md, *workers.CurrentMove, g)
 	if move.Phase == faultlinev1.MoveAborted {
 		key := client.ObjectKey{Namespace: md.Namespace, Name: move.Machine}
 		machine, err := reconcile.Find(ctx, r.Live, key, &clusterv1.Machine{})

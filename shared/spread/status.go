@@ -21,17 +21,16 @@ import (
 // counted is where the machines of a MachineDeployment are, and which of them should be elsewhere.
 func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.WorkersDistributionStatus {
 	workers := faultlinev1.WorkersDistributionStatus{Name: md.Name, Waiting: ptr.To[int32](0)}
-	places, logical := map[string]int32{}, map[string]int32{}
+	places, logical, names := map[string]int32{}, map[string]int32{}, map[string]bool{}
 	for _, domain := range s.state.Domains {
 		places[domain.Name] = 0
 	}
 	if s.state.Logical > 0 {
 		workers.Class = g.name
-		for _, key := range keys(g.name, s.state.Logical) {
-			logical[key.Name] = 0
-		}
 	}
-	names := map[string]bool{}
+	for _, key := range keys(g.name, s.state.Logical) {
+		logical[key.Name] = 0
+	}
 	for _, m := range s.of(md.Name) {
 		names[m.Name] = true
 		switch {
@@ -39,16 +38,14 @@ func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.W
 		case m.waits():
 			*workers.Waiting++
 		default:
-			if m.Domain != "" {
-				places[m.Domain]++
-			}
-			if m.Key != "" && s.state.Logical > 0 {
-				logical[m.Key]++
-			}
+			places[m.Domain]++
+			logical[m.Key]++
 		}
 	}
 	workers.FailureDomains = counts(places, faultlinev1.MaxFailureDomains)
-	workers.LogicalFailureDomains = counts(logical, mostReported)
+	if s.state.Logical > 0 {
+		workers.LogicalFailureDomains = counts(logical, mostReported)
+	}
 	for _, move := range g.moves {
 		if names[move.Machine] && len(workers.Plan) < faultlinev1.MaxFailureDomains {
 			workers.Plan = append(workers.Plan, planned(move))
@@ -57,8 +54,10 @@ func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.W
 	return workers
 }
 
+// counts lists machines by domain, and leaves out those that are in none.
 func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
 	var all []faultlinev1.DomainMachines
+	delete(machines, "")
 	for _, name := range slices.Sorted(maps.Keys(machines)) {
 		all = append(all, faultlinev1.DomainMachines{Name: name, Machines: machines[name]})
 	}

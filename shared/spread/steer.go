@@ -49,10 +49,15 @@ func (r *Reconciler) steer(ctx context.Context, s *scope, victim func(*clusterv1
 			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
 		}
 	}
+	return ctrl.Result{}, r.mark(ctx, s, marked)
+}
+
+// mark takes the marks off the machines that should have none, then marks the others.
+func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool) error {
 	for _, m := range s.members {
 		if isWorker(m.machine) && hasOurs(m.machine) && !marked[m.machine.Name] {
 			if err := r.annotate(ctx, m.machine, unmarked(m.machine)); err != nil {
-				return ctrl.Result{}, err
+				return err
 			}
 		}
 	}
@@ -61,11 +66,11 @@ func (r *Reconciler) steer(ctx context.Context, s *scope, victim func(*clusterv1
 		if !ours(machine) {
 			set := with(machine.Annotations, clusterv1.DeleteMachineAnnotation, mark)
 			if err := r.annotate(ctx, machine, with(set, faultlinev1.MarkedForMoveAnnotation, mark)); err != nil {
-				return ctrl.Result{}, err
+				return err
 			}
 		}
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // annotate goes with the resource version: a machine that somebody else has marked meanwhile is looked at again.
@@ -119,24 +124,24 @@ func (s *scope) victim(md *clusterv1.MachineDeployment) (string, error) {
 	staying, present, sets := 0, "", map[string]bool{}
 	waiting := false
 	for _, m := range s.of(md.Name) {
-		machine := s.members[m.Name].machine
 		if m.Deleting {
 			continue
 		}
-		if theirs(machine) {
+		machine := s.members[m.Name].machine
+		switch {
+		case theirs(machine):
 			return "", nil
-		}
-		if ours(machine) {
+		case ours(machine):
 			present = m.Name
 		}
 		staying++
 		waiting = waiting || m.waits()
 		sets[machine.Labels[clusterv1.MachineSetNameLabel]] = true
 	}
-	switch {
-	case staying < 2 || len(sets) > 1 || ptr.Deref(md.Spec.Replicas, 0) == 0:
+	if staying < 2 || len(sets) > 1 {
 		return "", nil
-	case waiting && present != "":
+	}
+	if waiting && present != "" {
 		return present, nil
 	}
 	return Victim(s.state, md.Name)
