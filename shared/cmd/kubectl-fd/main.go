@@ -8,16 +8,19 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // The ways to log in that kubeconfigs name.
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/command"
 )
 
 // version is set by the linker when a release is built.
-var version = "devel" //nolint:gochecknoglobals // the linker sets nothing else
+var version = "devel"
 
 func main() {
+	log.SetLogger(logr.Discard()) // What a client has to say is in its errors.
 	os.Exit(command.Main(command.Options{
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Environment: os.Getenv, Now: time.Now, Version: version,

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +37,7 @@ type Options struct {
 const quorumLost = 2
 
 // errQuorumLost ends simulate when it has said what there is to say.
-var errQuorumLost = errors.New("a cluster would lose its quorum") //nolint:gochecknoglobals // an error to compare with
+var errQuorumLost = errors.New("a cluster would lose its quorum")
 
 // root is what all commands have in common.
 type root struct {
@@ -111,6 +112,7 @@ func (r *root) client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing the management cluster: %w", err)
 	}
+	config.WarningHandler = rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	mapper, err := r.flags.ToRESTMapper()
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestCordonEvictAndActivateWriteTheStateAndNothingElse(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, entry := range infra.GetManagedFields() {
 		if entry.Manager == intent.Manager {
-			g.Expect(string(entry.FieldsV1.Raw)).To(Equal(`{"f:spec":{"f:distribution":{"f:failureDomains":{` +
+			g.Expect(entry.FieldsV1.GetRawString()).To(Equal(`{"f:spec":{"f:distribution":{"f:failureDomains":{` +
 				`"k:{\"name\":\"rack-1\"}":{".":{},"f:name":{},"f:state":{}},"k:{\"name\":\"rack-3\"}":{".":{},"f:name":{},"f:state":{}}}}}}`))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/fixture"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -260,4 +261,33 @@ func TestEveryCommandHasExamplesAndHelp(t *testing.T) {
 		g.Expect(out).To(ContainSubstring("  kubectl fd "+name), name)
 	}
 	g.Expect(ok(t, "version")).To(Equal("v0.0.0-test\n"))
+}
+
+func TestAWorkerThatNamesNoDomainIsShownInTheOneItWasAssigned(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	infra, err := infrastructure(t.Context(), ns)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unstructured.SetNestedField(infra.Object, true, "spec", "distribution", "workers", "enabled")).To(Succeed())
+	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+	const name = "assigned"
+	labels := map[string]string{clusterv1.ClusterNameLabel: "prod-2"}
+	secret := name
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: labels}}
+	machine.Spec.ClusterName, machine.Spec.Bootstrap.DataSecretName = "prod-2", &secret
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: "Metal3Machine", Name: name,
+	}
+	g.Expect(shared.client.Create(t.Context(), machine)).To(Succeed())
+	g.Expect(ok(t, "get", "prod-2", "-n", ns)).To(ContainSubstring("waiting assigned for a failure domain"))
+	theirs := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": map[string]any{"url": "http://image", "checksum": "http://sum"}}}}
+	theirs.SetAPIVersion(fixture.Infrastructure)
+	theirs.SetKind("Metal3Machine")
+	theirs.SetNamespace(ns)
+	theirs.SetName(name)
+	theirs.SetLabels(labels)
+	theirs.SetAnnotations(map[string]string{faultlinev1.AssignedFailureDomainAnnotation: "rack-3"})
+	g.Expect(shared.client.Create(t.Context(), theirs)).To(Succeed())
+	g.Expect(ok(t, "get", "prod-2", "-n", ns)).To(ContainSubstring("waiting assigned for rack-3"))
 }

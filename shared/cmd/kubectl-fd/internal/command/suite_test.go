@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		if err := shared.client.Create(context.Background(), namespace(fixture.Namespace)); err != nil { //nolint:forbidigo // before tests
+		if err := shared.client.Create(context.Background(), namespace(fixture.Namespace)); err != nil {
 			return err
 		}
 		for _, observed := range fixture.Clusters() {

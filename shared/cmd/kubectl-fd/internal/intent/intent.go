@@ -5,7 +5,6 @@
 package intent
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -94,7 +93,7 @@ func owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if entry.FieldsV1 == nil {
 		return set, nil
 	}
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return nil, fmt.Errorf("reading what field manager %s owns: %w", entry.Manager, err)
 	}
 	return set, nil

@@ -156,13 +156,13 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 		notes = append(notes, plain(fmt.Sprintf("%s planned: kubectl fd plan %s -n %s", count(planned, "move is", "moves are"), c.Name, c.Namespace)))
 	}
 	if !wide {
-		notes = append(notes, waiting(c, style)...)
+		notes = append(notes, waiting(c)...)
 	}
 	return notes
 }
 
 // waiting has the machines that do not work, of which wide has a row each.
-func waiting(c report.Cluster, style Style) []cell {
+func waiting(c report.Cluster) []cell {
 	var notes []cell
 	for _, domain := range c.Domains {
 		for _, machine := range domain.Machines {

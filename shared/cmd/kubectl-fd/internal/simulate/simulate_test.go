@@ -1,0 +1,143 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
+)
+
+// cluster has Active domains a, b and c with these control-plane machines, a letter each: r runs, u is unhealthy, j joins, d is being
+// drained, t is Terminable.
+func cluster(name string, domains ...string) report.Cluster {
+	c := report.Cluster{Namespace: "default", Name: name, Infrastructure: report.Reference{Kind: "Metal3Cluster"}}
+	for i, letters := range domains {
+		domain := report.Domain{Name: string(rune('a' + i)), Listed: true, State: faultlinev1.DomainActive, ControlPlane: true}
+		for j, letter := range letters {
+			machine := report.Machine{Name: fmt.Sprintf("%s-%s%d", name, domain.Name, j), ControlPlane: true, Joined: true, Healthy: true, State: report.Running}
+			switch letter {
+			case 'u':
+				machine.Healthy, machine.State = false, report.Unhealthy
+			case 'j':
+				machine.Joined, machine.Healthy, machine.State = false, false, report.Joining
+			case 'd':
+				machine.Deleting, machine.State = true, report.MachineState(faultlinev1.MoveDrainable)
+			case 't':
+				machine.Deleting, machine.State = true, report.MachineState(faultlinev1.MoveTerminable)
+			}
+			domain.Machines = append(domain.Machines, machine)
+		}
+		c.Domains = append(c.Domains, domain)
+	}
+	return c
+}
+
+func TestQuorumIsKeptWhenMoreThanHalfOfTheVotesWork(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		domains             []string
+		members, lost, left int
+		kept                bool
+	}{
+		"one of three":                               {[]string{"r", "r", "r"}, 3, 1, 2, true},
+		"two of three":                               {[]string{"rr", "r", ""}, 3, 2, 1, false},
+		"the only one":                               {[]string{"r", "", ""}, 1, 1, 0, false},
+		"none":                                       {[]string{"", "rrr", ""}, 3, 0, 3, true},
+		"another is unhealthy":                       {[]string{"r", "u", "r"}, 3, 1, 1, false},
+		"the lost one is unhealthy already":          {[]string{"u", "r", "r"}, 3, 1, 2, true},
+		"a fourth joins, and has no vote yet":        {[]string{"r", "r", "rj"}, 3, 1, 2, true},
+		"a fourth has joined":                        {[]string{"rr", "r", "r"}, 4, 2, 2, false},
+		"one that is being drained still votes":      {[]string{"r", "d", "rr"}, 4, 1, 3, true},
+		"one that is Terminable does not vote":       {[]string{"r", "t", "rr"}, 3, 1, 2, true},
+		"no control-plane machines: a hosted one":    {[]string{"", "", ""}, 0, 0, 0, true},
+		"the quorum is lost before anything is lost": {[]string{"", "u", "ru"}, 3, 0, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			outcomes, err := simulate.Lose([]report.Cluster{cluster("c", test.domains...)}, []string{"a"})
+			g.Expect(err).NotTo(HaveOccurred())
+			got := outcomes[0].ControlPlane
+			g.Expect([]int{got.Members, got.Lost, got.Left}).To(Equal([]int{test.members, test.lost, test.left}))
+			g.Expect(got.KeepsQuorum).To(Equal(test.kept))
+			g.Expect(simulate.KeepQuorum(outcomes)).To(Equal(test.kept))
+		})
+	}
+}
+
+func TestAMachineIsReplacedWhereThePlannerWouldPutIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	outcomes, err := simulate.Lose([]report.Cluster{cluster("c", "r", "rr", "r", "r")}, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes[0].Replacements).To(Equal([]simulate.Replacement{{Machine: "c-a0", ControlPlane: true, From: "a", To: "c"}}))
+}
+
+func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	first, second, other := cluster("first", "r", "r", "r"), cluster("second", "r", "r", "r"), cluster("third", "r", "r", "r")
+	other.Namespace = "other"
+	clusters := []report.Cluster{first, second, other}
+	one, none := int32(1), int32(0)
+	for i := range clusters {
+		clusters[i].Domains[1].Capacity, clusters[i].Domains[2].Capacity = &one, &none
+	}
+	workers := true
+	clusters[0].Wanted.Workers.Enabled = &workers
+	clusters[0].Domains[0].Machines = append(clusters[0].Domains[0].Machines, report.Machine{Name: "worker", Deployment: "md", Created: metav1.Time{}})
+	outcomes, err := simulate.Lose(clusters, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	const full = "waits: no room is left in the Active failure domains"
+	g.Expect(outcomes[0].Replacements).To(Equal([]simulate.Replacement{
+		{Machine: "first-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "worker", From: "a", Why: full},
+	}))
+	g.Expect(outcomes[1].Replacements).To(Equal([]simulate.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", Why: full}}))
+	g.Expect(outcomes[2].Replacements).To(Equal([]simulate.Replacement{{Machine: "third-a0", ControlPlane: true, From: "a", To: "b"}}), "hosts of another namespace are others")
+}
+
+func TestWithdrawnDomainsTakeNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster("c", "r", "r", "rr")
+	c.Wanted.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "b", State: faultlinev1.DomainCordoned}}
+	outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes[0].Replacements[0].To).To(Equal("c"), "b is to be Cordoned, though the status does not say so yet")
+	c.Domains[2].ControlPlane = false
+	outcomes, err = simulate.Lose([]report.Cluster{c}, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes[0].Replacements[0].Why).To(Equal("waits: no Active failure domain is left for it"))
+}
+
+func TestRoomThatIsLostIsUnknownWhereALimitIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster("c", "", "", "rrr")
+	two := int32(2)
+	c.Domains[0].Capacity = &two
+	outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes[0].Room).To(HaveValue(Equal(2)))
+	outcomes, err = simulate.Lose([]report.Cluster{c}, []string{"a", "b"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes[0].Room).To(BeNil())
+}
+
+func TestClustersThatLoseNothingAreNotListed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	outcomes, err := simulate.Lose([]report.Cluster{cluster("small", "r"), cluster("large", "r", "r", "r")}, []string{"b"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outcomes).To(HaveLen(1))
+	_, err = simulate.Lose([]report.Cluster{{Name: "none"}}, []string{"b"})
+	g.Expect(err).To(MatchError("none of the clusters has failure domain b, or any: see kubectl fd get -A"))
+}
