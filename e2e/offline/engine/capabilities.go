@@ -4,10 +4,10 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/faultline-io/faultline/e2e/offline/boundingset"
 )
 
 // coversAll compares the bounding set in /proc/self/status with the number of the
@@ -17,17 +17,9 @@ func coversAll(status, last string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading the last capability: %w", err)
 	}
-	for line := range strings.Lines(status) {
-		value, ok := strings.CutPrefix(line, "CapBnd:")
-		if !ok {
-			continue
-		}
-		bits, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-		if err != nil {
-			return false, fmt.Errorf("reading the bounding set: %w", err)
-		}
-		all := uint64(1)<<(highest+1) - 1
-		return bits&all == all, nil
+	set, err := boundingset.Read(status)
+	if err != nil {
+		return false, err
 	}
-	return false, errors.New("reading the bounding set: there is no CapBnd")
+	return set.HasAllUpTo(highest), nil
 }

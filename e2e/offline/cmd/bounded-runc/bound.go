@@ -7,13 +7,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/faultline-io/faultline/e2e/offline/boundingset"
 )
 
 // sysResource is the capability that lowers a score of the out-of-memory killer.
@@ -33,24 +33,17 @@ func capabilities() []string {
 // missingCapabilities reads the capabilities that a process cannot pass on out of
 // its /proc/<pid>/status.
 func missingCapabilities(status string) ([]string, error) {
-	for line := range strings.Lines(status) {
-		value, ok := strings.CutPrefix(line, "CapBnd:")
-		if !ok {
-			continue
-		}
-		bits, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-		if err != nil {
-			return nil, fmt.Errorf("reading the bounding set: %w", err)
-		}
-		var missing []string
-		for bit, name := range capabilities() {
-			if bits&(1<<bit) == 0 {
-				missing = append(missing, name)
-			}
-		}
-		return missing, nil
+	set, err := boundingset.Read(status)
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("reading the bounding set: there is no CapBnd")
+	var missing []string
+	for bit, name := range capabilities() {
+		if !set.Has(bit) {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
 }
 
 // descriptions are the files that describe the process to run: the bundle's
