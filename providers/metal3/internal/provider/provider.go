@@ -39,11 +39,17 @@ func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distri
 	if !ok {
 		return nil, fmt.Errorf("looking at failure domains: %T is no Metal3Cluster", cluster)
 	}
-	all, err := hosts.List(ctx, m.Client, metal3.Namespace)
+	seen, _, err := m.Observe(ctx, metal3)
+	return seen, err
+}
+
+// Observe is Domains for a Metal3Cluster, with the hosts that were looked at: all of the namespace.
+func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]distribution.Observation, []hosts.Host, error) {
+	all, err := hosts.List(ctx, m.Client, cluster.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return placement.Observations(metal3, all), nil
+	return placement.Observations(cluster, all), all, nil
 }
 
 // Place counts a machine as existing from the moment in which it may have claimed a host: the annotation is there before.

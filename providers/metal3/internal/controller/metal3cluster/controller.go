@@ -23,8 +23,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -36,7 +36,7 @@ import (
 type Reconciler struct {
 	Client   client.Client
 	Hosts    *hosts.Hosts
-	Provider provider.Provider
+	Provider provider.Metal3
 	Domains  *publish.Publisher
 	Recorder events.EventRecorder
 

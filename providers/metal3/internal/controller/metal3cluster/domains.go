@@ -26,7 +26,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 		s.domains.None()
 		return 0, nil
 	}
-	seen, err := r.Provider.Domains(ctx, s.cluster)
+	seen, all, err := r.Provider.Observe(ctx, s.cluster)
 	if err != nil {
 		return 0, err
 	}
@@ -38,19 +38,15 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	condition, err := r.domainsReady(ctx, s, result)
+	condition, err := r.domainsReady(ctx, s, result, all)
 	s.domains.Report(condition, !result.NoControlPlaneDomain)
 	return result.NextCheck, err
 }
 
 // domainsReady returns the condition FailureDomainsReady. Hosts with a label that means nothing are in its message, whatever the
 // status: mostly the label or the cluster has a typing error.
-func (r *Reconciler) domainsReady(ctx context.Context, s *scope, result distribution.Result) (metav1.Condition, error) {
+func (r *Reconciler) domainsReady(ctx context.Context, s *scope, result distribution.Result, all []hosts.Host) (metav1.Condition, error) {
 	condition := result.Condition()
-	all, err := hosts.List(ctx, r.Client, s.cluster.Namespace)
-	if err != nil {
-		return condition, err
-	}
 	clusters := &infrav1.Metal3ClusterList{}
 	if err := r.Client.List(ctx, clusters, client.InNamespace(s.cluster.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return condition, fmt.Errorf("listing Metal3Clusters: %w", err)
