@@ -5,9 +5,11 @@ package setup_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -100,4 +102,27 @@ func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
 	w.Expect(rackOf).To(HaveLen(2))
 	w.Expect(rackOf["md-0"]).To(HaveLen(1), "machines of one logical domain share a rack")
 	w.Expect(rackOf["md-1"]).To(HaveLen(1))
+}
+
+func TestAWorkerThatHasNoRackYetIsCountedAndHasNoHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+		c.Spec.Distribution.Workers.Enabled = ptr.To(true)
+		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "rack-1", State: faultlinev1.DomainCordoned}}
+	}, "rack-1")
+	w.machineDeployment(1)
+	machine := w.workers(1, 1)[0]
+	w.waits(machine, faultlinev1.ReasonFailureDomainNotAssigned)
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
+	w.Eventually(func() error {
+		return testutil.GatherAndCompare(w.metrics, strings.NewReader(`
+# HELP capi_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
+# TYPE capi_failure_domain_waiting_machines gauge
+capi_failure_domain_waiting_machines{cluster="one",namespace="`+w.name+`",reason="FailureDomainNotAssigned"} 1
+`), "capi_failure_domain_waiting_machines")
+	}).Should(Succeed())
+	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil())
+	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
+	w.provisioned(machine)
 }
