@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // The ways to log in that kubeconfigs name.
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/command"
@@ -20,7 +21,9 @@ import (
 var version = "devel"
 
 func main() {
-	log.SetLogger(logr.Discard()) // What a client has to say is in its errors.
+	// What clients have to say is in their errors.
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	os.Exit(command.Main(command.Options{
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Environment: os.Getenv, Now: time.Now, Version: version,

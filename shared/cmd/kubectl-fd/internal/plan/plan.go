@@ -71,7 +71,7 @@ func controlPlane(c report.Cluster) Plan {
 		}
 		p.calculate(c.Planner(true), machines, replicas)
 	}
-	if len(p.Moves) > 0 && p.Current == nil {
+	if p.Source == Calculated && len(p.Moves) > 0 {
 		switch mode {
 		case faultlinev1.ControlPlaneRebalanceAdvise:
 			p.Why = append(p.Why, "rebalance is Advise, so nothing is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to have it done")

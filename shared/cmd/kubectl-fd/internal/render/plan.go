@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,7 +47,11 @@ func planOf(t *table, p plan.Plan) {
 		if p.Condition.Status != metav1.ConditionTrue {
 			in = yellow
 		}
-		t.add(cell{{text: "  "}, {p.Condition.Type, in}, {text: " is " + string(p.Condition.Status) + ", " + explained(p.Condition.Reason, p.Condition.Message)}})
+		first, rest, _ := strings.Cut(p.Condition.Message, "\n")
+		t.add(cell{{text: "  "}, {p.Condition.Type, in}, {text: " is " + string(p.Condition.Status) + ", " + explained(p.Condition.Reason, first)}})
+		for line := range strings.Lines(rest) {
+			t.add(plain("    " + oneLine(line)))
+		}
 	}
 	for _, why := range p.Why {
 		t.add(plain("  " + oneLine(why)))

@@ -197,6 +197,9 @@ func plannedMoves(c report.Cluster) int {
 // moved says what a move is and how far it has come.
 func moved(m faultlinev1.MachineMove) string {
 	text := fmt.Sprintf("%s from %s to %s: %s", m.Machine, cmp.Or(m.From, "no failure domain"), m.To, m.Phase)
+	if m.Reason != "" {
+		text += " (" + m.Reason + ")"
+	}
 	if m.Replacement != "" {
 		text += ", replaced by " + m.Replacement
 	}
