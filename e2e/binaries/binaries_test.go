@@ -114,6 +114,30 @@ func TestEnsureFollowsTheProvidersSources(t *testing.T) {
 	}
 }
 
+func TestEnsureDoesNotLinkAProviderThatIsUpToDate(t *testing.T) {
+	b := repository(t, "one")
+	ensured := func() os.FileInfo {
+		t.Helper()
+		says(t, b, Provider("example"))
+		info, err := os.Stat(filepath.Join(b.Dir(), Provider("example")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	first := ensured()
+	if !os.SameFile(first, ensured()) {
+		t.Error("it was linked again")
+	}
+	if _, err := os.Stat(filepath.Join(b.Dir(), Provider("example")+".new")); err == nil {
+		t.Error("a file is left over")
+	}
+	prints(t, b.Root, "providers/example", "two")
+	if os.SameFile(first, ensured()) {
+		t.Error("the program that may run was written to")
+	}
+}
+
 func TestEnsureByManyAtOnce(t *testing.T) {
 	b := repository(t, "one")
 	var all sync.WaitGroup

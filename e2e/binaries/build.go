@@ -34,7 +34,7 @@ func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
 	if err := os.Rename(fresh, p.path); err != nil {
 		return fmt.Errorf("installing %s: %w", p.Name, err)
 	}
-	return nil
+	return os.RemoveAll(fresh) // Where both name one file, renaming leaves both.
 }
 
 // advise says what to do about a full disk, or without a network.
@@ -56,6 +56,9 @@ func (b *Builder) build(ctx context.Context, p program, fresh string) error {
 		return err
 	}
 	defer b.announce(p.Recipe, p.path)()
+	if p.Ours {
+		_ = os.Link(p.path, fresh) // Go leaves what is up to date, which saves linking it, and makes a new file of what is not.
+	}
 	if out, err := b.compile(ctx, p.Recipe, version, fresh); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", p.Source(), err, lastLines(out, 30))
 	}
