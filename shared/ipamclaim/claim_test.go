@@ -112,7 +112,9 @@ func TestWhatKeepsAnAddressFromComingIsTold(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.ask()
-	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour)) })
+	s.change(func(c *ipamclusterv1.IPAddressClaim) {
+		c.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+	})
 	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{
 		Problem: "Pool p has given no address to IPAddressClaim m-p in 1m0s: see that the pool exists and that its provider runs"}))
 	s.change(func(c *ipamclusterv1.IPAddressClaim) {

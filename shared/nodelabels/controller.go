@@ -77,26 +77,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // gather returns nil for a machine that has no Node, or none any more, and for one that is paused: others' events end that.
 func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey) (*scope, error) {
-	s := &scope{}
-	var err error
-	if s.infra, err = reconcile.Find(ctx, r.Client, key, r.Provider.NewMachine()); err != nil || s.infra == nil {
+	infra, err := reconcile.Find(ctx, r.Client, key, r.Provider.NewMachine())
+	if err != nil || infra == nil || !r.filter.Passes(infra) || !infra.GetDeletionTimestamp().IsZero() {
 		return nil, err
 	}
-	if !r.filter.Passes(s.infra) || !s.infra.GetDeletionTimestamp().IsZero() {
-		return nil, nil
+	machine, err := r.owner(ctx, infra)
+	if err != nil || machine == nil {
+		return nil, err
 	}
-	s.machine, err = util.GetOwnerMachine(ctx, r.Client, metav1.ObjectMeta{Namespace: key.Namespace, OwnerReferences: s.infra.GetOwnerReferences()})
-	if err != nil || s.machine == nil || !s.machine.Status.NodeRef.IsDefined() || !s.machine.DeletionTimestamp.IsZero() {
+	cluster, err := reconcile.ClusterOf(ctx, r.Client, infra)
+	if err != nil || cluster == nil || annotations.IsPaused(cluster, infra) {
+		return nil, err
+	}
+	of := client.ObjectKey{Namespace: key.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+	infraCluster, err := reconcile.Find(ctx, r.Client, of, r.Provider.NewCluster())
+	if err != nil || infraCluster == nil {
+		return nil, err
+	}
+	return &scope{cluster: cluster, infraCluster: infraCluster, machine: machine, infra: infra}, nil
+}
+
+// owner is the Machine of an infrastructure machine; nil as long as it has no Node.
+func (r *Reconciler) owner(ctx context.Context, infra client.Object) (*clusterv1.Machine, error) {
+	machine, err := util.GetOwnerMachine(ctx, r.Client, metav1.ObjectMeta{Namespace: infra.GetNamespace(), OwnerReferences: infra.GetOwnerReferences()})
+	if err != nil || machine == nil || !machine.Status.NodeRef.IsDefined() || !machine.DeletionTimestamp.IsZero() {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if s.cluster, err = reconcile.ClusterOf(ctx, r.Client, s.infra); err != nil || s.cluster == nil || annotations.IsPaused(s.cluster, s.infra) {
-		return nil, err
-	}
-	of := client.ObjectKey{Namespace: key.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-	if s.infraCluster, err = reconcile.Find(ctx, r.Client, of, r.Provider.NewCluster()); err != nil || s.infraCluster == nil {
-		return nil, err
-	}
-	return s, nil
+	return machine, nil
 }
 
 func (r *Reconciler) label(ctx context.Context, s *scope) error {

@@ -48,7 +48,7 @@ type ClusterList struct {
 
 // DeepCopyObject copies the list.
 func (l *ClusterList) DeepCopyObject() runtime.Object {
-	out := &ClusterList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	out := &ClusterList{TypeMeta: l.TypeMeta, ListMeta: *l.DeepCopy()}
 	for i := range l.Items {
 		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Cluster))
 	}
@@ -64,7 +64,7 @@ type MachineList struct {
 
 // DeepCopyObject copies the list.
 func (l *MachineList) DeepCopyObject() runtime.Object {
-	out := &MachineList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	out := &MachineList{TypeMeta: l.TypeMeta, ListMeta: *l.DeepCopy()}
 	for i := range l.Items {
 		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Machine))
 	}
