@@ -29,10 +29,14 @@ func (d *demo) summary() string {
 		fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", d.failed.Domain, d.failed.Name, d.replacement.Name, d.replacement.Domain)
 	}
 	fmt.Fprintln(&text, "\nSummary")
+	width := 0
 	for _, t := range d.timings {
-		fmt.Fprintf(&text, "  %-52s %8s\n", t.step, seconds(t.took))
+		width = max(width, len(t.step))
 	}
-	fmt.Fprintf(&text, "  %-52s %8s\n", "in all", seconds(time.Since(d.began)))
+	for _, t := range d.timings {
+		fmt.Fprintf(&text, "  %-*s %8s\n", width, t.step, seconds(t.took))
+	}
+	fmt.Fprintf(&text, "  %-*s %8s\n", width, "in all", seconds(time.Since(d.began)))
 	processes := append(d.management.Processes(), managementcluster.Self("demo"))
 	fmt.Fprintf(&text, "  memory: %s\n", memoryWords(processes))
 	if _, counted := d.infrastructure.(provider.Counter); counted {

@@ -110,7 +110,9 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		AddReportEntry("control plane evenly spread after", time.Since(began).Round(time.Second).String())
 		w.served(ctx, spec, 2)
 		writer.lostNothing(ctx)
-		c.distribute(ctx, func(distribution *faultlinev1.Distribution) { distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{} })
+		c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
+			distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{}
+		})
 	})
 
 	It("loses no write when all of its machines are replaced", Label("kcp-rollout"), func(ctx SpecContext) {

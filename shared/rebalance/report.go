@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -121,14 +120,13 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 	return status
 }
 
-// phase says how far a move is, in the words of control plane machine sets, and what it waits for. Cluster API has the same steps
-// under other names.
+// phase says how far a move is, and what it waits for.
 func phase(move *Move, m *Machine) (faultlinev1.MovePhase, string) {
 	switch {
 	case m == nil:
 		return faultlinev1.MoveCompleted, ""
 	case m.Deleting:
-		return deletionPhase(m.DeletingReason)
+		return m.Deletion, leaving(m)
 	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
 		return faultlinev1.MoveReplacing, "waiting for its replacement, or for the control plane to delete it"
 	case m.Mark == Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
@@ -137,15 +135,15 @@ func phase(move *Move, m *Machine) (faultlinev1.MovePhase, string) {
 	return faultlinev1.MoveStarted, "marking the Machine"
 }
 
-func deletionPhase(reason string) (faultlinev1.MovePhase, string) {
-	switch reason {
-	case clusterv1.MachineDeletingDrainingNodeReason:
-		return faultlinev1.MoveDrainable, "its Node is being drained: " + reason
-	case clusterv1.MachineDeletingWaitingForVolumeDetachReason, clusterv1.MachineDeletingWaitingForPreTerminateHookReason:
-		return faultlinev1.MoveDrained, "its Node is drained: " + reason
-	case clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, clusterv1.MachineDeletingWaitingForBootstrapDeletionReason,
-		clusterv1.MachineDeletingDeletingNodeReason, clusterv1.MachineDeletingDeletionCompletedReason:
-		return faultlinev1.MoveTerminable, "its infrastructure is being deleted: " + reason
+// leaving says what a machine that goes waits for.
+func leaving(m *Machine) string {
+	switch m.Deletion {
+	case faultlinev1.MoveDrainable:
+		return "its Node is being drained: " + m.DeletingReason
+	case faultlinev1.MoveDrained:
+		return "its Node is drained: " + m.DeletingReason
+	case faultlinev1.MoveTerminable:
+		return "its infrastructure is being deleted: " + m.DeletingReason
 	}
-	return faultlinev1.MoveDeleting, "being deleted: " + reason
+	return "being deleted: " + m.DeletingReason
 }

@@ -101,7 +101,8 @@ type Machine struct {
 	Asked, Observed string
 	Ready, HasNode  bool
 	Deleting        bool
-	// DeletingReason is that of its condition Deleting.
+	// Deletion is how far its deletion has come, and DeletingReason the reason of its condition Deleting.
+	Deletion       faultlinev1.MovePhase
 	DeletingReason string
 	// Unhealthy says that it fails a health check, or waits to be remediated.
 	Unhealthy bool
