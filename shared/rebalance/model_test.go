@@ -374,6 +374,9 @@ func TestEachGuardPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 
 func TestNoInterleavingLosesAQuorumOrAMove(t *testing.T) {
 	t.Parallel()
+	if raced {
+		t.Skip("there are no goroutines to watch, and it takes minutes")
+	}
 	for name, tc := range map[string]struct {
 		starts []state
 		faults func(*state) []step
