@@ -107,7 +107,7 @@ func workers(c report.Cluster, d Deployment) Plan {
 	default:
 		p.calculate(c.Planner(false), c.Machines(report.OfDeployment(d.Name)), d.Replicas)
 	}
-	if len(p.Moves) > 0 && p.Current == nil && p.Mode == string(faultlinev1.WorkersRebalanceOff) {
+	if p.Source == Calculated && len(p.Moves) > 0 && p.Mode == string(faultlinev1.WorkersRebalanceOff) {
 		p.Why = append(p.Why, "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done")
 	}
 	return p
