@@ -20,12 +20,13 @@ import (
 //	capi_failure_domain_machines{namespace,cluster,domain,role}  role is control-plane or worker
 //	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
 //	capi_failure_domain_waiting_machines{namespace,cluster,reason}
+//	capi_failure_domain_misplaced_machines{namespace,cluster}    that are elsewhere than they were asked to be
 //	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter; outcome is Completed or Aborted
 //
 // A scrape sees each cluster as of one Set: series that no longer apply are gone
 // with it. Metrics is safe for concurrent use.
 type Metrics struct {
-	state, machines, skew, waiting, moves *prometheus.Desc
+	state, machines, skew, waiting, misplaced, moves *prometheus.Desc
 
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]snapshot
@@ -36,7 +37,9 @@ type snapshot struct {
 	status  faultlinev1.DistributionStatus
 	counts  map[string]faultlinev1.MachineCounts
 	waiting map[string]int
-	moves   map[moved]int
+	// elsewhere is the number of misplaced machines.
+	elsewhere int
+	moves     map[moved]int
 }
 
 // moved is a kind of moves that is counted.
@@ -48,12 +51,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewDesc("capi_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
 	}
 	m := &Metrics{
-		state:    desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),
-		machines: desc("machines", "Machines in a failure domain.", "domain", "role"),
-		skew:     desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
-		waiting:  desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
-		moves:    desc("moves_total", "Machines moved to another failure domain.", "role", "outcome"),
-		clusters: map[types.NamespacedName]snapshot{},
+		state:     desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),
+		machines:  desc("machines", "Machines in a failure domain.", "domain", "role"),
+		skew:      desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
+		waiting:   desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
+		misplaced: desc("misplaced_machines", "Machines that are in another failure domain than they were asked to be in."),
+		moves:     desc("moves_total", "Machines moved to another failure domain.", "role", "outcome"),
+		clusters:  map[types.NamespacedName]snapshot{},
 	}
 	if err := registerer.Register(m); err != nil {
 		return nil, fmt.Errorf("registering failure domain metrics: %w", err)
@@ -70,10 +74,16 @@ func (m *Metrics) Set(cluster types.NamespacedName, status faultlinev1.Distribut
 			counts[domain.Name] = faultlinev1.MachineCounts{}
 		}
 	}
+	elsewhere := 0
+	for _, machine := range machines {
+		if machine.Elsewhere() {
+			elsewhere++
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	current := m.clusters[cluster]
-	current.status, current.counts = *status.DeepCopy(), counts
+	current.status, current.counts, current.elsewhere = *status.DeepCopy(), counts, elsewhere
 	m.clusters[cluster] = current
 }
 
@@ -116,7 +126,7 @@ func (m *Metrics) Forget(cluster types.NamespacedName) {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting, m.moves} {
+	for _, desc := range []*prometheus.Desc{m.state, m.machines, m.skew, m.waiting, m.misplaced, m.moves} {
 		descs <- desc
 	}
 }
@@ -164,6 +174,9 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 	for domain, count := range current.counts {
 		gauge(m.machines, float64(count.ControlPlane), domain, RoleControlPlane)
 		gauge(m.machines, float64(count.Workers), domain, RoleWorker)
+	}
+	if len(current.counts) > 0 {
+		gauge(m.misplaced, float64(current.elsewhere))
 	}
 	if skew := current.status.ControlPlaneSkew; skew != nil {
 		gauge(m.skew, float64(*skew))

@@ -59,6 +59,7 @@ func TestMetrics(t *testing.T) {
 		"capi_failure_domain_machines{cluster=c1,domain=b,namespace=ns,role=worker} 0",
 		"capi_failure_domain_machines{cluster=c1,domain=gone,namespace=ns,role=control-plane} 0",
 		"capi_failure_domain_machines{cluster=c1,domain=gone,namespace=ns,role=worker} 1",
+		"capi_failure_domain_misplaced_machines{cluster=c1,namespace=ns} 0",
 		"capi_failure_domain_skew{cluster=c1,namespace=ns} 0",
 		"capi_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Active} 1",
 		"capi_failure_domain_state{cluster=c1,domain=a,namespace=ns,state=Cordoned} 0",

@@ -16,10 +16,38 @@ import (
 
 // Machine is one machine of the cluster, as far as counting goes.
 type Machine struct {
+	// Name is the Machine's.
+	Name string
 	// Domain is where the machine is, or was asked to be; "" means nowhere.
 	Domain string
+	// Asked is where the Machine asks it to be; "" when it asks for nothing.
+	Asked string
 	// ControlPlane says whether it is a control-plane machine.
 	ControlPlane bool
+}
+
+// Elsewhere reports whether the machine is in another domain than it was asked to be in: somebody has moved it, or its domain has
+// been changed under it.
+func (m Machine) Elsewhere() bool { return m.Asked != "" && m.Domain != m.Asked }
+
+// InPlace is the condition MachinesInPlace: False while a machine is elsewhere.
+func InPlace(machines []Machine) metav1.Condition {
+	condition := metav1.Condition{
+		Type: faultlinev1.MachinesInPlaceCondition, Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonMachinesInPlace,
+	}
+	var said []string
+	for _, m := range machines {
+		if m.Elsewhere() {
+			said = append(said, fmt.Sprintf("Machine %s is in failure domain %s, although its spec.failureDomain is %s", m.Name, m.Domain, m.Asked))
+		}
+	}
+	if len(said) == 0 {
+		return condition
+	}
+	slices.Sort(said)
+	condition.Status, condition.Reason = metav1.ConditionFalse, faultlinev1.ReasonMachinesElsewhere
+	condition.Message = clip(strings.Join(said, "\n") + "\nmove them back, or delete the Machines: until then they count where they are")
+	return condition
 }
 
 // CountByDomain counts machines by the domain they name, "" included.

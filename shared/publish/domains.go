@@ -31,7 +31,9 @@ type Domains struct {
 	cluster client.ObjectKey
 	// former are the domains as they were stored.
 	former []faultlinev1.DomainStatus
-	ready  bool
+	// inPlace is what was said before of machines that are elsewhere.
+	inPlace string
+	ready   bool
 }
 
 // Of begins a reconcile of the failure domains of an infrastructure cluster; cluster is the name of its Cluster.
@@ -39,6 +41,7 @@ func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
 	return &Domains{
 		publisher: p, object: object, former: known.FailureDomains,
+		inPlace: conditions.GetMessage(object, faultlinev1.MachinesInPlaceCondition),
 		cluster: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster},
 	}
 }
@@ -53,6 +56,7 @@ func (d *Domains) Keep() bool {
 func (d *Domains) None() {
 	d.Withdraw()
 	conditions.Delete(d.object, faultlinev1.FailureDomainsReadyCondition)
+	conditions.Delete(d.object, faultlinev1.MachinesInPlaceCondition)
 	d.ready = true
 }
 
@@ -79,6 +83,7 @@ func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, 
 	}
 	result := distribution.Evaluate(distribution.Input{Spec: *wanted, Previous: previous, Observations: seen, Now: now})
 	*known, *d.object.FailureDomains() = result.Status(*known, machines, now), result.Published
+	conditions.Set(d.object, distribution.InPlace(machines))
 	p.known.Store(client.ObjectKeyFromObject(d.object), d.cluster)
 	p.Metrics.Set(d.cluster, *known, machines)
 	p.Metrics.SetWaiting(d.cluster, waiting)
@@ -105,9 +110,12 @@ func (d *Domains) Summarize(types ...string) error {
 	return status.Summarize(d.object, types...)
 }
 
-// Announce tells of every change of state since the reconcile began. It is called when the new states are stored: before that, a
+// Announce tells of every change of state since the reconcile began, and of machines that are elsewhere now. It is called when the new states are stored: before that, a
 // change that cannot be stored would be told again and again.
 func (d *Domains) Announce() {
+	if said := conditions.GetMessage(d.object, faultlinev1.MachinesInPlaceCondition); said != "" && said != d.inPlace {
+		d.publisher.Recorder.Eventf(d.object, nil, corev1.EventTypeWarning, faultlinev1.ReasonMachinesElsewhere, "Publish", "%s", said)
+	}
 	before := map[string]faultlinev1.DomainState{}
 	for i := range d.former {
 		before[d.former[i].Name] = d.former[i].State

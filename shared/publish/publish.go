@@ -48,7 +48,8 @@ func (p *Publisher) machines(ctx context.Context, cluster client.ObjectKey) ([]d
 	machines := make([]distribution.Machine, 0, len(list.Items))
 	for i := range list.Items {
 		machines = append(machines, distribution.Machine{
-			Domain: domainOf(&list.Items[i]), ControlPlane: util.IsControlPlaneMachine(&list.Items[i]),
+			Name: list.Items[i].Name, Domain: domainOf(&list.Items[i]), Asked: list.Items[i].Spec.FailureDomain,
+			ControlPlane: util.IsControlPlaneMachine(&list.Items[i]),
 		})
 	}
 	return machines, nil

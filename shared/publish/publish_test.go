@@ -4,6 +4,7 @@
 package publish_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +73,33 @@ func TestPublishCountsMachinesWhereTheyAre(t *testing.T) {
 	g.Expect(*infra.Status.Distribution.FailureDomains[1].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}))
 
 	domains.Withdraw()
-	g.Expect(infra.Status).To(BeZero())
+	g.Expect(infra.Status.Distribution).To(BeZero())
+	g.Expect(infra.Status.FailureDomains).To(BeNil())
+}
+
+func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, recorder := publisher(t, machine("asked", "a", "", true), machine("there", "a", "a", true), machine("elsewhere", "a", "b", false))
+	infra := cluster("cluster")
+	seen := []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}
+	for _, told := range []int{1, 0} {
+		domains := p.Of(infra, "c")
+		_, err := domains.Publish(t.Context(), seen, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		domains.Announce()
+		warnings := 0
+		for len(recorder.Events) > 0 {
+			if event := <-recorder.Events; strings.Contains(event, faultlinev1.ReasonMachinesElsewhere) {
+				warnings++
+			}
+		}
+		g.Expect(warnings).To(Equal(told))
+	}
+	said := conditions.Get(infra, faultlinev1.MachinesInPlaceCondition)
+	g.Expect(said.Status).To(Equal(metav1.ConditionFalse))
+	g.Expect(said.Message).To(HavePrefix("Machine elsewhere is in failure domain b, although its spec.failureDomain is a\n"))
+	g.Expect(testutil.CollectAndCount(p.Metrics, "capi_failure_domain_misplaced_machines")).To(Equal(1))
 }
 
 func TestPublishTellsOfChangesOnce(t *testing.T) {

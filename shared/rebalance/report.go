@@ -35,7 +35,7 @@ func (o *observed) report(d Decision) {
 	}
 	condition := o.condition(d)
 	condition.Type = faultlinev1.ControlPlaneBalancedCondition
-	condition.Message = clip(strings.Join(append([]string{condition.Message}, o.drift()...), "\n"))
+	condition.Message = clip(condition.Message)
 	conditions.Set(o.infra, condition)
 }
 
@@ -78,17 +78,6 @@ func told(plan []failuredomain.Move, against []Reason) string {
 		lines = append(lines, reason.Reason+": "+reason.Message)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// drift names machines that are elsewhere than they were asked to be.
-func (o *observed) drift() []string {
-	var lines []string
-	for i := range o.Machines {
-		if m := &o.Machines[i]; m.Asked != "" && m.Observed != "" && m.Asked != m.Observed {
-			lines = append(lines, fmt.Sprintf("Machine %s is in failure domain %s, although its spec.failureDomain is %s: it counts where it is", m.Name, m.Observed, m.Asked))
-		}
-	}
-	return lines
 }
 
 // mostMessage is how long a message may be.

@@ -39,7 +39,7 @@ func TestRacksAreTheSameEachTime(t *testing.T) {
 	g := NewWithT(t)
 	m := newSimulation()
 	hosts := m.racks.Hosts(provider.DemoNamespace)
-	g.Expect(hosts).To(HaveLen(9))
+	g.Expect(hosts).To(HaveLen(3 * hostsPerRack))
 	g.Expect(m.racks.Hosts(provider.DemoNamespace)).To(Equal(hosts))
-	g.Expect(hosts[3].Labels).To(HaveKeyWithValue(simulator.DomainLabel, "rack-b"))
+	g.Expect(hosts[hostsPerRack].Labels).To(HaveKeyWithValue(simulator.DomainLabel, "rack-b"))
 }

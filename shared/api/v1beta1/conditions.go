@@ -137,5 +137,17 @@ const WorkersBalancedCondition = "WorkersBalanced"
 // them. Its other reasons are ReasonNoFailureDomains, ReasonMoving, ReasonNotBalanced and ReasonBalanced.
 const ReasonWorkersWaiting = "WorkersWaiting"
 
+// MachinesInPlaceCondition is True on the infrastructure cluster while every machine is in the failure domain that its Machine names,
+// as far as the infrastructure has reported where it is.
+const MachinesInPlaceCondition = "MachinesInPlace"
+
+// Reasons of MachinesInPlaceCondition.
+const (
+	// ReasonMachinesInPlace: no machine is elsewhere.
+	ReasonMachinesInPlace = "MachinesInPlace"
+	// ReasonMachinesElsewhere: some machines are elsewhere than they were asked to be.
+	ReasonMachinesElsewhere = "MachinesElsewhere"
+)
+
 // MaxFailureDomains is how many failure domains a cluster can have.
 const MaxFailureDomains = 100

@@ -143,7 +143,7 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 		notes = append(notes, cell{{c.Problem, red}})
 	}
 	for _, conditionType := range []string{
-		faultlinev1.FailureDomainsReadyCondition, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.WorkersBalancedCondition,
+		faultlinev1.FailureDomainsReadyCondition, faultlinev1.MachinesInPlaceCondition, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.WorkersBalancedCondition,
 	} {
 		if condition := c.Condition(conditionType); condition != nil && condition.Status != metav1.ConditionTrue {
 			notes = append(notes, cell{{conditionType, yellow}, {text: " is " + string(condition.Status) + ", " + explained(condition.Reason, condition.Message)}})
