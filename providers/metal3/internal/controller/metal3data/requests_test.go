@@ -24,7 +24,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 )
 
-// counter counts a client's requests by verb and resource.
+// counter counts a client's requests by verb and resource, those that were refused apart: what a cache did not show yet is tried
+// again, and more often the busier the machine is.
 type counter struct {
 	http.RoundTripper
 	mu     sync.Mutex
@@ -39,10 +40,15 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 			resource = strings.Join(append([]string{path[i+2]}, path[min(i+4, len(path)):]...), "/")
 		}
 	}
+	answer, err := c.RoundTripper.RoundTrip(r)
+	request := r.Method + " " + resource
+	if err != nil || answer.StatusCode >= http.StatusBadRequest {
+		request += " refused"
+	}
 	c.mu.Lock()
-	c.counts[r.Method+" "+resource]++
-	c.mu.Unlock()
-	return c.RoundTripper.RoundTrip(r)
+	defer c.mu.Unlock()
+	c.counts[request]++
+	return answer, err
 }
 
 // A machine costs the requests that make its objects, and few more; nothing is read but through the cache.
