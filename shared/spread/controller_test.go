@@ -158,7 +158,7 @@ func TestAnAssignmentIsTakenBackOnlyWhileNothingExists(t *testing.T) {
 	w.reconcile(r)
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"b": 1}))
 	w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
-	w.Expect(w.balanced().Message).To(And(ContainSubstring("Machine md-0001 in b by one in a"), ContainSubstring("rebalance is Off: set it to DeleteOne")))
+	w.Expect(w.balanced().Message).To(And(ContainSubstring("Machine md-0001 from b to a"), ContainSubstring("rebalance is Off: set it to DeleteOne")))
 	w.Expect(w.machines("md")).To(HaveLen(1), "nothing is moved unasked")
 }
 

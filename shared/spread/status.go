@@ -77,7 +77,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	var moving []string
 	for _, workers := range known.Workers {
 		if move := workers.CurrentMove; move != nil {
-			moving = append(moving, strings.TrimSuffix(fmt.Sprintf("MachineDeployment %s: Machine %s in %s is replaced by one in %s (%s): %s",
+			moving = append(moving, strings.TrimSuffix(fmt.Sprintf("MachineDeployment %s: Machine %s is moved from %s to %s: %s: %s",
 				workers.Name, move.Machine, orNowhere(move.From), move.To, move.Phase, move.Message), ": "))
 		}
 	}
@@ -141,15 +141,17 @@ func (s *scope) uneven(g *group, rebalance faultlinev1.WorkersRebalance) []strin
 	if len(g.moves) == 0 && len(g.short) == 0 {
 		return nil
 	}
-	var replacements []string
+	var moves []string
 	for _, move := range g.moves[:min(len(g.moves), mentioned)] {
-		replacements = append(replacements, fmt.Sprintf("Machine %s in %s by one in %s", move.Machine, orNowhere(move.From), move.To))
+		moves = append(moves, fmt.Sprintf("Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To))
 	}
 	line := g.name + ": "
 	if len(g.moves) > 0 {
-		line += fmt.Sprintf("%d machines are to be replaced: %s", len(g.moves), strings.Join(replacements, "; "))
+		line += "to be moved: " + strings.Join(moves, ", ")
 	}
 	why := slices.Concat(g.short, g.against)
+	slices.Sort(why)
+	why = slices.Compact(why) // the planner and the MachineDeployment may say the same
 	if len(g.moves) > 0 && rebalance != faultlinev1.WorkersRebalanceDeleteOne {
 		why = append(g.short, "spec.distribution.workers.rebalance is Off: set it to DeleteOne, or delete these Machines one after the other")
 	}
