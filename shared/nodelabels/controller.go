@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,8 @@ type Reconciler struct {
 	filter     watchfilter.Filter
 	machines   machines
 	controller controller.Controller
+	// nodes are the Nodes last written, of whatever cluster: one of the same name is forgotten.
+	nodes patch.Written
 }
 
 // scope is what one reconcile knows.
@@ -65,14 +68,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
-	err = r.label(ctx, s)
+	wait, err := r.label(ctx, s)
 	switch {
 	case errors.Is(err, clustercache.ErrClusterNotConnected):
 		return ctrl.Result{}, nil // the connection is an event
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+		wait, err = patch.CatchUp, nil
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{RequeueAfter: wait}, err
 }
 
 // gather returns nil for a machine that has no Node, or none any more, and for one that is paused: others' events end that.
@@ -106,32 +109,39 @@ func (r *Reconciler) owner(ctx context.Context, infra client.Object) (*clusterv1
 	return machine, nil
 }
 
-func (r *Reconciler) label(ctx context.Context, s *scope) error {
+// label writes what is not as it should be. It answers how long to stand back from a Node that the cache shows as it was before the
+// last write.
+func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, err error) {
 	own, err := r.own(ctx, s)
 	if err != nil || own == nil {
-		return err
+		return 0, err
 	}
 	cluster := client.ObjectKeyFromObject(s.cluster)
 	if err := r.watchNodes(ctx, cluster); err != nil {
-		return err
+		return 0, err
 	}
 	workload, err := r.Workloads.GetClient(ctx, cluster)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	node, err := reconcile.Find(ctx, workload, client.ObjectKey{Name: s.machine.Status.NodeRef.Name}, &corev1.Node{})
 	if err != nil || node == nil {
-		return err
+		return 0, err
+	}
+	if wait := r.nodes.StandBack(node); wait > 0 {
+		return wait, nil
 	}
 	before := node.DeepCopy()
 	if !s.apply(node, r.Provider.Place(s.infra).Domain, *own) {
-		return nil
+		r.nodes.Forget(client.ObjectKeyFromObject(node)) // the cache shows what was written
+		return 0, nil
 	}
 	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("labelling Node %s: %w", node.Name, err)
+		return 0, fmt.Errorf("labelling Node %s: %w", node.Name, err)
 	}
+	r.nodes.Note(node)
 	ctrl.LoggerFrom(ctx).Info("Labelled Node", "node", node.Name, "labels", node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
-	return nil
+	return 0, nil
 }
 
 // own are the labels that only this provider knows; nil while they are not known.
