@@ -92,6 +92,9 @@ func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, e
 		return false, nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
 	status = fields["status"]
+	if string(status) == "{}" { // There was no status, and still nothing is in it: CRDs may refuse one that is empty.
+		status = nil
+	}
 	delete(fields, "status")
 	return len(fields) > 0, status, nil
 }

@@ -100,6 +100,17 @@ func TestApplySendsWhatHasChanged(t *testing.T) {
 	}
 }
 
+// Who takes a condition off an object that has no status yet leaves an empty list.
+func TestStatusInWhichThereIsNothingYetIsNotSent(t *testing.T) {
+	t.Parallel()
+	g, machine, sent := NewWithT(t), newMachine(), &requests{}
+	c := sent.client(t, machine)
+	p := patch.From(machine)
+	machine.Status.Conditions = []metav1.Condition{}
+	g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
+	g.Expect(sent.status).To(BeEmpty())
+}
+
 func TestApplyGuardsListsThatOthersWrite(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
