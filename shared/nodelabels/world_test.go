@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -150,31 +150,17 @@ func (w *world) connectable() {
 
 func (w *world) start() {
 	w.t.Helper()
-	controllers := manager.ControllerOptions()
-	controllers.SkipNameValidation = ptr.To(true)
-	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name), Controller: controllers,
-	})
-	w.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background())
-	connections, err := workloads.Connect(ctx, mgr, providertest.Provider{}, workloads.Options{}, workloads.Contents{StripNode: nodelabels.StripNode})
-	w.Expect(err).NotTo(HaveOccurred())
-	connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
-	w.Expect((&nodelabels.Reconciler{
-		Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source,
-	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))).To(Succeed())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	var stopped bool
-	w.stop = func() {
-		if stopped {
-			return
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		connections, err := workloads.Connect(ctx, mgr, providertest.Provider{}, workloads.Options{}, workloads.Contents{StripNode: nodelabels.StripNode})
+		if err != nil {
+			return err
 		}
-		stopped = true
-		cancel()
-		w.Expect(<-done).To(Succeed())
-	}
-	w.t.Cleanup(w.stop)
+		connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
+		return (&nodelabels.Reconciler{
+			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source,
+		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
+	})
 }
 
 // counted are connections through which patches are counted.

@@ -14,36 +14,24 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // start runs a manager with the controller alone until the test ends, and returns what it writes through.
 func (w *world) start() *counting {
 	w.t.Helper()
-	controllers := manager.ControllerOptions()
-	controllers.SkipNameValidation = ptr.To(true)
 	writes := &counting{}
-	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name), Controller: controllers,
-	})
-	w.Expect(err).NotTo(HaveOccurred())
-	writes.Client = mgr.GetClient()
-	r := w.reconciler(writes)
-	r.Clock = clock.RealClock{}
-	w.Expect(r.SetupWithManager(w.t.Context(), mgr, "", watch.Workers(2))).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	w.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("manager: %v", err)
-		}
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		writes.Client = mgr.GetClient()
+		r := w.reconciler(writes)
+		r.Clock = clock.RealClock{}
+		return r.SetupWithManager(ctx, mgr, "", watch.Workers(2))
 	})
 	return writes
 }

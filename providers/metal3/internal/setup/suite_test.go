@@ -16,6 +16,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
@@ -31,6 +32,7 @@ var (
 	apiServer  *rest.Config
 	kubeconfig []byte
 	scheme     = runtime.NewScheme()
+	user       client.WithWatch // plays everybody but the managers
 )
 
 func TestMain(m *testing.M) {
@@ -43,8 +45,9 @@ func TestMain(m *testing.M) {
 	utilruntime.Must(err)
 	testenv.Main(m, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, ControlPlane: true, CRDs: crds, Serve: webhooks.SetupWithManager,
-	}, func(env *envtest.Environment) error {
+	}, func(env *envtest.Environment) (err error) {
 		apiServer, kubeconfig = env.Config, env.KubeConfig
-		return nil
+		user, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
+		return err
 	})
 }

@@ -22,16 +22,20 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
 const patience = 2 * time.Minute
+
+// glance is how often a test looks whether something has come. Each look is a request, which on a busy machine takes the time
+// of what is waited for.
+const glance = 50 * time.Millisecond
 
 // world is one test's share of the API server: a namespace with hosts, their simulator, and a manager that sees nothing else.
 type world struct {
@@ -68,12 +72,10 @@ func stillWorld(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	w := &world{WithT: g, t: t, client: c, config: apiServer}
+	g.SetDefaultEventuallyPollingInterval(glance)
+	w := &world{WithT: g, t: t, client: user, config: apiServer}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
+	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
 	return w
 }
@@ -104,34 +106,14 @@ func (w *world) start() {
 // manage runs a manager for the objects with the value of the watch label, and returns what stops it.
 func (w *world) manage(watchFilter string) func() {
 	w.t.Helper()
-	cacheOptions := manager.CacheOptions(w.name, w.name)
-	setup.CacheOptions(&cacheOptions)
-	controllers := manager.ControllerOptions()
-	controllers.SkipNameValidation = ptr.To(true)
-	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cacheOptions, Controller: controllers,
-	})
-	w.Expect(err).NotTo(HaveOccurred())
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	setup.CacheOptions(&options.Cache)
 	w.metrics = prometheus.NewRegistry()
-	ctx, cancel := context.WithCancel(context.Background())
-	w.Expect(setup.Add(ctx, mgr, setup.Options{
-		WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, DataTemplates: 2, Data: 5, Workloads: 2,
-	})).To(Succeed())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	var stopped bool
-	stop := func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("manager: %v", err)
-		}
-	}
-	w.t.Cleanup(stop)
-	return stop
+	return testworld.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+		return setup.Add(ctx, mgr, setup.Options{
+			WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, DataTemplates: 2, Data: 5, Workloads: 2,
+		})
+	})
 }
 
 func (w *world) meta(name string) metav1.ObjectMeta {

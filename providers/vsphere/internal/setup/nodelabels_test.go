@@ -13,39 +13,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // labelNodes starts the manager anew, with connections to workload clusters: the API server is the only one, and has their Nodes.
 func (w *world) labelNodes() {
 	w.t.Helper()
 	w.stop()
-	controllers := manager.ControllerOptions()
-	controllers.SkipNameValidation = ptr.To(true)
-	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name), Controller: controllers,
-	})
-	w.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background())
-	w.Expect(setup.Add(ctx, mgr, setup.Options{
-		CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
-		Metrics: prometheus.NewRegistry(), RetryAfter: time.Second, LabelNodes: true,
-	})).To(Succeed())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	w.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			w.t.Errorf("the manager does not stop: %v", err)
-		}
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+		return setup.Add(ctx, mgr, setup.Options{
+			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
+			Metrics: prometheus.NewRegistry(), RetryAfter: time.Second, LabelNodes: true,
+		})
 	})
 }
 

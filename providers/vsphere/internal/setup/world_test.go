@@ -8,10 +8,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -23,18 +21,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
@@ -112,36 +109,14 @@ func (w *world) leave() {
 // are full of what earlier tests left.
 func (w *world) start() {
 	w.t.Helper()
-	controllers := manager.ControllerOptions()
-	controllers.SkipNameValidation = ptr.To(true)
-	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(w.name, w.name),
-		Controller:     controllers,
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return user.RESTMapper(), nil },
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+		return setup.Add(ctx, mgr, setup.Options{
+			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
+			Metrics: prometheus.NewRegistry(), RetryAfter: cmp.Or(w.pause, time.Second),
+			Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
+		})
 	})
-	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(setup.Add(w.t.Context(), mgr, setup.Options{
-		CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
-		Metrics: prometheus.NewRegistry(), RetryAfter: cmp.Or(w.pause, time.Second),
-		Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
-	})).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	var stopped bool
-	w.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			running := &strings.Builder{}
-			_ = pprof.Lookup("goroutine").WriteTo(running, 1)
-			w.t.Errorf("the manager does not stop: %v\n%s", err, running)
-		}
-	}
-	w.t.Cleanup(w.stop)
 }
 
 func (w *world) meta(name string) metav1.ObjectMeta {
