@@ -26,7 +26,7 @@ const (
 	// controlPlanes is what the templates ask for by default.
 	controlPlanes = 3
 	// observeEvery is how often the view is refreshed.
-	observeEvery = 500 * time.Millisecond
+	observeEvery = time.Second
 	// diagnosisLimit bounds the look at all objects after a failure, of which a busy
 	// machine may be the cause.
 	diagnosisLimit = time.Minute
