@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
@@ -78,8 +79,9 @@ func TestARackThatWorkersWereAssignedCannotBeRemoved(t *testing.T) {
 	w.machineDeployment(1)
 	w.provisioned(w.workers(1, 1)[0])
 	w.get(infra)
+	before := client.MergeFrom(infra.DeepCopy())
 	infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack-2"}}
-	w.Expect(w.client.Update(t.Context(), infra)).To(MatchError(ContainSubstring("Metal3Machine md-1 is in it")))
+	w.Expect(w.client.Patch(t.Context(), infra, before)).To(MatchError(ContainSubstring("Metal3Machine md-1 is in it")))
 }
 
 func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -78,8 +79,9 @@ func TestWorkersOfOneMachineDeploymentAreSpreadOverTheZones(t *testing.T) {
 
 	failureDomain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zones[0].Spec.FailureDomain}}
 	w.get(failureDomain)
+	before := client.MergeFrom(failureDomain.DeepCopy())
 	failureDomain.Spec.Topology.Datastore = "another"
-	w.Expect(w.client.Update(t.Context(), failureDomain)).To(MatchError(ContainSubstring("md-")), "machines that were assigned the zone use it")
+	w.Expect(w.client.Patch(t.Context(), failureDomain, before)).To(MatchError(ContainSubstring("md-")), "machines that were assigned the zone use it")
 
 	update(w, infra, func(c *infrav1.VSphereCluster) {
 		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: zones[0].Name, State: faultlinev1.DomainCordoned}}
