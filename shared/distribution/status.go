@@ -157,8 +157,11 @@ func (r Result) Condition() metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonAllActive
 	}
 	if len(r.Undeclared) > 0 {
-		condition.Message = strings.TrimPrefix(condition.Message+"\nspec.distribution.failureDomains names what is no failure domain of this cluster: "+
-			strings.Join(r.Undeclared, ", "), "\n")
+		var intents []faultlinev1.FailureDomainIntent
+		for _, name := range r.Undeclared {
+			intents = append(intents, faultlinev1.FailureDomainIntent{Name: name})
+		}
+		condition.Message = strings.TrimPrefix(condition.Message+"\n"+WrongIntents(intents, func(string) bool { return false }), "\n")
 	}
 	condition.Message = clip(condition.Message)
 	return condition

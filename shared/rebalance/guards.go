@@ -9,6 +9,7 @@ import (
 	"time"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
 )
 
 // Reason is one reason against a move. Its message names what is in the way, and the way out.
@@ -107,9 +108,11 @@ func kindSupported(v *view) string {
 	case Other:
 		return fmt.Sprintf("%s is no KubeadmControlPlane and cannot be asked to replace single machines: set spec.distribution.controlPlane.rebalance to Advise or Off",
 			v.ControlPlane.Name)
-	default:
-		return fmt.Sprintf("Cluster %s has no control plane that could move a machine: set spec.controlPlaneRef, or spec.distribution.controlPlane.rebalance to Off", v.Cluster.Name)
 	}
+	if missing := v.ControlPlane.Name; missing != "" {
+		return fmt.Sprintf("%s, which spec.controlPlaneRef of Cluster %s names, does not exist: create it, or correct the reference", missing, v.Cluster.Name)
+	}
+	return fmt.Sprintf("Cluster %s has no control plane that could move a machine: set spec.controlPlaneRef, or spec.distribution.controlPlane.rebalance to Off", v.Cluster.Name)
 }
 
 // upToDate is about machines that the control plane is going to replace for reasons of its own. The machine of a move is none.
@@ -158,7 +161,8 @@ func healthy(v *view) string {
 
 // infrastructure is about machines that cannot be made to look outdated, or look so already.
 func infrastructure(v *view) string {
-	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: see its spec.infrastructureRef"); foreign != "" {
+	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: replace it by one whose "+
+		"spec.infrastructureRef is a "+v.MachineKind+", or set spec.distribution.controlPlane.rebalance to Off"); foreign != "" {
 		return foreign
 	}
 	return v.each(func(m *Machine) bool {
@@ -170,18 +174,7 @@ func infrastructure(v *view) string {
 
 // intents is about what the user may have meant for a domain that has another name.
 func intents(v *view) string {
-	states := map[string]faultlinev1.DomainState{}
-	var wrong []string
-	for _, intent := range v.Intents {
-		if before, known := states[intent.Name]; known && before != intent.State {
-			wrong = append(wrong, fmt.Sprintf("%s is to be %s and %s", intent.Name, before, intent.State))
-		}
-		states[intent.Name] = intent.State
-		if v.domain(intent.Name) == nil {
-			wrong = append(wrong, intent.Name+" is no failure domain of this cluster")
-		}
-	}
-	return when(len(wrong) > 0, "spec.distribution.failureDomains: %s: correct the entry, or remove it", strings.Join(wrong, "; "))
+	return distribution.WrongIntents(v.Intents, func(name string) bool { return v.domain(name) != nil })
 }
 
 // unstable is how long the failure domains have yet to stay as they are.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -74,8 +75,12 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Read
 		return err
 	}
 	kcp, err := reconcile.Find(ctx, reader, client.ObjectKey{Namespace: o.owner.Namespace, Name: ref.Name}, &controlplanev1.KubeadmControlPlane{})
-	if err != nil || kcp == nil {
+	if err != nil {
 		return err
+	}
+	if kcp == nil {
+		o.ControlPlane.Name = ref.Kind + " " + ref.Name
+		return nil
 	}
 	o.kcp, o.ControlPlane = kcp, controlPlaneOf(kcp)
 	if o.owner.Spec.Topology.IsDefined() { // where it is copied from
@@ -117,10 +122,15 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 	if err := reader.List(ctx, list, watch.OfCluster(client.ObjectKeyFromObject(o.owner)), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
 		return fmt.Errorf("listing control-plane Machines of %s: %w", o.owner.Name, err)
 	}
+	gvk, err := apiutil.GVKForObject(r.Provider.NewMachine(), r.Client.Scheme())
+	if err != nil {
+		return fmt.Errorf("finding the kind of %T: %w", r.Provider.NewMachine(), err)
+	}
+	o.MachineKind = gvk.Kind
 	for i := range list.Items {
 		machine := &list.Items[i]
 		m := machineOfObject(machine)
-		infra, err := r.infrastructureOf(ctx, reader, machine)
+		infra, err := r.infrastructureOf(ctx, reader, machine, gvk.GroupKind())
 		if err != nil {
 			return err
 		}
@@ -138,17 +148,12 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 }
 
 // infrastructureOf is nil for a machine of another provider, and for one whose infrastructure machine does not exist.
-func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine) (client.Object, error) {
-	infra := r.Provider.NewMachine()
-	gvk, err := apiutil.GVKForObject(infra, r.Client.Scheme())
-	if err != nil {
-		return nil, fmt.Errorf("finding the kind of %T: %w", infra, err)
-	}
+func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, machine *clusterv1.Machine, ours schema.GroupKind) (client.Object, error) {
 	ref := machine.Spec.InfrastructureRef
-	if ref.Kind != gvk.Kind || ref.APIGroup != gvk.Group {
+	if ref.GroupKind() != ours {
 		return nil, nil
 	}
-	found, err := reconcile.Find(ctx, reader, client.ObjectKey{Namespace: machine.Namespace, Name: ref.Name}, infra)
+	found, err := reconcile.Find(ctx, reader, client.ObjectKey{Namespace: machine.Namespace, Name: ref.Name}, r.Provider.NewMachine())
 	if err != nil || found == nil {
 		return nil, err
 	}

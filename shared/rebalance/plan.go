@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
@@ -31,8 +32,7 @@ func (s *Snapshot) makePlan() plan {
 	}
 	p := plan{moves: result.Moves}
 	for _, blocked := range result.Blocked {
-		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoRoom, fmt.Sprintf(
-			"%s: add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains", blocked.Message)})
+		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoRoom, distribution.NoRoom(blocked.Message)})
 	}
 	if len(p.wrong) == 0 && !slices.ContainsFunc(domains, func(d failuredomain.Domain) bool { return d.State == failuredomain.Active }) {
 		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoActiveFailureDomain,

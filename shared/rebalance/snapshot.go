@@ -23,6 +23,8 @@ type Snapshot struct {
 	Domains      []Domain
 	Cluster      Cluster
 	ControlPlane ControlPlane
+	// MachineKind is the kind of the provider's infrastructure machines.
+	MachineKind string
 	// Machines are those of the control plane.
 	Machines []Machine
 	// Move is the one that is recorded as under way, nil when there is none.
@@ -65,7 +67,7 @@ const (
 // ControlPlane is what matters of a control plane.
 type ControlPlane struct {
 	Kind             Kind
-	Name             string // with its own kind, as people write it
+	Name             string // with its own kind, as people write it; also of one that is named and does not exist
 	Paused, Deleting bool
 	Replicas         int
 	// Observed says that its status is about its current spec.

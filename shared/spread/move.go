@@ -17,6 +17,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/deletion"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
@@ -68,7 +69,10 @@ func (s *scope) plan(g *group) error {
 	}
 	g.moves = wish.Moves
 	for _, blocked := range wish.Blocked {
-		g.short = append(g.short, blocked.Message)
+		g.short = append(g.short, distribution.NoRoom(blocked.Message))
+	}
+	if wrong := s.wrongIntents(); wrong != "" {
+		g.against = append(g.against, wrong)
 	}
 	replicas := 0
 	for _, md := range g.deployments {
@@ -85,10 +89,18 @@ func (s *scope) plan(g *group) error {
 	}
 	if s.state.Logical > 0 && len(g.moves) > 0 {
 		if err := Fits(s.state, g.moves[0].To, g.moves[0].Machine); err != nil {
-			g.against = append(g.against, err.Error())
+			g.against = append(g.against, s.wayOut(Refusal{Key: g.moves[0].To, Err: err}))
 		}
 	}
 	return nil
+}
+
+// wrongIntents is about what the user may have meant for a domain that has another name.
+func (s *scope) wrongIntents() string {
+	wanted, _ := s.cluster.Distribution()
+	return distribution.WrongIntents(wanted.FailureDomains, func(name string) bool {
+		return slices.ContainsFunc(s.state.Domains, func(d failuredomain.Domain) bool { return d.Name == name })
+	})
 }
 
 // wish is the plan for the machines that stay, as if all of them were well and there were to be so many.

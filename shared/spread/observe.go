@@ -33,8 +33,8 @@ type scope struct {
 	cluster provider.Cluster
 	// members are the Machines of the cluster by name.
 	members map[string]member
-	// deployments are the MachineDeployments whose machines are spread, by name.
-	deployments []*clusterv1.MachineDeployment
+	// deployments are the MachineDeployments whose machines are spread, by name; named are those whose template names a domain.
+	deployments, named []*clusterv1.MachineDeployment
 	// state is the same for Assign and Plan.
 	state Cluster
 }
@@ -57,8 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	if err != nil {
 		return nil, err
 	}
-	named, err := r.deployments(ctx, s, ours)
-	if err != nil {
+	if err := r.deployments(ctx, s, ours); err != nil {
 		return nil, err
 	}
 	machines := &clusterv1.MachineList{}
@@ -70,10 +69,10 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		Domains: workerDomains(*wanted, *known), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false),
 	}
 	for i := range machines.Items {
-		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef.Name]}
+		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef]}
 		s.members[m.machine.Name] = m
 		state := r.stateOf(m)
-		if provider.Spread(cluster, m.machine) && m.infra != nil && !named[m.machine.Labels[clusterv1.MachineDeploymentNameLabel]] {
+		if provider.Spread(cluster, m.machine) && m.infra != nil && !s.isNamed(m.machine.Labels[clusterv1.MachineDeploymentNameLabel]) {
 			state.Deployment, state.Class = m.machine.Labels[clusterv1.MachineDeploymentNameLabel], Class(m.machine.Labels)
 		}
 		s.state.Machines = append(s.state.Machines, state)
@@ -81,28 +80,33 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	return s, nil
 }
 
-// deployments reads the MachineDeployments of a cluster into those whose machines are spread, by name, and the names of those whose
-// template names a domain.
-func (r *Reconciler) deployments(ctx context.Context, s *scope, ours watch.OfCluster) (named map[string]bool, err error) {
+// deployments reads the MachineDeployments of a cluster.
+func (r *Reconciler) deployments(ctx context.Context, s *scope, ours watch.OfCluster) error {
 	list := &clusterv1.MachineDeploymentList{}
 	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing MachineDeployments of %s: %w", ours.Name, err)
+		return fmt.Errorf("listing MachineDeployments of %s: %w", ours.Name, err)
 	}
-	named = map[string]bool{}
 	for i := range list.Items {
 		md := &list.Items[i]
 		if md.Spec.Template.Spec.FailureDomain != "" {
-			named[md.Name] = true
+			s.named = append(s.named, md)
 		} else if md.DeletionTimestamp.IsZero() {
 			s.deployments = append(s.deployments, md)
 		}
 	}
-	slices.SortFunc(s.deployments, func(a, b *clusterv1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
-	return named, nil
+	for _, all := range [][]*clusterv1.MachineDeployment{s.deployments, s.named} {
+		slices.SortFunc(all, func(a, b *clusterv1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return nil
 }
 
-// infrastructure lists the infrastructure machines of a cluster by name.
-func (r *Reconciler) infrastructure(ctx context.Context, ours watch.OfCluster) (map[string]client.Object, error) {
+// isNamed reports whether the template of the MachineDeployment names a domain.
+func (s *scope) isNamed(deployment string) bool {
+	return slices.ContainsFunc(s.named, func(md *clusterv1.MachineDeployment) bool { return md.Name == deployment })
+}
+
+// infrastructure lists the infrastructure machines of a cluster by what Machines call them: another provider's may have the same name.
+func (r *Reconciler) infrastructure(ctx context.Context, ours watch.OfCluster) (map[clusterv1.ContractVersionedObjectReference]client.Object, error) {
 	gvk, err := apiutil.GVKForObject(r.Provider.NewMachine(), r.Client.Scheme())
 	if err != nil {
 		return nil, err
@@ -118,9 +122,10 @@ func (r *Reconciler) infrastructure(ctx context.Context, ours watch.OfCluster) (
 	if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing %s of %s: %w", gvk.Kind, ours.Name, err)
 	}
-	byName := map[string]client.Object{}
-	return byName, meta.EachListItem(list, func(o runtime.Object) error {
-		byName[o.(client.Object).GetName()] = o.(client.Object)
+	byRef := map[clusterv1.ContractVersionedObjectReference]client.Object{}
+	return byRef, meta.EachListItem(list, func(o runtime.Object) error {
+		ref := clusterv1.ContractVersionedObjectReference{APIGroup: gvk.Group, Kind: gvk.Kind, Name: o.(client.Object).GetName()}
+		byRef[ref] = o.(client.Object)
 		return nil
 	})
 }

@@ -73,7 +73,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 		uneven = append(uneven, s.uneven(g, wanted.Workers.Rebalance)...)
 		fine = append(fine, s.tooMany(g)...)
 	}
-	uneven = append(uneven, s.shared()...)
+	uneven = append(append(uneven, s.shared()...), s.staying()...)
 	var moving []string
 	for _, workers := range known.Workers {
 		if move := workers.CurrentMove; move != nil {
@@ -172,8 +172,25 @@ func (s *scope) tooMany(g *group) []string {
 	if machines == 0 || machines >= s.state.Logical {
 		return nil
 	}
-	return []string{fmt.Sprintf("class %s has %d machines and spec.distribution.workers.desiredFailureDomains is %d: %d logical failure domains are empty",
+	return []string{fmt.Sprintf("class %s has %d machines and spec.distribution.workers.desiredFailureDomains is %d: %d logical failure domains are empty: "+
+		"scale up, or lower it",
 		g.name, machines, s.state.Logical, s.state.Logical-machines)}
+}
+
+// staying names the MachineDeployments that keep a failure domain from being emptied, because their templates name it.
+func (s *scope) staying() []string {
+	var lines []string
+	for _, md := range s.named {
+		domain := md.Spec.Template.Spec.FailureDomain
+		evicting := slices.ContainsFunc(s.state.Domains, func(d failuredomain.Domain) bool {
+			return d.Name == domain && d.State == failuredomain.Evicting
+		})
+		if evicting && ptr.Deref(md.Spec.Replicas, 1) > 0 {
+			lines = append(lines, fmt.Sprintf("MachineDeployment %s names failure domain %s, which is Evicting: its machines stay there until its "+
+				"spec.template.spec.failureDomain names another one", md.Name, domain))
+		}
+	}
+	return lines
 }
 
 // shared names the failure domains that hold more than one logical one of a class.

@@ -160,12 +160,7 @@ func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *
 	w.create(cluster)
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
-	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(name), Spec: infrav1.VSphereClusterSpec{
-		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(),
-		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "account"},
-		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
-		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.WatchLabel: w.name}},
-	}}
+	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(name), Spec: w.clusterSpec()}
 	infra.Labels[clusterv1.ClusterNameLabel] = name
 	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
 	for _, change := range changes {
@@ -173,6 +168,16 @@ func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *
 	}
 	w.create(infra)
 	return infra
+}
+
+// clusterSpec is that of a cluster whose failure domains are the zones of this test.
+func (w *world) clusterSpec() infrav1.VSphereClusterSpec {
+	return infrav1.VSphereClusterSpec{
+		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(),
+		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "account"},
+		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.WatchLabel: w.name}},
+	}
 }
 
 // zone makes a deployment zone and its failure domain, both named after the test and letter.
@@ -218,6 +223,14 @@ func (w *world) threeZones() []*infrav1.VSphereDeploymentZone {
 	return zones
 }
 
+// machineSpec is that of a machine which any of the zones can have.
+func machineSpec() infrav1.VSphereMachineSpec {
+	return infrav1.VSphereMachineSpec{VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
+		Template: simulator.TemplateName, Folder: "workload",
+		Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: ptr.To(true)}}},
+	}}
+}
+
 // machine makes a Machine with bootstrap data and its VSphereMachine.
 func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()
@@ -227,12 +240,7 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.V
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachine", Name: name},
 	}}
 	machine.Labels[clusterv1.ClusterNameLabel] = cluster
-	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: infrav1.VSphereMachineSpec{
-		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
-			Template: simulator.TemplateName, Folder: "workload",
-			Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{NetworkName: simulator.NetworkName, DHCP4: ptr.To(true)}}},
-		},
-	}}
+	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
 	vsphere.Labels[clusterv1.ClusterNameLabel] = cluster
 	for _, change := range changes {
 		change(vsphere)

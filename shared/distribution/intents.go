@@ -1,0 +1,37 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package distribution
+
+import (
+	"fmt"
+	"strings"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// WrongIntents says what is wrong with spec.distribution.failureDomains, and what to do; "" when nothing is. Whoever has misspelt a
+// name may have meant any other failure domain, so that no machine is moved until it is corrected.
+func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name string) bool) string {
+	states := map[string]faultlinev1.DomainState{}
+	var wrong []string
+	for _, intent := range intents {
+		before, known := states[intent.Name]
+		if known && before != intent.State {
+			wrong = append(wrong, fmt.Sprintf("%s is to be %s and %s", intent.Name, before, intent.State))
+		}
+		states[intent.Name] = intent.State
+		if !known && !isDomain(intent.Name) {
+			wrong = append(wrong, intent.Name+" is no failure domain of this cluster")
+		}
+	}
+	if len(wrong) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spec.distribution.failureDomains: %s: correct the entry, or remove it", strings.Join(wrong, "; "))
+}
+
+// NoRoom is why machines find no room, with the way out.
+func NoRoom(why string) string {
+	return why + ": add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"
+}
