@@ -174,13 +174,44 @@ func TestAVictimIsTakenWhereTheMostMachinesOfItsMachineDeploymentAre(t *testing.
 		"the fullest key":              {domains: "a b c", machines: "md: a/md-0 b/md-1 c/md-1", logical: 2, want: "md-b"},
 		"a key that is too many":       {domains: "a b c", machines: "md: a/md-0 a/md-0 c/md-2", logical: 2, want: "md-c"},
 		"an evicting domain of a key":  {domains: "a!Evicting b", machines: "md: b/md-0 b/md-0 a/md-1", logical: 2, want: "md-c"},
+		"the fullest key of the class": {domains: "a b c", machines: "md: a/x-0 b/x-1 b/x-1; other: a/x-0 a/x-0 c/x-0", logical: 2, want: "md-a"},
+		"a key of the class only":      {domains: "a b c", machines: "md: a/x-0 a/x-0; other: b/x-1 b/x-1 b/x-1", logical: 2, want: "md-a"},
 		"no machines":                  {domains: "a", want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			victim, err := spread.Victim(spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical}, "md")
+			all := machines(tc.machines)
+			for i := range all {
+				if strings.HasPrefix(all[i].Key, "x-") {
+					all[i].Class = "x"
+				}
+			}
+			victim, err := spread.Victim(spread.Cluster{Domains: domains(tc.domains), Machines: all, Logical: tc.logical}, "md")
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(victim).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestSeveralVictimsLeaveTheOthersAsEvenAsOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		domains, machines string
+		n                 int
+		want              []string
+	}{
+		"one of each domain":            {domains: "a b c", machines: "md: a a b b c c", n: 3, want: []string{"md-a", "md-c", "md-e"}},
+		"the fullest first":             {domains: "a b", machines: "md: a a a a b b", n: 3, want: []string{"md-a", "md-b", "md-c"}},
+		"what is to be emptied first":   {domains: "a b!Evicting c", machines: "md: a a b c", n: 2, want: []string{"md-c", "md-a"}},
+		"no more than there are":        {domains: "a", machines: "md: a a", n: 5, want: []string{"md-a", "md-b"}},
+		"not those that wait, nor none": {domains: "a", machines: "md: a -", n: 2, want: []string{"md-a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines)}
+			g.Expect(spread.Victims(c, "md", tc.n)).To(Equal(tc.want))
+			g.Expect(c.Machines).To(Equal(machines(tc.machines)), "nothing is changed")
 		})
 	}
 }

@@ -43,7 +43,7 @@ type Reconciler struct {
 	busy     sync.Map // key of an infrastructure cluster -> when machines of it were assigned domains last
 }
 
-// Reconcile assigns domains to the machines that wait for one, keeps one machine of each MachineDeployment marked as the next to go,
+// Reconcile assigns domains to the machines that wait for one, keeps the machines marked that are the next to go of each MachineDeployment,
 // moves machines where that is asked for, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cluster := r.Provider.NewCluster()
@@ -103,7 +103,7 @@ func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if err := r.label(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if result, err := r.steer(ctx, s, s.victim); err != nil || result.RequeueAfter > 0 {
+	if result, err := r.steer(ctx, s, s.victims); err != nil || result.RequeueAfter > 0 {
 		return result, err
 	}
 	if wait := r.settling(client.ObjectKeyFromObject(s.cluster)); wait > 0 {

@@ -14,7 +14,7 @@ import (
 // class. The machines in a failure domain that must be emptied must move, whatever their key. Machines that have not been given a
 // domain are not part of it: they are none of the replicas yet.
 func Plan(c Cluster, group string, replicas int) (failuredomain.Plan, error) {
-	domains, machines := c.seen(group, func(*Machine) bool { return true })
+	domains, machines := c.seen(group)
 	plan, err := failuredomain.Balance(domains, machines, replicas)
 	if err != nil {
 		return failuredomain.Plan{}, err
@@ -28,18 +28,53 @@ func Plan(c Cluster, group string, replicas int) (failuredomain.Plan, error) {
 	return plan, nil
 }
 
-// Victim is the machine of a MachineDeployment whose removal harms the spread the least; "" when there is none.
+// Victim is the machine of a MachineDeployment whose removal harms the spread the least; "" when there is none. Where there are logical
+// domains the machines of the whole class count, and one of the MachineDeployment's is chosen.
 func Victim(c Cluster, deployment string) (string, error) {
-	group := deployment
-	if i := slices.IndexFunc(c.Machines, func(m Machine) bool { return m.Deployment == deployment }); i >= 0 {
-		group = c.group(&c.Machines[i])
+	group, own := deployment, map[string]bool{}
+	for i := range c.Machines {
+		if m := &c.Machines[i]; m.Deployment == deployment && !m.Deleting {
+			group, own[m.Name] = c.group(m), true
+		}
 	}
-	domains, machines := c.seen(group, func(m *Machine) bool { return m.Deployment == deployment })
-	victim, err := failuredomain.Victim(domains, machines)
+	domains, machines := c.seen(group)
+	held := map[string]bool{} // the domains, or keys, that hold one of its own
+	for _, m := range machines {
+		held[m.Domain] = held[m.Domain] || own[m.Name]
+	}
+	machines = slices.DeleteFunc(machines, func(m failuredomain.Machine) bool { return !held[m.Domain] })
+	first, err := victim(domains, machines)
+	if first == "" {
+		return "", err
+	}
+	at := slices.IndexFunc(machines, func(m failuredomain.Machine) bool { return m.Name == first })
+	from := machines[at].Domain
+	return victim(domains, slices.DeleteFunc(machines, func(m failuredomain.Machine) bool { return m.Domain != from || !own[m.Name] }))
+}
+
+// victim is failuredomain's, "" when there is no machine.
+func victim(domains []failuredomain.Domain, machines []failuredomain.Machine) (string, error) {
+	name, err := failuredomain.Victim(domains, machines)
 	if errors.Is(err, failuredomain.ErrNoMachine) {
 		return "", nil
 	}
-	return victim, err
+	return name, err
+}
+
+// Victims are as many machines of a MachineDeployment: each is the Victim when those before it are gone.
+func Victims(c Cluster, deployment string, n int) ([]string, error) {
+	c.Machines = slices.Clone(c.Machines)
+	var names []string
+	for range n {
+		name, err := Victim(c, deployment)
+		if err != nil || name == "" {
+			return names, err
+		}
+		names = append(names, name)
+		at := slices.IndexFunc(c.Machines, func(m Machine) bool { return m.Name == name })
+		c.Machines[at].Deleting = true
+	}
+	return names, nil
 }
 
 // Fits reports, as an error, why no failure domain could take a machine of the key in place of the one that is named.
@@ -55,8 +90,8 @@ func Fits(c Cluster, key, machine string) error {
 	return err
 }
 
-// seen are the domains of a group and those of its machines that keep does not drop, as the planner sees them.
-func (c Cluster) seen(group string, keep func(*Machine) bool) ([]failuredomain.Domain, []failuredomain.Machine) {
+// seen are the domains of a group and its machines, as the planner sees them.
+func (c Cluster) seen(group string) ([]failuredomain.Domain, []failuredomain.Machine) {
 	domains, _ := c.left()
 	stay := map[string]bool{}
 	for _, domain := range domains {
@@ -68,7 +103,7 @@ func (c Cluster) seen(group string, keep func(*Machine) bool) ([]failuredomain.D
 	var machines []failuredomain.Machine
 	for i := range c.Machines {
 		m := &c.Machines[i]
-		if m.Deployment == "" || c.group(m) != group || m.waits() || !keep(m) {
+		if m.Deployment == "" || c.group(m) != group || m.waits() {
 			continue
 		}
 		at := m.Domain

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -29,18 +30,18 @@ const (
 )
 
 // nobody marks no machine.
-func nobody(*clusterv1.MachineDeployment) (string, error) { return "", nil }
+func nobody(*clusterv1.MachineDeployment) ([]string, error) { return nil, nil }
 
-// steer has the MachineSet of each MachineDeployment begin with the right machine when it scales down: the one that victim names is
-// marked, and no other. Marks that are not right any more are taken off before one is set.
-func (r *Reconciler) steer(ctx context.Context, s *scope, victim func(*clusterv1.MachineDeployment) (string, error)) (ctrl.Result, error) {
+// steer has the MachineSet of each MachineDeployment begin with the right machines when it scales down: those that victims names are
+// marked, and no others. Marks that are not right any more are taken off before others are set.
+func (r *Reconciler) steer(ctx context.Context, s *scope, victims func(*clusterv1.MachineDeployment) ([]string, error)) (ctrl.Result, error) {
 	marked := map[string]bool{}
 	for _, md := range s.deployments {
-		name, err := victim(md)
+		names, err := victims(md)
 		if err != nil {
 			return ctrl.Result{}, fmt.Errorf("choosing the next machine of MachineDeployment %s to remove: %w", md.Name, err)
 		}
-		if name != "" {
+		for _, name := range names {
 			marked[name] = true
 		}
 	}
@@ -52,25 +53,25 @@ func (r *Reconciler) steer(ctx context.Context, s *scope, victim func(*clusterv1
 	return ctrl.Result{}, r.mark(ctx, s, marked)
 }
 
-// mark takes the marks off the machines that should have none, then marks the others.
+// mark takes the marks off the machines that should have none, then marks the others: some at the same time, as the MachineSet does
+// not wait.
 func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool) error {
+	var off, on []*clusterv1.Machine
 	for _, m := range s.members {
-		if isWorker(m.machine) && hasOurs(m.machine) && !marked[m.machine.Name] {
-			if err := r.annotate(ctx, m.machine, unmarked(m.machine)); err != nil {
-				return err
-			}
+		switch name := m.machine.Name; {
+		case isWorker(m.machine) && hasOurs(m.machine) && !marked[name]:
+			off = append(off, m.machine)
+		case marked[name] && !ours(m.machine):
+			on = append(on, m.machine)
 		}
 	}
-	for name := range marked {
-		machine := s.members[name].machine
-		if !ours(machine) {
-			set := with(machine.Annotations, clusterv1.DeleteMachineAnnotation, mark)
-			if err := r.annotate(ctx, machine, with(set, faultlinev1.MarkedForMoveAnnotation, mark)); err != nil {
-				return err
-			}
-		}
+	if err := first(each(len(off), func(i int) error { return r.annotate(ctx, off[i], unmarked(off[i])) })); err != nil {
+		return err
 	}
-	return nil
+	return first(each(len(on), func(i int) error {
+		set := with(on[i].Annotations, clusterv1.DeleteMachineAnnotation, mark)
+		return r.annotate(ctx, on[i], with(set, faultlinev1.MarkedForMoveAnnotation, mark))
+	}))
 }
 
 // annotate goes with the resource version: a machine that somebody else has marked meanwhile is looked at again.
@@ -114,37 +115,48 @@ func unmarked(machine *clusterv1.Machine) map[string]string {
 	return set
 }
 
-// victim names the machine of a MachineDeployment that is to be marked. There is none where a mark could be in somebody's way, or is
-// of no use: the autoscaler, or a person, marks machines; machines are rolled out, which removes all old ones; nothing can be scaled.
-// While a machine waits for its domain the mark stays where it is.
-func (s *scope) victim(md *clusterv1.MachineDeployment) (string, error) {
+// victims names the machines of a MachineDeployment that are to be marked: as many as there are too many, at least one. There are none
+// where a mark could be in somebody's way, or is of no use: the autoscaler, or a person, marks machines; machines are rolled out, which
+// removes all old ones; nothing can be scaled. While a machine waits for its domain the mark stays where it is.
+func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	if paused(md) || autoscaled(md) {
-		return "", nil
+		return nil, nil
 	}
-	staying, present, sets := 0, "", map[string]bool{}
-	waiting := false
-	for _, m := range s.of(md.Name) {
-		if m.Deleting {
-			continue
-		}
+	var present, waiting []string
+	staying, sets := 0, map[string]bool{}
+	for _, m := range byAge(s.state.Machines, func(m *Machine) bool { return m.Deployment == md.Name && !m.Deleting }) {
 		machine := s.members[m.Name].machine
-		switch {
-		case theirs(machine):
-			return "", nil
-		case ours(machine):
-			present = m.Name
+		if theirs(machine) {
+			return nil, nil
+		}
+		if ours(machine) {
+			present = append(present, m.Name)
+		}
+		if m.waits() {
+			waiting = append(waiting, m.Name)
 		}
 		staying++
-		waiting = waiting || m.waits()
 		sets[machine.Labels[clusterv1.MachineSetNameLabel]] = true
 	}
-	if staying < 2 || len(sets) > 1 {
-		return "", nil
-	}
-	if waiting && present != "" {
+	tooMany := staying - int(ptr.Deref(md.Spec.Replicas, 1))
+	switch {
+	case staying < 2 || len(sets) > 1:
+		return nil, nil
+	case tooMany > 0 && tooMany < staying:
+		return s.leaving(md, tooMany, waiting)
+	case len(waiting) > 0 && len(present) == 1:
 		return present, nil
 	}
-	return Victim(s.state, md.Name)
+	return Victims(s.state, md.Name, 1)
+}
+
+// leaving are the machines that are right to go when so many have to: of those that wait for a domain, of which nothing exists, the
+// youngest first, then the others.
+func (s *scope) leaving(md *clusterv1.MachineDeployment, n int, waiting []string) ([]string, error) {
+	slices.Reverse(waiting)
+	waiting = waiting[:min(n, len(waiting))]
+	others, err := Victims(s.state, md.Name, n-len(waiting))
+	return append(waiting, others...), err
 }
 
 func paused(md *clusterv1.MachineDeployment) bool {

@@ -43,6 +43,73 @@ func TestAMachineDeploymentThatScalesDownOneByOneStaysSpread(t *testing.T) {
 	w.Expect(w.marked("md")).To(BeEmpty(), "the last machine is no choice")
 }
 
+// wantReplicas has the MachineDeployment want so many machines before its MachineSet learns of it.
+func (w *world) wantReplicas(replicas int32) {
+	w.t.Helper()
+	change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, func(md *clusterv1.MachineDeployment) { md.Spec.Replicas = ptr.To(replicas) })
+}
+
+func TestAMachineDeploymentThatScalesDownBySeveralAtOnceStaysSpread(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 9)
+	for replicas, marks := range map[int32]int{9: 1, 8: 1, 6: 3, 4: 5, 0: 1} {
+		w.wantReplicas(replicas)
+		w.reconcile(r)
+		w.Expect(w.marked("md")).To(HaveLen(marks), "%d of 9 replicas", replicas)
+	}
+	w.wantReplicas(4)
+	w.reconcile(r)
+	w.scale("md", 4)
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 1, "c": 2}))
+	w.Expect(w.marked("md")).To(HaveLen(1), "what has been scaled down is marked as before")
+}
+
+func TestMarksForAScaleDownThatIsTakenBackOrHasGoneAnotherWayAreTakenOff(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]func(*world){
+		"taken back": func(w *world) { w.wantReplicas(9) },
+		"the MachineSet was faster": func(w *world) {
+			all := w.machines("md")
+			for i := range all[6:] {
+				w.remove(&all[6+i])
+			}
+		},
+		"the user marks a machine": func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0009")}, false, func(m *clusterv1.Machine) {
+				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := settled(t, faultlinev1.WorkersDistribution{}, 9)
+			w.wantReplicas(6)
+			w.reconcile(r)
+			w.Expect(w.marked("md")).To(ConsistOf("md-0001", "md-0002", "md-0003"))
+			there := len(w.machines("md"))
+			after(w)
+			w.reconcile(r)
+			w.Expect(w.marked("md")).To(HaveLen(1))
+			w.Expect(there).To(Equal(9), "a mark alone deletes nothing")
+		})
+	}
+}
+
+func TestMachinesThatWaitForADomainGoBeforeThoseThatRun(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 3)
+	w.domains("a!Cordoned b!Cordoned c!Cordoned")
+	w.scale("md", 5)
+	w.reconcile(r)
+	w.wantReplicas(4)
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(ConsistOf("md-0005"))
+	w.wantReplicas(2)
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(ConsistOf("md-0004", "md-0005", "md-0001"))
+}
+
 func TestTheMarkMovesWhenAnotherMachineIsTheRightOne(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
