@@ -44,6 +44,38 @@ func (c *cluster) members(ctx context.Context) ([]*corev1.Pod, error) {
 	return members, nil
 }
 
+// Member is a member of a simulated cluster's etcd.
+type Member struct {
+	// Machine is the one that it runs on.
+	Machine string
+	Healthy bool
+}
+
+// Members returns the members of a cluster's etcd, ordered by the names of their nodes; none when the cluster is not simulated.
+func (s *Simulator) Members(ctx context.Context, cluster client.ObjectKey) ([]Member, error) {
+	c := s.cluster(cluster)
+	if c == nil {
+		return nil, nil
+	}
+	pods, err := c.members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	members := make([]Member, 0, len(pods))
+	for _, pod := range pods {
+		m := Member{Machine: pod.Spec.NodeName, Healthy: isReady(pod)}
+		for machine, node := range c.nodes {
+			if node.name == pod.Spec.NodeName {
+				m.Machine = machine
+			}
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
 // joinEtcd marks pod as a new member, and as the leader if it is the first.
 func (c *cluster) joinEtcd(ctx context.Context, pod *corev1.Pod) error {
 	members, err := c.members(ctx)

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command storm kills a provider's manager at random moments while machines are made
-// and deleted, and tells what went wrong with them. It needs Go and nothing else.
+// and deleted, or moved between failure domains, and tells what went wrong with them.
+// It needs Go and nothing else.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/e2e/rebalancing"
 	"github.com/faultline-io/faultline/e2e/storm"
 )
 
@@ -25,7 +27,9 @@ func run(ctx context.Context, args []string) error {
 	chosen := all.Flag(flags, "infrastructure provider whose manager is killed")
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
-	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves; every way in turn when empty")
+	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves, every way in turn when empty; "+rebalancing.Mode+" moves machines of control planes instead")
+	seeds := flags.Int("seeds", rebalancing.DefaultSeeds, "how many control planes there are in mode "+rebalancing.Mode+", each with a seed of its own")
+	atOnce := flags.Int("at-once", rebalancing.DefaultAtOnce, "how many of them there are at a time")
 	flags.Func("seed", "`number` that what is random is drawn from (default: one that is drawn and printed)", func(value string) (err error) {
 		if options.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || options.Seed == 0 {
 			return errors.New("a seed is a whole number from 1 on, as an earlier storm printed it")
@@ -36,5 +40,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	options.Provider = *chosen
+	if options.Mode == rebalancing.Mode {
+		return rebalancing.Run(ctx, rebalancing.Options{
+			Provider: *chosen, Seeds: *seeds, Seed: options.Seed, AtOnce: *atOnce, Out: options.Out, Progress: options.Progress,
+		})
+	}
 	return storm.Run(ctx, options)
 }

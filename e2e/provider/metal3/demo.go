@@ -41,22 +41,27 @@ type simulation struct {
 }
 
 // Simulate implements provider.Demonstrated.
-func (Provider) Simulate() (provider.Simulation, error) { return newSimulation(), nil }
+func (Provider) Simulate() (provider.Simulation, error) { return threeRacks(), nil }
 
-func newSimulation() *simulation {
-	m := &simulation{booted: map[string]client.ObjectKey{}}
-	for _, rack := range rackNames() {
-		m.racks.Domains = append(m.racks.Domains, simulator.Domain{Name: rack, Hosts: hostsPerRack})
-	}
-	m.operator = simulator.New(
+func threeRacks() *simulation {
+	m := newSimulation(
 		simulator.WithNamespace(provider.DemoNamespace),
-		simulator.WithHooks(simulator.Hooks{PowerOn: m.powerOn, PowerOff: m.powerOff}),
 		// Long enough to see hosts go from one state to the next.
 		simulator.WithDelays(simulator.Delays{
 			Registering: time.Second, Inspecting: time.Second, Preparing: time.Second, Provisioning: 2 * time.Second,
 			Deprovisioning: time.Second, Power: 500 * time.Millisecond, Retry: time.Second, Jitter: 0.3,
 		}),
 	)
+	for _, rack := range rackNames() {
+		m.racks.Domains = append(m.racks.Domains, simulator.Domain{Name: rack, Hosts: hostsPerRack})
+	}
+	return m
+}
+
+// newSimulation has no racks yet.
+func newSimulation(options ...simulator.Option) *simulation {
+	m := &simulation{booted: map[string]client.ObjectKey{}}
+	m.operator = simulator.New(append(options, simulator.WithHooks(simulator.Hooks{PowerOn: m.powerOn, PowerOff: m.powerOff}))...)
 	return m
 }
 
@@ -74,18 +79,32 @@ func (*simulation) Setup(string) (provider.Setup, error) {
 // Join racks the hosts, as somebody does who has BMCs and credentials. They are
 // registered and inspected meanwhile.
 func (m *simulation) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
-	scheme := runtime.NewScheme()
-	if err := (Provider{}).AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the types of hosts: %w", err)
+	if err := m.connect(in, workloads); err != nil {
+		return nil, err
 	}
-	if m.client, err = client.New(in.RESTConfig, client.Options{Scheme: scheme}); err != nil {
-		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
-	}
-	m.workloads = workloads
 	if err := simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return m.operator.Run(ctx, in.RESTConfig) }, nil
+}
+
+func (m *simulation) connect(in *managementcluster.Cluster, workloads *workload.Simulator) (err error) {
+	m.workloads = workloads
+	m.client, err = connect(in)
+	return err
+}
+
+// connect opens a client that knows hosts.
+func connect(in *managementcluster.Cluster) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := (Provider{}).AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the types of hosts: %w", err)
+	}
+	c, err := client.New(in.RESTConfig, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	return c, nil
 }
 
 // identityOf says which Machine boots, and as what. The kubelet registers with the

@@ -37,7 +37,7 @@ func TestIdentityOfAHost(t *testing.T) {
 // one that was abandoned.
 func TestRacksAreTheSameEachTime(t *testing.T) {
 	g := NewWithT(t)
-	m := newSimulation()
+	m := threeRacks()
 	hosts := m.racks.Hosts(provider.DemoNamespace)
 	g.Expect(hosts).To(HaveLen(3 * hostsPerRack))
 	g.Expect(m.racks.Hosts(provider.DemoNamespace)).To(Equal(hosts))

@@ -1,0 +1,63 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// sites are racks of hosts in many namespaces that one simulated bare-metal operator looks after. Hosts take no time for anything.
+type sites struct {
+	*simulation
+	racked atomic.Int64 // hosts that have a number
+}
+
+// Sites implements provider.Sited.
+func (Provider) Sites() provider.Sites {
+	return &sites{simulation: newSimulation(simulator.WithoutEvents())}
+}
+
+// Run implements provider.Sites.
+func (s *sites) Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error {
+	if err := s.connect(in, workloads); err != nil {
+		return err
+	}
+	return s.operator.Run(ctx, in.RESTConfig)
+}
+
+// LayOut implements provider.Sites.
+func (s *sites) LayOut(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
+	layout, listed := simulator.Layout{Ready: true}, []any{}
+	for _, rack := range domains {
+		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: room})
+		listed = append(listed, map[string]any{"name": rack, "controlPlane": true})
+	}
+	hosts := len(domains) * room
+	layout.First = int(s.racked.Add(int64(hosts))) - hosts + 1
+	if err := unstructured.SetNestedSlice(cluster.Object, listed, "spec", "failureDomains"); err != nil {
+		return fmt.Errorf("listing the failure domains of %s: %w", cluster.GetName(), err)
+	}
+	c, err := connect(in)
+	if err != nil {
+		return err
+	}
+	return simulator.Create(ctx, c, cluster.GetNamespace(), layout)
+}
+
+// Lose implements provider.Sites.
+func (s *sites) Lose(ctx context.Context, rack string) error { return s.operator.LoseDomain(ctx, rack) }
+
+// Restore implements provider.Sites.
+func (s *sites) Restore(ctx context.Context, rack string) error {
+	return s.operator.RestoreDomain(ctx, rack)
+}

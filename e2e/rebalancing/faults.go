@@ -1,0 +1,307 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// do does one step, unless there is nothing to do it to.
+func (p *plane) do(ctx context.Context, s step) error {
+	if s.when != never {
+		// There may be no move, or it may be past that.
+		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) })
+	}
+	if s.kill != never {
+		p.arm(s.kill)
+	}
+	switch s.act {
+	case cordon:
+		return p.intend(ctx, s, faultlinev1.DomainCordoned)
+	case evict:
+		return p.intend(ctx, s, faultlinev1.DomainEvicting)
+	case activate:
+		return p.intend(ctx, s, faultlinev1.DomainActive)
+	case lose:
+		return p.lose(ctx, s)
+	case restore:
+		return p.restore(ctx)
+	case stop:
+		return p.stop(ctx, s)
+	case start:
+		return p.start(ctx)
+	case remove:
+		return p.deleteMachine(ctx, s)
+	case claim:
+		return p.claim(ctx, s)
+	case release:
+		return p.release(ctx)
+	default:
+		return p.changePlane(ctx, s)
+	}
+}
+
+// calm takes back everything that keeps a control plane from coming to rest. What was meant for failure domains stays.
+func (p *plane) calm(ctx context.Context) error {
+	p.arm(never)
+	for _, undo := range []func(context.Context) error{p.restore, p.start, p.release} {
+		if err := undo(ctx); err != nil {
+			return err
+		}
+	}
+	return p.changePlane(ctx, step{act: resume})
+}
+
+// intend says what a failure domain is to be used for. One stays Active.
+func (p *plane) intend(ctx context.Context, s step, state faultlinev1.DomainState) error {
+	name, ok := picked(s, slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.meant(name) == state }))
+	if !ok {
+		return nil
+	}
+	active := slices.DeleteFunc(p.domainNames(), func(other string) bool { return other == name || p.meant(other) != faultlinev1.DomainActive })
+	if state != faultlinev1.DomainActive && len(active) == 0 {
+		return nil
+	}
+	p.intents[name] = state
+	var listed []any
+	for _, name := range sortedKeys(p.intents) {
+		listed = append(listed, map[string]any{"name": name, "state": string(p.intents[name])})
+	}
+	p.recorder.done(ctx, fmt.Sprintf("%s %s", s.act, name), nil)
+	return p.patch(ctx, p.infra, map[string]any{"spec": map[string]any{"distribution": map[string]any{"failureDomains": listed}}})
+}
+
+// meant is what a failure domain is to be used for.
+func (p *plane) meant(domain string) faultlinev1.DomainState {
+	if state, ok := p.intents[domain]; ok {
+		return state
+	}
+	return faultlinev1.DomainActive
+}
+
+// asMeant reports whether the failure domains are what they are to be.
+func (p *plane) asMeant(m moment) bool {
+	return len(m.states) == p.domains && !slices.ContainsFunc(p.domainNames(), func(name string) bool { return m.states[name] != p.meant(name) })
+}
+
+func (p *plane) lose(ctx context.Context, s step) error {
+	if p.lost != "" || p.stopped != "" {
+		return nil
+	}
+	p.lost, _ = picked(s, p.domainNames())
+	p.recorder.done(ctx, "lose "+p.lost, nil)
+	return p.ground.sites.Lose(ctx, p.lost)
+}
+
+func (p *plane) restore(ctx context.Context) error {
+	if p.lost == "" {
+		return nil
+	}
+	p.recorder.done(ctx, "restore "+p.lost, nil)
+	err := p.ground.sites.Restore(ctx, p.lost)
+	p.lost = ""
+	return err
+}
+
+// stop stops a Node, and with it a member of etcd.
+func (p *plane) stop(ctx context.Context, s step) error {
+	is, ok := picked(s, p.unhurt())
+	if p.lost != "" || p.stopped != "" || !ok {
+		return nil
+	}
+	p.stopped = is.name
+	p.recorder.done(ctx, "stop "+is.name, nil)
+	// A machine may go just now.
+	_ = p.ground.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, false)
+	return nil
+}
+
+func (p *plane) start(ctx context.Context) error {
+	if p.stopped == "" {
+		return nil
+	}
+	p.recorder.done(ctx, "start "+p.stopped, nil)
+	_ = p.ground.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: p.stopped}, true)
+	p.stopped = ""
+	return nil
+}
+
+// deleteMachine deletes a Machine, as a person does that has looked first: while all others are well.
+func (p *plane) deleteMachine(ctx context.Context, s step) error {
+	m := p.recorder.last()
+	is, ok := picked(s, p.unhurt())
+	if p.lost != "" || p.stopped != "" || !m.whole() || !ok {
+		return nil
+	}
+	p.recorder.done(ctx, "delete "+is.name, func(s *state) { s.deleted[is.uid] = true })
+	object := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: is.name}}
+	return client.IgnoreNotFound(p.client.Delete(ctx, object))
+}
+
+// unhurt are the machines that are ready and stay.
+func (p *plane) unhurt() []machine {
+	return slices.DeleteFunc(slices.Clone(p.recorder.last().machines), func(is machine) bool { return is.deleting || !is.ready })
+}
+
+// claim marks a Machine to be deleted first. Whoever is faster wins.
+func (p *plane) claim(ctx context.Context, s step) error {
+	is, ok := picked(s, p.unhurt())
+	if p.claimed != "" || !ok {
+		return nil
+	}
+	object := &clusterv1.Machine{}
+	if err := p.client.Get(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if _, marked := object.Annotations[clusterv1.DeleteMachineAnnotation]; marked {
+		return nil
+	}
+	before := object.DeepCopy()
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, clusterv1.DeleteMachineAnnotation, "")
+	err := p.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return ignoreLost(err)
+	}
+	p.claimed = is.name
+	p.recorder.done(ctx, "claim "+is.name, nil)
+	return nil
+}
+
+// release takes that back.
+func (p *plane) release(ctx context.Context) error {
+	if p.claimed == "" {
+		return nil
+	}
+	m := p.recorder.last()
+	i := slices.IndexFunc(m.machines, func(is machine) bool { return is.name == p.claimed })
+	p.claimed = ""
+	if i < 0 || !m.machines[i].claimed {
+		return nil
+	}
+	is := m.machines[i]
+	p.recorder.done(ctx, "release "+is.name, func(s *state) { s.released[is.uid] = true })
+	object := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: is.name}}
+	return ignoreLost(p.patch(ctx, object, annotated(clusterv1.DeleteMachineAnnotation, nil)))
+}
+
+// ignoreLost passes over that somebody else was faster.
+func ignoreLost(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// changePlane changes the KubeadmControlPlane.
+func (p *plane) changePlane(ctx context.Context, s step) error {
+	spec := map[string]any{}
+	change := map[string]any{"spec": spec}
+	switch s.act {
+	case scale:
+		spec["replicas"] = 8 - p.recorder.last().replicas
+	case rollOut:
+		spec["rollout"] = map[string]any{"after": time.Now().UTC().Format(time.RFC3339)}
+	case renew:
+		name, err := p.newTemplate(ctx)
+		if err != nil {
+			return err
+		}
+		spec["machineTemplate"] = map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{"name": name}}}
+	case pause:
+		change = annotated(clusterv1.PausedAnnotation, "")
+	case resume:
+		change = annotated(clusterv1.PausedAnnotation, nil)
+	}
+	p.recorder.done(ctx, string(s.act), nil)
+	return p.patch(ctx, &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}, change)
+}
+
+func annotated(key string, value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
+}
+
+// newTemplate creates a copy of the infrastructure template with another name.
+func (p *plane) newTemplate(ctx context.Context) (string, error) {
+	p.renewed++
+	object := p.template.DeepCopy()
+	object.SetName(fmt.Sprintf("%s-%d", p.name(), p.renewed))
+	if err := p.client.Create(ctx, object); err != nil {
+		return "", fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return object.GetName(), nil
+}
+
+func (p *plane) patch(ctx context.Context, object client.Object, change map[string]any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	object = object.DeepCopyObject().(client.Object)
+	if err := p.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("changing %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+// arm has the manager killed when a move is in a phase. It works for all control planes, so others may have it killed, too.
+func (p *plane) arm(at phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed = at
+}
+
+// heed kills the manager when what was waited for has come.
+func (p *plane) heed(ctx context.Context, before, after moment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.armed != never && !reached(p.armed, before) && reached(p.armed, after) {
+		at := p.armed
+		p.armed = never
+		p.strike(ctx, string(at))
+	}
+}
+
+// reached reports whether a move is in a phase.
+func reached(at phase, m moment) bool {
+	has := func(is func(machine) bool) bool { return slices.ContainsFunc(m.machines, is) }
+	switch at {
+	case recorded:
+		return m.move != nil
+	case marked:
+		return has(func(is machine) bool { return is.marked })
+	case outdated:
+		return has(func(is machine) bool { return is.outdated })
+	case replaced:
+		return m.move != nil && len(m.machines) > m.replicas
+	case leaving:
+		return has(func(is machine) bool { return is.touched() && is.deleting })
+	case takenBack:
+		return m.move != nil && m.move.Aborting != ""
+	}
+	return false
+}
+
+// strike kills the manager beside everything else.
+func (p *plane) strike(ctx context.Context, when string) {
+	p.waiting.Go(func() {
+		if done, err := p.ground.kill(ctx); err != nil {
+			p.ground.end(fmt.Errorf("killing the manager: %w", err))
+		} else if done {
+			p.recorder.done(ctx, "killed when "+when, nil)
+		}
+	})
+}

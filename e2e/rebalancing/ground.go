@@ -1,0 +1,159 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+const (
+	// breather is how long a manager that was started again works at least: those of all control planes wait for it.
+	breather = 3 * time.Second
+	// readyLimit bounds its start, on a machine that does other things too.
+	readyLimit = 2 * time.Minute
+)
+
+// ground is the management cluster that all control planes are in.
+type ground struct {
+	about      provider.Description
+	root       string
+	setup      provider.Setup
+	sites      provider.Sites
+	management *managementcluster.Cluster
+	workload   *workload.Simulator
+
+	end        context.CancelCauseFunc
+	background sync.WaitGroup
+
+	mu    sync.Mutex // is held while the manager is down
+	ready time.Time
+	kills int
+}
+
+// prepare starts everything. What it returns is to be closed, whatever becomes of the rest; ctx ends when something of it fails.
+func prepare(ctx context.Context, options Options, sited provider.Sited, dir string) (*ground, context.Context, error) {
+	g := &ground{about: options.Provider.Describe(), sites: sited.Sites()}
+	ctx, g.end = context.WithCancelCause(ctx)
+	if err := g.start(ctx, options, dir); err != nil {
+		return g, ctx, err
+	}
+	g.background.Go(func() {
+		select {
+		case <-g.management.Failed():
+			g.end(g.management.Err())
+		case <-ctx.Done():
+		}
+	})
+	g.beside(ctx, "workload clusters", g.workload.Start)
+	g.beside(ctx, g.about.System, func(ctx context.Context) error { return g.sites.Run(ctx, g.management, g.workload) })
+	return g, ctx, nil
+}
+
+func (g *ground) start(ctx context.Context, options Options, dir string) error {
+	builder, err := binaries.New(options.Progress)
+	if err != nil {
+		return err
+	}
+	g.root = builder.Root
+	programs, err := builder.Ensure(ctx, binaries.Demo(g.about.Name)...)
+	if err != nil {
+		return err
+	}
+	source, version, err := builder.ClusterAPI(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := options.Provider.Objects()
+	if err != nil {
+		return err
+	}
+	if g.setup, err = g.sites.Setup(dir); err != nil {
+		return err
+	}
+	component := managementcluster.Provider(programs, g.root, g.about.Name)
+	component.Args, component.Objects = append(component.Args, g.setup.ManagerArgs...), objects
+	maps.Copy(component.Variables, g.setup.ManagerVariables)
+	g.management, err = managementcluster.Start(ctx, managementcluster.Options{
+		Dir: dir, Programs: programs, Components: append(managementcluster.ClusterAPI(programs, source, version), component),
+	})
+	if err != nil {
+		return err
+	}
+	g.workload, err = workload.New(ctx, g.management.RESTConfig, workload.Options{Log: logr.Discard()})
+	return err
+}
+
+// beside runs something until the ground is closed, and ends everything when it fails.
+func (g *ground) beside(ctx context.Context, what string, run func(context.Context) error) {
+	g.background.Go(func() {
+		if err := run(ctx); err != nil && ctx.Err() == nil {
+			g.end(fmt.Errorf("simulating %s: %w", what, err))
+		}
+	})
+}
+
+// kill kills the provider's manager and starts it again, unless it has only just been started. It reports whether it did.
+func (g *ground) kill(ctx context.Context) (bool, error) {
+	if !g.mu.TryLock() {
+		return false, nil
+	}
+	defer g.mu.Unlock()
+	if time.Since(g.ready) < breather {
+		return false, nil
+	}
+	name := binaries.Provider(g.about.Name)
+	if err := g.management.Kill(name); err != nil {
+		return false, err
+	}
+	g.kills++
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not ready after %s", readyLimit))
+	defer cancel()
+	ready, err := g.management.Restart(ctx, name)
+	if err == nil {
+		err = ready(ctx)
+	}
+	g.ready = time.Now()
+	return true, err
+}
+
+func (g *ground) close() {
+	if g.management != nil {
+		g.management.Stop()
+	}
+	g.end(nil)
+	g.background.Wait()
+}
+
+// kinds are those of the provider.
+func (g *ground) kinds() kinds {
+	var found kinds
+	for kind := range g.about.Kinds {
+		switch kind.Kind {
+		case g.about.ClusterKind:
+			found.cluster = ofKind(kind)
+		case machineKind(g.about):
+			found.machine = ofKind(kind)
+		}
+	}
+	return found
+}
+
+func ofKind(kind schema.GroupVersionKind) unstructured.Unstructured {
+	object := unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}

@@ -1,0 +1,144 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// history is all that has become of a control plane, one moment after each change. Its order is that of the revisions in which the
+// API server has stored the changes.
+type history []moment
+
+// moment is a control plane after one change.
+type moment struct {
+	at time.Time
+	// what has changed.
+	what string
+	// replicas is what the control plane is to have, paused says that its controller leaves it alone.
+	replicas int
+	paused   bool
+	machines []machine // by name
+	members  []member
+	// move is the one that is recorded, shown says that the status shows one.
+	move  *move
+	shown bool
+	// states are those of the failure domains, by name.
+	states map[string]faultlinev1.DomainState
+	// balanced is the condition ControlPlaneBalanced.
+	balanced metav1.Condition
+	// calm says that the faults are over.
+	calm bool
+}
+
+// machine is a Machine of the control plane.
+type machine struct {
+	name, domain string
+	uid          types.UID
+	// marked says that it was marked for a move, claimed that somebody else wants it deleted first.
+	marked, claimed bool
+	// outdated says that its infrastructure machine was made to look outdated.
+	outdated        bool
+	ready, deleting bool
+	// deletedByPerson says that a person deletes it, releasedByPerson that a person does not claim it any more.
+	deletedByPerson, releasedByPerson bool
+}
+
+// touched reports whether something of a move is on the machine.
+func (m machine) touched() bool { return m.marked || m.outdated }
+
+// member is a member of etcd.
+type member struct {
+	machine string
+	healthy bool
+}
+
+// move is the record of a move.
+type move struct {
+	Machine  string    `json:"machine"`
+	UID      types.UID `json:"uid"`
+	Aborting string    `json:"aborting"`
+}
+
+// named is the machine of a UID, if it is there.
+func (m moment) named(uid types.UID) (machine, bool) {
+	i := slices.IndexFunc(m.machines, func(is machine) bool { return is.uid == uid })
+	if i < 0 {
+		return machine{}, false
+	}
+	return m.machines[i], true
+}
+
+// staying counts the machines that are not being deleted, without one.
+func (m moment) staying(without types.UID) int {
+	n := 0
+	for _, is := range m.machines {
+		if !is.deleting && is.uid != without {
+			n++
+		}
+	}
+	return n
+}
+
+// quorate reports whether the members of etcd that are healthy are enough without one machine.
+func (m moment) quorate(without string) bool {
+	all, healthy := 0, 0
+	for _, is := range m.members {
+		if is.machine == without {
+			continue
+		}
+		all++
+		if is.healthy {
+			healthy++
+		}
+	}
+	return healthy > all/2
+}
+
+// whole reports whether there are as many machines as there are to be, ready and none on its way out.
+func (m moment) whole() bool {
+	return len(m.machines) == m.replicas && !slices.ContainsFunc(m.machines, func(is machine) bool { return is.deleting || !is.ready })
+}
+
+// String is a line for people.
+func (m moment) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %-44s %d:", m.at.UTC().Format("15:04:05.000"), m.what, m.replicas)
+	for _, is := range m.machines {
+		fmt.Fprintf(&text, " %s@%s%s", is.name[strings.LastIndex(is.name, "-")+1:], is.domain[strings.LastIndex(is.domain, "-")+1:], is.flags())
+	}
+	for _, name := range sortedKeys(m.states) {
+		if m.states[name] != faultlinev1.DomainActive {
+			fmt.Fprintf(&text, " %s=%s", name[strings.LastIndex(name, "-")+1:], m.states[name])
+		}
+	}
+	text.WriteString(" etcd")
+	for _, is := range m.members {
+		fmt.Fprintf(&text, " %s%s", is.machine[strings.LastIndex(is.machine, "-")+1:], when(!is.healthy, "!"))
+	}
+	if m.move != nil {
+		fmt.Fprintf(&text, " moving %s%s", m.move.Machine[strings.LastIndex(m.move.Machine, "-")+1:], when(m.move.Aborting != "", " (back: "+m.move.Aborting+")"))
+	}
+	fmt.Fprintf(&text, "%s %s %s", when(m.paused, " paused"), m.balanced.Status, m.balanced.Reason)
+	return text.String()
+}
+
+func (m machine) flags() string {
+	return when(m.marked, "+marked") + when(m.claimed, "+claimed") + when(m.outdated, "+outdated") + when(m.deleting, "+deleting") + when(!m.ready, "+notready")
+}
+
+func when(holds bool, text string) string {
+	if !holds {
+		return ""
+	}
+	return text
+}

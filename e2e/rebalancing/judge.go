@@ -1,0 +1,233 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/failuredomain"
+)
+
+const (
+	// lag is how old what a controller acts on may be: nobody can know of what happens while it acts.
+	lag = 10 * time.Second
+	// mostAborted is how many moves may be taken back when the faults are over: one that is under way, and one for each change of
+	// the failure domains that comes late.
+	mostAborted = 2
+)
+
+// judge finds what must not be in a history. It knows nothing of how moves are made but the marks by which they show.
+func judge(h history) []string {
+	var faults []string
+	for i := range h {
+		faults = append(faults, oneMove(h[i])...)
+		if i > 0 {
+			faults = append(faults, h.noSecondVictim(i)...)
+			faults = append(faults, h.begunWell(i)...)
+			faults = append(faults, h.quorumKept(i)...)
+			faults = append(faults, h.othersRespected(i)...)
+		}
+	}
+	faults = append(faults, h.movesEnd()...)
+	if len(h) > 0 {
+		faults = append(faults, unsettled(h[len(h)-1])...)
+	}
+	return distinct(faults)
+}
+
+// distinct keeps the first one of equal texts.
+func distinct(texts []string) []string {
+	var kept []string
+	for _, text := range texts {
+		if !slices.Contains(kept, text) {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// throughout reports whether something was so for longer than a controller may lag behind, up to a moment.
+func (h history) throughout(i int, holds func(moment) bool) bool {
+	for j := i; j >= 0; j-- {
+		if !holds(h[j]) {
+			return false
+		}
+		if h[i].at.Sub(h[j].at) > lag {
+			break
+		}
+	}
+	return true
+}
+
+// oneMove finds marks that belong to no move, or to a second one.
+func oneMove(m moment) []string {
+	var faults []string
+	for _, is := range m.machines {
+		if is.touched() && (m.move == nil || m.move.UID != is.uid) {
+			faults = append(faults, fmt.Sprintf("Machine %s is marked without being the one that is recorded as moving", is.name))
+		}
+	}
+	return faults
+}
+
+// noSecondVictim finds a record that names another machine while the first one is still on the move.
+func (h history) noSecondVictim(i int) []string {
+	before, now := h[i-1].move, h[i].move
+	if before == nil || now == nil || before.UID == now.UID {
+		return nil
+	}
+	return []string{fmt.Sprintf("a move of Machine %s follows that of %s, which has not ended", now.Machine, before.Machine)}
+}
+
+// begins reports whether a move begins with a moment.
+func (h history) begins(i int) bool { return i > 0 && h[i-1].move == nil && h[i].move != nil }
+
+// begunWell finds moves that are begun while the control plane is not as it is to be.
+func (h history) begunWell(i int) []string {
+	if !h.begins(i) {
+		return nil
+	}
+	if h.throughout(i, func(m moment) bool { return m.paused || !m.whole() }) {
+		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused, or lacks machines", h[i].move.Machine)}
+	}
+	return nil
+}
+
+// quorumKept finds machines with a mark of ours whose deletion begins before there is another, or while etcd needs them.
+func (h history) quorumKept(i int) []string {
+	var faults []string
+	for _, is := range h[i].machines {
+		before, there := h[i-1].named(is.uid)
+		if !there || before.deleting || !is.deleting || !is.touched() || is.deletedByPerson {
+			continue
+		}
+		if h.throughout(i, func(m moment) bool { return m.staying(is.uid) < m.replicas }) {
+			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move before its replacement is there", is.name))
+		}
+		if h.throughout(i, func(m moment) bool { return !m.quorate(is.name) }) {
+			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move although etcd has no quorum without it", is.name))
+		}
+	}
+	return faults
+}
+
+// othersRespected finds marks of other people that were taken over or taken off.
+func (h history) othersRespected(i int) []string {
+	var faults []string
+	for _, is := range h[i].machines {
+		before, there := h[i-1].named(is.uid)
+		if there && before.claimed && !is.claimed && !is.releasedByPerson {
+			faults = append(faults, fmt.Sprintf("Machine %s has lost the mark that somebody else has set", is.name))
+		}
+	}
+	return faults
+}
+
+// movesEnd finds more moves than it takes, counted from the first one that begins when the faults are over.
+func (h history) movesEnd() []string {
+	begun, aborted, needed := 0, 0, 0
+	for i := range h {
+		if i == 0 || !h[i].calm {
+			continue
+		}
+		if h.begins(i) {
+			if begun == 0 {
+				needed = needs(h[i])
+			}
+			begun++
+		}
+		if is := h[i].move; is != nil && is.Aborting != "" && (h[i-1].move == nil || h[i-1].move.Aborting == "") {
+			aborted++
+		}
+	}
+	var faults []string
+	if aborted > mostAborted {
+		faults = append(faults, fmt.Sprintf("%d moves are taken back although nothing happens any more", aborted))
+	}
+	if begun-aborted > needed {
+		faults = append(faults, fmt.Sprintf("%d moves are begun, of which %d are taken back, where %d suffice", begun, aborted, needed))
+	}
+	return faults
+}
+
+// needs is the number of moves that spread the machines as they should be.
+func needs(m moment) int {
+	var domains []failuredomain.Domain
+	for _, name := range sortedKeys(m.states) {
+		domains = append(domains, failuredomain.Domain{Name: name, State: failuredomain.State(m.states[name])})
+	}
+	var machines []failuredomain.Machine
+	for _, is := range m.machines {
+		machines = append(machines, failuredomain.Machine{Name: is.name, Domain: is.domain})
+	}
+	plan, err := failuredomain.Balance(domains, machines, len(machines))
+	if err != nil {
+		return 0
+	}
+	return len(plan.Moves)
+}
+
+// unsettled says what a control plane still lacks that is left alone.
+func unsettled(m moment) []string {
+	var faults []string
+	if !m.whole() || m.paused {
+		faults = append(faults, fmt.Sprintf("the control plane does not come to rest: %d machines of %d", len(m.machines), m.replicas))
+	}
+	for _, is := range m.machines {
+		if is.touched() {
+			faults = append(faults, fmt.Sprintf("a mark is left on Machine %s", is.name))
+		}
+	}
+	if m.move != nil || m.shown {
+		faults = append(faults, "a move is left under way")
+	}
+	uneven, excused := uneven(m), m.balanced.Status == metav1.ConditionFalse && excuses(m.balanced.Reason)
+	switch {
+	case uneven == "" && m.balanced.Status != metav1.ConditionTrue && !excused:
+		faults = append(faults, fmt.Sprintf("the machines are spread, but ControlPlaneBalanced is %s %s: %s", cmp.Or(m.balanced.Status, "absent"), m.balanced.Reason, m.balanced.Message))
+	case uneven != "" && !excused:
+		faults = append(faults, fmt.Sprintf("%s, and ControlPlaneBalanced is %s %s: %s", uneven, cmp.Or(m.balanced.Status, "absent"), m.balanced.Reason, m.balanced.Message))
+	}
+	return faults
+}
+
+// excuses reports whether a reason says why machines stay where they are although nothing is under way.
+func excuses(reason string) bool {
+	return slices.Contains([]string{faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable, faultlinev1.ReasonNoActiveFailureDomain}, reason)
+}
+
+// uneven says which machines are not where they should be, "" if all are. It does not ask the planner.
+func uneven(m moment) string {
+	count := map[string]int{}
+	for name, state := range m.states {
+		if state == faultlinev1.DomainActive {
+			count[name] = 0
+		}
+	}
+	for _, is := range m.machines {
+		switch state, known := m.states[is.domain]; {
+		case !known || state == faultlinev1.DomainEvicting:
+			return fmt.Sprintf("Machine %s is in %q, which is to be empty", is.name, is.domain)
+		case state == faultlinev1.DomainActive:
+			count[is.domain]++
+		}
+	}
+	if len(count) == 0 {
+		return ""
+	}
+	numbers := slices.Sorted(maps.Values(count))
+	if fewest, most := numbers[0], numbers[len(numbers)-1]; most-fewest > 1 {
+		return fmt.Sprintf("one failure domain has %d machines and another one %d", most, fewest)
+	}
+	return ""
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,224 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// life writes a history down, a minute between any two moments.
+type life struct{ history history }
+
+// begin is with machines m0, m1, ... in the domains that the letters name.
+func begin(machines string, domains ...string) *life {
+	m := moment{
+		at: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), what: "begin", replicas: len(machines), states: map[string]faultlinev1.DomainState{},
+		balanced: metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced},
+	}
+	for _, name := range domains {
+		m.states[name] = faultlinev1.DomainActive
+	}
+	l := &life{history: history{m}}
+	for i, domain := range machines {
+		l.join(i, string(domain), &l.history[0])
+	}
+	return l
+}
+
+func called(i int) string { return "m" + string(rune('0'+i)) }
+
+func (*life) join(i int, domain string, m *moment) {
+	m.machines = append(m.machines, machine{name: called(i), uid: types.UID(called(i)), domain: domain, ready: true})
+	m.members = append(m.members, member{machine: called(i), healthy: true})
+}
+
+// then adds a moment.
+func (l *life) then(change func(*moment)) *life {
+	m := l.history[len(l.history)-1]
+	m.at = m.at.Add(time.Minute)
+	m.machines, m.members = append([]machine(nil), m.machines...), append([]member(nil), m.members...)
+	change(&m)
+	l.history = append(l.history, m)
+	return l
+}
+
+// each adds a moment in which a machine is changed.
+func (l *life) each(i int, change func(*machine)) *life {
+	return l.then(func(m *moment) {
+		for j := range m.machines {
+			if m.machines[j].name == called(i) {
+				change(&m.machines[j])
+			}
+		}
+	})
+}
+
+func (l *life) record(i int) *life {
+	return l.then(func(m *moment) { m.move = &move{Machine: called(i), UID: types.UID(called(i))} })
+}
+
+func (l *life) abort() *life {
+	return l.then(func(m *moment) { m.move = &move{Machine: m.move.Machine, UID: m.move.UID, Aborting: "because"} })
+}
+
+func (l *life) close() *life            { return l.then(func(m *moment) { m.move = nil }) }
+func (l *life) mark(i int) *life        { return l.each(i, func(is *machine) { is.marked = true }) }
+func (l *life) unmark(i int) *life      { return l.each(i, func(is *machine) { is.marked = false }) }
+func (l *life) outdate(i int) *life     { return l.each(i, func(is *machine) { is.outdated = true }) }
+func (l *life) leave(i int) *life       { return l.each(i, func(is *machine) { is.deleting = true }) }
+func (l *life) calm() *life             { return l.then(func(m *moment) { m.calm = true }) }
+func (l *life) replicas(n int) *life    { return l.then(func(m *moment) { m.replicas = n }) }
+func (l *life) pause(paused bool) *life { return l.then(func(m *moment) { m.paused = paused }) }
+
+func (l *life) surge(i int, domain string) *life {
+	return l.then(func(m *moment) { l.join(i, domain, m) })
+}
+
+func (l *life) gone(i int) *life {
+	return l.then(func(m *moment) {
+		for j := range m.machines {
+			if m.machines[j].name == called(i) {
+				m.machines = append(m.machines[:j], m.machines[j+1:]...)
+				m.members = append(m.members[:j], m.members[j+1:]...)
+				return
+			}
+		}
+	})
+}
+
+func (l *life) etcd(i int, healthy bool) *life {
+	return l.then(func(m *moment) { m.members[i].healthy = healthy })
+}
+
+func (l *life) state(domain string, state faultlinev1.DomainState) *life {
+	return l.then(func(m *moment) {
+		states := map[string]faultlinev1.DomainState{}
+		for name, is := range m.states {
+			states[name] = is
+		}
+		states[domain] = state
+		m.states = states
+	})
+}
+
+func (l *life) says(status metav1.ConditionStatus, reason string) *life {
+	return l.then(func(m *moment) { m.balanced = metav1.Condition{Status: status, Reason: reason} })
+}
+
+// move is one from its beginning to its end.
+func (l *life) move(i, by int, to string) *life {
+	return l.record(i).mark(i).outdate(i).surge(by, to).leave(i).gone(i).close()
+}
+
+// Each history is of a control plane that had a move, and what would be found if the judge were blind is named.
+func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
+	for scenario, test := range map[string]struct {
+		life *life
+		want []string
+	}{
+		"nothing happens":                         {life: begin("abc", "a", "b", "c")},
+		"a move, the new one first":               {life: begin("aab", "a", "b", "c").calm().move(0, 3, "c")},
+		"a move that is taken back":               {life: begin("abc", "a", "b", "c").record(0).mark(0).abort().unmark(0).close()},
+		"a move in which the machine is deleted":  {life: begin("aab", "a", "b", "c").record(0).mark(0).each(0, func(is *machine) { is.deletedByPerson, is.deleting = true, true }).gone(0).close().surge(3, "c")},
+		"a surplus machine that is marked goes":   {life: begin("aabbc", "a", "b", "c").record(0).mark(0).replicas(3).leave(0).gone(0).close().leave(2).gone(2)},
+		"a machine that a person wants deleted":   {life: begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).each(0, func(is *machine) { is.claimed, is.releasedByPerson = false, true })},
+		"no room":                                 {life: begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom)},
+		"what keeps its machines counts for none": {life: begin("aaab", "a", "b", "c").replicas(4).state("a", faultlinev1.DomainCordoned)},
+		"healthy members fail the moment a machine goes": {life: func() *life {
+			l := begin("aab", "a", "b", "c").record(0).mark(0).outdate(0).surge(3, "c")
+			l.etcd(1, false).etcd(2, false)
+			for j := len(l.history) - 2; j < len(l.history); j++ {
+				l.history[j].at = l.history[j-1].at.Add(time.Second)
+			}
+			l.leave(0)
+			l.history[len(l.history)-1].at = l.history[len(l.history)-2].at.Add(time.Second)
+			return l.gone(0).close()
+		}()},
+
+		"two victims": {begin("aabb", "a", "b").record(0).mark(0).mark(1).unmark(1).unmark(0).close(),
+			[]string{"Machine m1 is marked without being the one"}},
+		"a mark without a record": {begin("abc", "a", "b", "c").mark(0).unmark(0), []string{"Machine m0 is marked without being the one"}},
+		"a record that goes before its marks": {begin("abc", "a", "b", "c").record(0).outdate(0).close().each(0, func(is *machine) { is.outdated = false }),
+			[]string{"Machine m0 is marked without being the one"}},
+		"a second victim after a restart": {begin("aabb", "a", "b").record(0).record(1).close(),
+			[]string{"a move of Machine m1 follows that of m0, which has not ended"}},
+		"deleted before there is another": {begin("aab", "a", "b", "c").record(0).mark(0).leave(0).gone(0).close().surge(3, "c"),
+			[]string{"Machine m0 is deleted for a move before its replacement is there"}},
+		"deleted while etcd needs it": {begin("aab", "a", "b", "c").record(0).mark(0).outdate(0).surge(3, "c").etcd(1, false).etcd(2, false).leave(0).gone(0).close(),
+			[]string{"Machine m0 is deleted for a move although etcd has no quorum without it"}},
+		"begun while paused": {begin("aab", "a", "b", "c").pause(true).record(0).pause(false).close().surge(3, "c").leave(0).gone(0),
+			[]string{"a move of Machine m0 begins while the control plane is paused, or lacks machines"}},
+		"begun while a machine goes": {begin("aab", "a", "b", "c").leave(1).record(0).gone(1).close().surge(3, "c"),
+			[]string{"a move of Machine m0 begins while the control plane is paused, or lacks machines"}},
+		"a person's mark is taken over": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).record(0).
+			each(0, func(is *machine) { is.claimed, is.marked = false, true }).unmark(0).close(),
+			[]string{"Machine m0 has lost the mark that somebody else has set"}},
+		"moves without an end": {begin("aab", "a", "b", "c").calm().move(0, 3, "c").move(1, 4, "a").move(2, 5, "b"),
+			[]string{"3 moves are begun, of which 0 are taken back, where 1 suffice"}},
+		"taken back again and again": {begin("abc", "a", "b", "c").calm().record(0).abort().close().record(0).abort().close().record(0).abort().close(),
+			[]string{"3 moves are taken back although nothing happens any more"}},
+		"marks that are left": {begin("abc", "a", "b", "c").record(0).mark(0).close(),
+			[]string{"Machine m0 is marked without being the one", "a mark is left on Machine m0"}},
+		"a move that is left":       {begin("abc", "a", "b", "c").record(0), []string{"a move is left under way"}},
+		"a status that is left":     {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is left under way"}},
+		"a surplus machine is left": {begin("abc", "a", "b", "c").surge(3, "a"), []string{"the control plane does not come to rest: 4 machines of 3"}},
+		"machines that are not spread": {begin("aaab", "a", "b", "c"),
+			[]string{"one failure domain has 3 machines and another one 0, and ControlPlaneBalanced is True"}},
+		"machines that are not spread, for a reason that is none": {begin("aaab", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonStabilizing),
+			[]string{"one failure domain has 3 machines and another one 0, and ControlPlaneBalanced is False Stabilizing"}},
+		"a machine where none is to be": {begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting),
+			[]string{`Machine m0 is in "a", which is to be empty`}},
+		"spread, but said not to be": {begin("abc", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonNotBalanced),
+			[]string{"the machines are spread, but ControlPlaneBalanced is False NotBalanced"}},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			g := NewWithT(t)
+			faults := judge(test.life.history)
+			g.Expect(faults).To(HaveLen(len(test.want)), "%v", faults)
+			for _, want := range test.want {
+				g.Expect(faults).To(ContainElement(ContainSubstring(want)))
+			}
+		})
+	}
+}
+
+// Watches of different kinds overtake each other; revisions do not.
+func TestAHistoryIsInTheOrderOfTheRevisions(t *testing.T) {
+	g := NewWithT(t)
+	r := &recorder{state: newState()}
+	set := func(name string) func(*state) {
+		return func(s *state) { s.machines[name] = machine{name: name, uid: types.UID(name)} }
+	}
+	r.changes = []change{{revision: 7, what: "late", apply: set("b")}, {revision: 3, what: "early", apply: set("a")}, {revision: 7, what: "- done", apply: func(*state) {}}}
+	h := r.history()
+	g.Expect([]string{h[0].what, h[1].what, h[2].what}).To(Equal([]string{"early", "late", "- done"}))
+	g.Expect(h[0].machines).To(HaveLen(1))
+	g.Expect(h[1].machines).To(HaveLen(2))
+}
+
+func TestWhatHappensComesFromTheSeed(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(draw(1)).To(Equal(draw(1)))
+	g.Expect(draw(1)).NotTo(Equal(draw(2)))
+	acts, replicas, domains := map[act]bool{}, map[int]bool{}, map[int]bool{}
+	for seed := range uint64(200) {
+		s := draw(seed)
+		replicas[s.replicas], domains[s.domains] = true, true
+		g.Expect(len(s.steps)).To(And(BeNumerically(">=", fewestSteps), BeNumerically("<=", mostSteps)))
+		g.Expect(s.room * s.domains).To(BeNumerically(">", s.replicas))
+		for _, step := range s.steps {
+			acts[step.act] = true
+		}
+	}
+	g.Expect(acts).To(HaveLen(len(weights())), "every act is drawn")
+	g.Expect(replicas).To(Equal(map[int]bool{3: true, 5: true}))
+	g.Expect(domains).To(Equal(map[int]bool{2: true, 3: true, 4: true}))
+}

@@ -1,0 +1,235 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+const (
+	// upLimit, calmLimit and settleLimit bound how long a control plane takes to come up, its failure domains to be what they are
+	// meant to be, and all of it to come to rest. Controllers wait for up to half a minute here and there.
+	upLimit     = 6 * time.Minute
+	calmLimit   = 2 * time.Minute
+	settleLimit = 8 * time.Minute
+	goneLimit   = 3 * time.Minute
+	// amidLimit bounds how long a move is waited for that may not come.
+	amidLimit = 20 * time.Second
+)
+
+// plane is the control plane of one seed.
+type plane struct {
+	script
+	ground   *ground
+	client   client.WithWatch
+	recorder *recorder
+	infra    *unstructured.Unstructured // the provider's object for the Cluster
+	template *unstructured.Unstructured // that the infrastructure machines are cloned from
+
+	intents map[string]faultlinev1.DomainState
+	lost    string // failure domain
+	stopped string // Machine
+	claimed string // Machine
+	renewed int    // templates
+
+	mu    sync.Mutex
+	armed phase // at which the manager is killed
+	// waiting are kills under way.
+	waiting sync.WaitGroup
+}
+
+// outcome is what became of a seed.
+type outcome struct {
+	script
+	history history
+	faults  []string
+	err     error
+	took    time.Duration
+}
+
+func (g *ground) run(ctx context.Context, s script) outcome {
+	began := time.Now()
+	p := &plane{script: s, ground: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := p.live(ctx)
+	p.waiting.Wait()
+	o := outcome{script: s, err: err}
+	if p.recorder != nil {
+		o.history = p.recorder.history()
+	}
+	if err == nil {
+		o.faults = judge(o.history)
+	}
+	o.took = time.Since(began)
+	p.remove(ctx)
+	return o
+}
+
+// live goes through the script, then lets everything come to rest.
+func (p *plane) live(ctx context.Context) error {
+	if err := p.create(ctx); err != nil {
+		return err
+	}
+	if err := p.await(ctx, upLimit, "coming up", func(m moment) bool { return m.whole() && len(m.members) == m.replicas && m.states != nil }); err != nil {
+		return err
+	}
+	for _, step := range p.steps {
+		if err := p.do(ctx, step); err != nil {
+			return fmt.Errorf("%s: %w", step, err)
+		}
+		if err := provider.Pause(ctx, step.pause); err != nil {
+			return err
+		}
+	}
+	if err := p.calm(ctx); err != nil {
+		return fmt.Errorf("ending the faults: %w", err)
+	}
+	if err := p.await(ctx, calmLimit, "the failure domains being what they are meant to be", p.asMeant); err != nil {
+		return err
+	}
+	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
+	// What does not come to rest is for the judge.
+	err := p.await(ctx, settleLimit, "coming to rest", func(m moment) bool { return len(unsettled(m)) == 0 })
+	if ctx.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+// await waits until the control plane is as it should be.
+func (p *plane) await(ctx context.Context, limit time.Duration, what string, holds func(moment) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %s", what, limit))
+	defer cancel()
+	return provider.Until(ctx, func(context.Context) (string, error) {
+		if last := p.recorder.last(); !holds(last) {
+			return last.String(), nil
+		}
+		return "", nil
+	})
+}
+
+// create makes the cluster from the provider's template, without workers.
+func (p *plane) create(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}}
+	if err := p.client.Create(ctx, namespace); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", p.name(), err)
+	}
+	objects, err := p.objects()
+	if err != nil {
+		return err
+	}
+	if err := p.ground.sites.LayOut(ctx, p.ground.management, p.infra, p.domainNames(), p.room); err != nil {
+		return fmt.Errorf("laying out failure domains: %w", err)
+	}
+	p.recorder = &recorder{client: p.client, kinds: p.ground.kinds(), look: p.members, heed: func(before, now moment) { p.heed(ctx, before, now) }}
+	if err := p.recorder.record(ctx, p.name()); err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := p.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// objects are those of the template that a control plane needs.
+func (p *plane) objects() ([]*unstructured.Unstructured, error) {
+	host, port, err := p.ground.workload.Endpoint(p.name(), p.name())
+	if err != nil {
+		return nil, fmt.Errorf("choosing the control plane's endpoint: %w", err)
+	}
+	variables := maps.Clone(p.ground.setup.Variables)
+	maps.Copy(variables, map[string]string{
+		"CLUSTER_NAME": p.name(), "NAMESPACE": p.name(), "KUBERNETES_VERSION": binaries.KubernetesVersion,
+		"CONTROL_PLANE_ENDPOINT_IP": host, "CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(port), "CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas),
+		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds), "FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
+	})
+	content, err := os.ReadFile(filepath.Join(p.ground.root, "templates", p.ground.about.Name, "cluster-template.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if content, err = managementcluster.Substitute(content, variables); err != nil {
+		return nil, err
+	}
+	objects, err := managementcluster.Decode(content)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		return slices.Contains([]string{"MachineDeployment", "KubeadmConfigTemplate", "MachineHealthCheck"}, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
+	})
+	return objects, p.adapt(objects)
+}
+
+// adapt finds the objects that are changed later, and has control planes rebalance.
+func (p *plane) adapt(objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		switch object.GetKind() {
+		case p.ground.about.ClusterKind:
+			p.infra = object
+		case machineKind(p.ground.about) + "Template":
+			p.template = object.DeepCopy()
+		}
+	}
+	return unstructured.SetNestedMap(p.infra.Object, map[string]any{
+		"rebalance": string(faultlinev1.ControlPlaneRebalanceSurgeOne), "stabilizationSeconds": p.stabilization,
+	}, "spec", "distribution", "controlPlane")
+}
+
+// machineKind is the kind that stands for a Machine.
+func machineKind(about provider.Description) string {
+	return strings.TrimSuffix(about.ClusterKind, "Cluster") + "Machine"
+}
+
+func (p *plane) members(ctx context.Context) []member {
+	known, err := p.ground.workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
+	if err != nil {
+		return nil
+	}
+	members := make([]member, 0, len(known))
+	for _, is := range known {
+		members = append(members, member{machine: is.Machine, healthy: is.Healthy})
+	}
+	return members
+}
+
+// remove deletes the cluster. What is left of it does not matter.
+func (p *plane) remove(ctx context.Context) {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
+	if p.client.Delete(ctx, cluster) != nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, goneLimit)
+	defer cancel()
+	_ = provider.Until(limited, func(ctx context.Context) (string, error) {
+		if err := p.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); !apierrors.IsNotFound(err) {
+			return "it is there", err
+		}
+		return "", nil
+	})
+	_ = p.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}})
+}

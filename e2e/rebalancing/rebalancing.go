@@ -1,0 +1,170 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rebalancing lets faults happen to control planes whose machines are moved between failure domains, and judges what became
+// of them by their history. The controllers are the real ones: Cluster API's, with its KubeadmControlPlane, and the provider's
+// manager, which is killed meanwhile. Machines and etcd are simulated. What happens is drawn from a seed, one for each control plane.
+package rebalancing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// Options say how many control planes there are.
+type Options struct {
+	Provider provider.Provider
+	// Seeds is how many control planes there are, Seed the seed of the first one; 0 draws one. The others have those that follow.
+	Seeds int
+	Seed  uint64
+	// AtOnce is how many there are at a time.
+	AtOnce int
+	// Out receives a line for each control plane, Progress one for each thing that takes time before.
+	Out, Progress io.Writer
+}
+
+// Mode is what a storm of this kind is called.
+const Mode = "rebalance"
+
+// The numbers of make storm MODE=rebalance.
+const (
+	DefaultSeeds  = 200
+	DefaultAtOnce = 16
+)
+
+// Run goes through the seeds. Its error lists every fault that was found.
+func Run(ctx context.Context, options Options) error {
+	sited, ok := options.Provider.(provider.Sited)
+	if !ok {
+		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=metal3", options.Provider.Describe().Name)
+	}
+	if options.Seeds < 1 || options.AtOnce < 1 {
+		return fmt.Errorf("the numbers of seeds and of those at a time are to be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
+	}
+	if options.Seed == 0 {
+		options.Seed = uint64(rand.Uint32()) + 1 // short enough to be typed
+	}
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	dir, err := os.MkdirTemp("", "faultline-rebalance-")
+	if err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	options.printf("seeds %d to %d, %d at a time", options.Seed, options.Seed+uint64(options.Seeds)-1, options.AtOnce)
+	g, ctx, err := prepare(ctx, options, sited, dir)
+	defer g.close()
+	if err != nil {
+		return err
+	}
+	failed := options.runAll(ctx, g, dir)
+	if err := errors.Join(failed, context.Cause(ctx)); err != nil {
+		return fmt.Errorf("%w\n(histories and logs: %s)", err, dir)
+	}
+	return os.RemoveAll(dir)
+}
+
+// tally counts.
+type tally struct {
+	mu     sync.Mutex
+	failed []error
+	passed int
+	sum    counts
+}
+
+func (o Options) runAll(ctx context.Context, g *ground, dir string) error {
+	var t tally
+	var group errgroup.Group
+	group.SetLimit(o.AtOnce)
+	for i := range o.Seeds {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				o.tell(&t, g.run(ctx, draw(o.Seed+uint64(i))), dir)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", t.passed, o.Seeds, t.sum, g.kills)
+	return errors.Join(t.failed...)
+}
+
+// tell counts an outcome, and keeps the history of one with faults.
+func (o Options) tell(t *tally, is outcome, dir string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	faults := is.faults
+	if is.err != nil {
+		faults = append(faults, is.err.Error())
+	}
+	count := countsOf(is.history)
+	t.sum.add(count)
+	o.printf("seed %d: %s: %s, %d faults, %.0f s", is.seed, is.script, count, len(faults), is.took.Seconds())
+	if len(faults) == 0 {
+		t.passed++
+		return
+	}
+	for _, fault := range faults {
+		o.printf("seed %d: %s", is.seed, fault)
+	}
+	t.failed = append(t.failed, fmt.Errorf("seed %d: %s\nagain with SEEDS=1 SEED=%d", is.seed, strings.Join(faults, "\n"), is.seed))
+	var text strings.Builder
+	for _, m := range is.history {
+		fmt.Fprintln(&text, m)
+	}
+	if err := os.WriteFile(filepath.Join(dir, is.name()+".txt"), []byte(text.String()), 0o600); err != nil {
+		o.printf("seed %d: %s", is.seed, err)
+	}
+}
+
+// String says what there is and what happens.
+func (s script) String() string {
+	var acts []string
+	for _, step := range s.steps {
+		acts = append(acts, step.String())
+	}
+	return fmt.Sprintf("%d machines, %d failure domains: %s", s.replicas, s.domains, strings.Join(acts, ", "))
+}
+
+// counts are those of a history.
+type counts struct{ moves, aborted int }
+
+func countsOf(h history) counts {
+	var c counts
+	for i := range h {
+		if h.begins(i) {
+			c.moves++
+		}
+		if i > 0 && h[i].move != nil && h[i].move.Aborting != "" && h[i-1].move != nil && h[i-1].move.Aborting == "" {
+			c.aborted++
+		}
+	}
+	return c
+}
+
+func (c *counts) add(other counts) {
+	c.moves += other.moves
+	c.aborted += other.aborted
+}
+
+func (c counts) String() string { return fmt.Sprintf("%d moves, %d taken back", c.moves, c.aborted) }
+
+func (o Options) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)
+}

@@ -1,0 +1,239 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// change is one change of an object, or something that was done.
+type change struct {
+	revision uint64
+	at       time.Time
+	what     string
+	// apply makes it.
+	apply   func(*state)
+	members []member
+}
+
+// state is what is known of a control plane.
+type state struct {
+	machines map[string]machine // by name, as their Machines have them
+	outdated map[string]bool    // by infrastructure machine
+	infra    map[string]string  // the infrastructure machine of each Machine
+	deleted  map[types.UID]bool // by a person
+	released map[types.UID]bool // by a person
+	moment   moment
+}
+
+func newState() *state {
+	return &state{
+		machines: map[string]machine{}, outdated: map[string]bool{}, infra: map[string]string{},
+		deleted: map[types.UID]bool{}, released: map[types.UID]bool{},
+	}
+}
+
+// after is the moment after a change.
+func (s *state) after(c change) moment {
+	c.apply(s)
+	m := s.moment
+	m.at, m.what, m.members, m.machines = c.at, c.what, c.members, nil
+	for _, name := range sortedKeys(s.machines) {
+		is := s.machines[name]
+		is.outdated, is.deletedByPerson, is.releasedByPerson = s.outdated[s.infra[name]], s.deleted[is.uid], s.released[is.uid]
+		m.machines = append(m.machines, is)
+	}
+	return m
+}
+
+// recorder watches a control plane.
+type recorder struct {
+	client client.WithWatch
+	kinds  kinds
+	// look returns the members of etcd.
+	look func(context.Context) []member
+	// heed is called after each change, in the order in which they are seen.
+	heed func(before, now moment)
+
+	mu      sync.Mutex
+	changes []change
+	latest  uint64
+	state   *state
+	seen    moment
+}
+
+// kinds are the provider's.
+type kinds struct{ cluster, machine unstructured.Unstructured }
+
+// record watches a namespace until ctx ends.
+func (r *recorder) record(ctx context.Context, namespace string) error {
+	r.state = newState()
+	lists := []client.ObjectList{&clusterv1.MachineList{}, &controlplanev1.KubeadmControlPlaneList{}, listOf(r.kinds.cluster), listOf(r.kinds.machine)}
+	watchers := make([]watch.Interface, 0, len(lists))
+	for _, list := range lists {
+		w, err := r.client.Watch(ctx, list, client.InNamespace(namespace))
+		if err != nil {
+			return fmt.Errorf("watching %T in %s: %w", list, namespace, err)
+		}
+		watchers = append(watchers, w)
+	}
+	for _, w := range watchers {
+		go func() {
+			defer w.Stop()
+			for event := range w.ResultChan() {
+				if object, ok := event.Object.(client.Object); ok {
+					r.note(ctx, changeOf(object, event.Type == watch.Deleted))
+				}
+			}
+		}()
+	}
+	return nil
+}
+
+func listOf(kind unstructured.Unstructured) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersionKind())
+	return list
+}
+
+// note adds a change. One without a revision is about what comes from now on.
+func (r *recorder) note(ctx context.Context, c change) {
+	c.at, c.members = time.Now(), r.look(ctx)
+	r.mu.Lock()
+	if c.revision == 0 {
+		c.revision = r.latest
+	}
+	r.latest = max(r.latest, c.revision)
+	r.changes = append(r.changes, c)
+	before := r.seen
+	r.seen = r.state.after(c)
+	now := r.seen
+	r.mu.Unlock()
+	r.heed(before, now)
+}
+
+// done notes something that was done.
+func (r *recorder) done(ctx context.Context, what string, apply func(*state)) {
+	if apply == nil {
+		apply = func(*state) {}
+	}
+	r.note(ctx, change{what: "- " + what, apply: apply})
+}
+
+// last is what was seen last.
+func (r *recorder) last() moment {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seen
+}
+
+// history is what has been, in the order of the revisions. Watches of different kinds may be late.
+func (r *recorder) history() history {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changes := slices.Clone(r.changes)
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.revision, b.revision) })
+	s := newState()
+	h := make(history, 0, len(changes))
+	for _, c := range changes {
+		h = append(h, s.after(c))
+	}
+	return h
+}
+
+// changeOf is what has become of an object.
+func changeOf(object client.Object, gone bool) change {
+	c := change{apply: func(*state) {}}
+	c.revision, _ = strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	switch o := object.(type) {
+	case *clusterv1.Machine:
+		c.what, c.apply = "Machine "+o.Name, machineChange(o, gone)
+	case *controlplanev1.KubeadmControlPlane:
+		c.what = "KubeadmControlPlane"
+		c.apply = func(s *state) {
+			s.moment.replicas, s.moment.paused = int(ptr.Deref(o.Spec.Replicas, 1)), annotations.HasPaused(o)
+		}
+	case *unstructured.Unstructured:
+		c.what = o.GetKind() + " " + o.GetName()
+		if strings.HasSuffix(o.GetKind(), "Machine") {
+			c.apply = func(s *state) {
+				s.outdated[o.GetName()] = !gone && strings.HasSuffix(o.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation], outdatedSuffix)
+			}
+			return c
+		}
+		c.apply = clusterChange(o)
+	}
+	return c
+}
+
+// outdatedSuffix is what a move adds to cloned-from-name: docs/decisions/cloned-from.md.
+const outdatedSuffix = "-rebalance"
+
+func machineChange(o *clusterv1.Machine, gone bool) func(*state) {
+	_, ours := o.Annotations[faultlinev1.MarkedForMoveAnnotation]
+	_, asked := o.Annotations[clusterv1.DeleteMachineAnnotation]
+	is := machine{
+		name: o.Name, uid: o.UID, domain: cmp.Or(o.Status.FailureDomain, o.Spec.FailureDomain), marked: ours, claimed: asked && !ours,
+		ready: conditions.IsTrue(o, clusterv1.MachineReadyCondition), deleting: !o.DeletionTimestamp.IsZero(),
+	}
+	return func(s *state) {
+		s.machines[o.Name], s.infra[o.Name] = is, o.Spec.InfrastructureRef.Name
+		if gone {
+			delete(s.machines, o.Name)
+		}
+	}
+}
+
+func clusterChange(o *unstructured.Unstructured) func(*state) {
+	known, under, err := distributionOf(o)
+	return func(s *state) {
+		if err != nil {
+			return
+		}
+		s.moment.move, s.moment.shown, s.moment.states = under, known.ControlPlane.CurrentMove != nil, map[string]faultlinev1.DomainState{}
+		for i := range known.FailureDomains {
+			s.moment.states[known.FailureDomains[i].Name] = known.FailureDomains[i].State
+		}
+		s.moment.balanced = metav1.Condition{}
+		if condition, err := conditions.UnstructuredGet(o, faultlinev1.ControlPlaneBalancedCondition); err == nil && condition != nil {
+			s.moment.balanced = *condition
+		}
+	}
+}
+
+// distributionOf reads status.distribution and the record of a move.
+func distributionOf(o *unstructured.Unstructured) (known faultlinev1.DistributionStatus, under *move, err error) {
+	fields, _, err := unstructured.NestedMap(o.Object, "status", "distribution")
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &known)
+	}
+	if text := o.GetAnnotations()[faultlinev1.CurrentMoveAnnotation]; text != "" {
+		under = &move{}
+		err = errors.Join(err, json.Unmarshal([]byte(text), under))
+	}
+	return known, under, err
+}
