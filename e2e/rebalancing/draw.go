@@ -58,13 +58,15 @@ const (
 func phases() []phase { return []phase{recorded, marked, outdated, replaced, leaving, takenBack} }
 
 const (
-	fewestSteps = 4
+	fewestSteps = 3
 	mostSteps   = 8
 	longestStep = 8 * time.Second
 	meanStep    = 2 * time.Second
 	// tightOnes is the share of control planes for which there are no more places than it takes, killers that of the steps at which
 	// the manager is killed, and amid that of those that come in the middle of a move.
-	tightOnes, killers, amid = 6, 2, 3
+	tightOnes, killers, amid = 6, 2, 2
+	// goesOn is how many times more often a script goes on than it ends.
+	goesOn = 4
 	// roomy is a place for each of five machines and for one more, in one failure domain.
 	roomy = 6
 )
@@ -111,8 +113,10 @@ func draw(seed uint64) script {
 	if random.IntN(tightOnes) == 0 {
 		s.room = (s.replicas+s.domains-1)/s.domains + 1
 	}
-	can := map[act]bool{restore: false, start: false, release: false, resume: false, activate: false}
-	for range fewestSteps + random.IntN(mostSteps-fewestSteps+1) {
+	// Without a failure domain to be emptied there is nothing to be moved.
+	s.steps = []step{{act: evict, pick: random.IntN(1 << 16), kill: provider.Pick(random, phases())}}
+	can := map[act]bool{restore: false, start: false, release: false, resume: false}
+	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
 		s.steps = append(s.steps, drawStep(random, can))
 	}
 	return s
@@ -139,7 +143,6 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 			can[does], can[undoes] = s.act == undoes, s.act == does
 		}
 	}
-	can[activate] = can[activate] || s.act == cordon || s.act == evict
 	return s
 }
 

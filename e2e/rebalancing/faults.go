@@ -24,11 +24,9 @@ import (
 func (p *plane) do(ctx context.Context, s step) error {
 	if s.when != never {
 		// There may be no move, or it may be past that.
-		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) })
+		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && len(unsettled(m)) == 0 })
 	}
-	if s.kill != never {
-		p.arm(s.kill)
-	}
+	p.arm(s.kill)
 	switch s.act {
 	case cordon:
 		return p.intend(ctx, s, faultlinev1.DomainCordoned)
@@ -57,7 +55,6 @@ func (p *plane) do(ctx context.Context, s step) error {
 
 // calm takes back everything that keeps a control plane from coming to rest. What was meant for failure domains stays.
 func (p *plane) calm(ctx context.Context) error {
-	p.arm(never)
 	for _, undo := range []func(context.Context) error{p.restore, p.start, p.release} {
 		if err := undo(ctx); err != nil {
 			return err
@@ -257,21 +254,22 @@ func (p *plane) patch(ctx context.Context, object client.Object, change map[stri
 	return nil
 }
 
-// arm has the manager killed when a move is in a phase. It works for all control planes, so others may have it killed, too.
+// arm has the manager killed once when a move comes to a phase. It works for all control planes, so others may have it killed, too.
 func (p *plane) arm(at phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.armed = at
+	p.armed[at] = at != never
 }
 
 // heed kills the manager when what was waited for has come.
 func (p *plane) heed(ctx context.Context, before, after moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.armed != never && !reached(p.armed, before) && reached(p.armed, after) {
-		at := p.armed
-		p.armed = never
-		p.strike(ctx, string(at))
+	for at, armed := range p.armed {
+		if armed && !reached(at, before) && reached(at, after) {
+			p.armed[at] = false
+			p.strike(ctx, string(at))
+		}
 	}
 }
 

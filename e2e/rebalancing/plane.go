@@ -36,7 +36,7 @@ const (
 	settleLimit = 8 * time.Minute
 	goneLimit   = 3 * time.Minute
 	// amidLimit bounds how long a move is waited for that may not come.
-	amidLimit = 20 * time.Second
+	amidLimit = time.Minute
 )
 
 // plane is the control plane of one seed.
@@ -55,7 +55,7 @@ type plane struct {
 	renewed int    // templates
 
 	mu    sync.Mutex
-	armed phase // at which the manager is killed
+	armed map[phase]bool // at which the manager is killed
 	// waiting are kills under way.
 	waiting sync.WaitGroup
 }
@@ -71,7 +71,7 @@ type outcome struct {
 
 func (g *ground) run(ctx context.Context, s script) outcome {
 	began := time.Now()
-	p := &plane{script: s, ground: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}}
+	p := &plane{script: s, ground: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := p.live(ctx)
