@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,9 +82,9 @@ func (i *Installation) writeConfig(dir string) error {
 	if err != nil {
 		return err
 	}
-	crds, err := filepath.Glob(filepath.Join(i.clusterAPI, "core", "config", "crd", "bases", "*.yaml"))
-	if err != nil || len(crds) == 0 {
-		return fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", i.clusterAPI, len(crds), err)
+	crds, err := i.crds()
+	if err != nil {
+		return err
 	}
 	var kustomization strings.Builder
 	fmt.Fprintf(&kustomization, "resources:\n  - %s\n", filepath.ToSlash(release))
@@ -100,10 +101,23 @@ func (i *Installation) writeConfig(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization.String()), 0o600)
 }
 
-// Connect opens a client that knows the provider's kinds.
+// crds are the files with Cluster API's CRDs, those of its control planes included.
+func (i *Installation) crds() ([]string, error) {
+	var files []string
+	for _, of := range []string{"core", filepath.Join("controlplane", "kubeadm")} {
+		found, err := filepath.Glob(filepath.Join(i.clusterAPI, of, "config", "crd", "bases", "*.yaml"))
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("finding the CRDs of Cluster API in %s of %s: %d found (%w)", of, i.clusterAPI, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+// Connect opens a client that knows the provider's kinds and Cluster API's.
 func (i *Installation) Connect(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), i.Provider.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), i.Provider.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

@@ -20,9 +20,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -33,7 +35,7 @@ type Options struct {
 	// Machines are the numbers of machines that are made at once, one scenario for
 	// each; none means those of the provider's aims.
 	Machines []int
-	// Scale, unless empty, measures a large infrastructure of that size in place of everything else.
+	// Scale, unless empty, measures what is large, of that size, in place of everything else.
 	Scale string
 	// Out receives the table.
 	Out io.Writer
@@ -93,7 +95,7 @@ type Suite struct {
 	// Machines are the numbers that the aims are about.
 	Machines []int
 	Measure  func(ctx context.Context, b *Runner, machines []int) (Outcome, error)
-	// Scale measures a large infrastructure; nil if there is nothing that grows with it.
+	// Scale measures a large infrastructure or many clusters; nil if there is nothing that grows with them.
 	Scale func(ctx context.Context, b *Runner, size string) (Outcome, error)
 }
 
@@ -140,6 +142,47 @@ func (e *Environment) During(ctx context.Context, w Counted, happens func() erro
 	}
 	after, err := e.Sample(ctx, w)
 	return after.Minus(before), err
+}
+
+// Kill ends the manager in the middle of whatever it does.
+func (e *Environment) Kill() error {
+	return e.Management.Kill(binaries.Provider(e.Runner.Provider))
+}
+
+// FromStart starts the manager, which has been killed, and returns what it did from its start until something had happened.
+func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() error) (Cost, error) {
+	before, err := e.asked(w)
+	if err != nil {
+		return Cost{}, err
+	}
+	ready, err := e.Management.Restart(ctx, binaries.Provider(e.Runner.Provider))
+	if err != nil {
+		return Cost{}, err
+	}
+	if err := ready(ctx); err != nil {
+		return Cost{}, err
+	}
+	if err := e.counts(ctx, w); err != nil {
+		return Cost{}, err
+	}
+	if err := happens(); err != nil {
+		return Cost{}, err
+	}
+	after, err := e.Sample(ctx, w)
+	return after.Minus(before), err
+}
+
+// counts waits until the manager, which is ready, counts what it does: its controllers start later.
+func (e *Environment) counts(ctx context.Context, w Counted) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+		_, last = e.Sample(ctx, w)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the manager's controllers: %w: %w", provider.Because(ctx, err), last)
+	}
+	return nil
 }
 
 func writeJSON(path string, results Outcome) error {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -29,6 +30,8 @@ const (
 	ticksPerSecond = 100
 	// reconcileTotal is controller-runtime's counter of reconciles.
 	reconcileTotal = "controller_runtime_reconcile_total"
+	// heapInUse is what Go's heap takes of a process.
+	heapInUse = "go_memstats_heap_inuse_bytes"
 
 	// restFor is how long nothing must happen for the manager to be at rest, and
 	// restLimit how long that is waited for.
@@ -46,22 +49,29 @@ type Counted interface {
 
 // Sample reads everything that can be counted of the manager, since it started.
 func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
-	process, err := e.manager()
+	cost, err := e.asked(w)
 	if err != nil {
 		return Cost{}, err
 	}
-	cost := Cost{Calls: w.Calls()}
-	if cost.Requests, cost.Failed, err = e.requests(); err != nil {
+	process, err := e.manager()
+	if err != nil {
 		return Cost{}, err
 	}
 	if cost.Reconciles, err = reconciles(ctx, process.Metrics); err != nil {
 		return Cost{}, fmt.Errorf("reading the manager's metrics: %w", err)
 	}
-	server, err := e.Process(binaries.APIServer)
-	if err != nil {
+	cost.CPU, err = cpu(process)
+	return cost, err
+}
+
+// asked is what others have counted of the managers so far, and what it took them: the processes need not be there.
+func (e *Environment) asked(w Counted) (cost Cost, err error) {
+	cost.Calls = w.Calls()
+	if cost.Requests, cost.Failed, err = e.requests(); err != nil {
 		return Cost{}, err
 	}
-	if cost.CPU, err = cpu(process); err != nil {
+	server, err := e.Process(binaries.APIServer)
+	if err != nil {
 		return Cost{}, err
 	}
 	cost.ServerCPU, err = cpu(server)
@@ -168,33 +178,71 @@ func cpuSeconds(stat string) (float64, error) {
 	return float64(ticks) / ticksPerSecond, nil
 }
 
-func reconciles(ctx context.Context, url string) (Counts, error) {
+// Heap is what the manager's heap takes of its memory, in bytes.
+func (e *Environment) Heap(ctx context.Context) (int64, error) {
+	process, err := e.manager()
+	if err != nil {
+		return 0, err
+	}
+	var bytes int64
+	err = scrape(ctx, process.Metrics, func(metrics io.Reader) error {
+		family, err := familyOf(metrics, heapInUse)
+		for _, metric := range family.GetMetric() {
+			bytes += int64(metric.GetGauge().GetValue())
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reading the manager's metrics: %w", err)
+	}
+	return bytes, nil
+}
+
+func reconciles(ctx context.Context, url string) (counts Counts, err error) {
+	err = scrape(ctx, url, func(metrics io.Reader) (err error) {
+		counts, err = countReconciles(metrics)
+		return err
+	})
+	return counts, err
+}
+
+// scrape reads the metrics of a process.
+func scrape(ctx context.Context, url string, read func(io.Reader) error) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, response.Status)
+		return fmt.Errorf("%s: %s", url, response.Status)
 	}
-	return countReconciles(response.Body)
+	return read(response.Body)
 }
 
-// countReconciles reads metrics and adds up the reconciles of each controller,
-// whatever became of them.
-func countReconciles(metrics io.Reader) (Counts, error) {
+// familyOf reads metrics and returns those of a name.
+func familyOf(metrics io.Reader, name string) (*dto.MetricFamily, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(metrics)
 	if err != nil {
 		return nil, err
 	}
-	family, ok := families[reconcileTotal]
+	family, ok := families[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no %s", reconcileTotal)
+		return nil, fmt.Errorf("there is no %s", name)
+	}
+	return family, nil
+}
+
+// countReconciles reads metrics and adds up the reconciles of each controller,
+// whatever became of them.
+func countReconciles(metrics io.Reader) (Counts, error) {
+	family, err := familyOf(metrics, reconcileTotal)
+	if err != nil {
+		return nil, err
 	}
 	counts := Counts{}
 	for _, metric := range family.GetMetric() {

@@ -47,7 +47,7 @@ type Fleet struct {
 
 // Benchmark implements benchmark.Provider.
 func (Provider) Benchmark() benchmark.Suite {
-	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure}
+	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure, Scale: measureScale}
 }
 
 // scenario is what one runs in.

@@ -24,6 +24,7 @@ const benchRacks = 5
 // metal3Setup is a number of hosts in racks and a cluster on them, in a namespace of its
 // own. Its hosts do nothing before work is called.
 type metal3Setup struct {
+	noCalls
 	in      scenario
 	name    string // of the namespace and of the cluster
 	racks   simulator.Layout
@@ -42,11 +43,14 @@ func (l scenario) setUp(ctx context.Context, name string, hosts int) (*metal3Set
 	return y, err
 }
 
-// Calls are none: hosts are objects of the Kubernetes API.
-func (*metal3Setup) Calls() benchmark.Counts { return nil }
+// noCalls is what the manager works with: hosts are objects of the Kubernetes API.
+type noCalls struct{}
+
+// Calls implements benchmark.Counted.
+func (noCalls) Calls() benchmark.Counts { return nil }
 
 // IsWork implements benchmark.Counted.
-func (*metal3Setup) IsWork(string) bool { return true }
+func (noCalls) IsWork(string) bool { return true }
 
 // prepare makes n Machines with bootstrap data, spread over the racks, and answers
 // their Metal3Machines, which are still to be created. There is no workload cluster:

@@ -64,7 +64,7 @@ func ParseScale(text string) (*Scale, error) {
 		case "outage":
 			s.Outage, err = time.ParseDuration(value)
 		default:
-			err = errors.New("it is benchmark.None of machines, foreign, watch and outage")
+			err = errors.New("it is none of machines, foreign, watch and outage")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %q: %w", part, err)

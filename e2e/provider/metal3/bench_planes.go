@@ -1,0 +1,181 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rebalance/rebalancetest"
+)
+
+const (
+	// planeMachines are the machines of a control plane.
+	planeMachines = 5
+	// planeTemplate is what they were cloned from.
+	planeTemplate = "control-plane"
+
+	mergePatch = types.MergePatchType
+)
+
+// plane is a cluster with a control plane that runs, in a namespace of its own, as Cluster API and the bare-metal operator
+// leave it. Only the connection to the workload cluster is not there to be made: the Cluster does not say that its infrastructure
+// is provisioned.
+type plane struct {
+	cluster provider.Cluster
+	racks   int
+	// even says that no machine is to be moved. Else all are in the first two racks.
+	even bool
+}
+
+// newPlane is the one with a number: half of them are even, with three to five racks.
+func newPlane(number int) *plane {
+	return &plane{cluster: provider.Cluster{Name: fmt.Sprintf("cluster-%04d", number), Kind: "Metal3"}, racks: 3 + number%3, even: number%2 == 0}
+}
+
+// rackOf is the number of the rack that a machine is in.
+func (p *plane) rackOf(machine int) int {
+	if p.even {
+		return machine % p.racks
+	}
+	return machine % 2
+}
+
+func (p *plane) machine(number int) string { return fmt.Sprintf("%s-%d", p.cluster.Name, number) }
+
+func (p *plane) played(c client.Client) rebalancetest.ControlPlane {
+	return rebalancetest.ControlPlane{Client: c, Cluster: client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}}
+}
+
+// layout are the hosts that the machines run on, and one that is free in each rack without any. It returns whose host is whose,
+// by machine.
+func (p *plane) layout() (simulator.Layout, []string) {
+	layout, hosts, consumers := simulator.Racks(p.racks, 0), make([]string, planeMachines), map[string]string{}
+	for i := range hosts {
+		rack := &layout.Domains[p.rackOf(i)]
+		rack.Hosts++
+		hosts[i] = fmt.Sprintf("%s-host-%03d", rack.Name, rack.Hosts)
+		consumers[hosts[i]] = p.machine(i)
+	}
+	for i := range layout.Domains {
+		layout.Domains[i].Hosts = max(1, layout.Domains[i].Hosts)
+	}
+	layout.Ready = true
+	layout.Change = func(host *bmov1alpha1.BareMetalHost) {
+		machine, used := consumers[host.Name]
+		if !used {
+			return
+		}
+		image := Machine(metav1.ObjectMeta{}).Spec.Image
+		host.Labels[clusterv1.ClusterNameLabel] = p.cluster.Name
+		host.Spec.Image = &bmov1alpha1.Image{URL: image.URL, Checksum: image.Checksum}
+		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: p.cluster.Name, Name: machine}
+	}
+	return layout, hosts
+}
+
+// create makes all objects. Nothing is reported on the provider's, that is for its manager to do.
+func (p *plane) create(ctx context.Context, c client.Client) error {
+	name, group := p.cluster.Name, infrav1.GroupVersion.Group
+	cluster := &clusterv1.Cluster{ObjectMeta: p.cluster.Meta(name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3Cluster", Name: name},
+		ControlPlaneEndpoint: provider.Endpoint(),
+	}}
+	if err := provider.Create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, cluster); err != nil {
+		return err
+	}
+	p.cluster.Owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: p.cluster.Meta(planeTemplate)}
+	template.Spec.Template.Spec = Machine(metav1.ObjectMeta{}).Spec
+	template.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
+	layout, hosts := p.layout()
+	if err := provider.Create(ctx, c, p.infrastructure(layout), template); err != nil {
+		return err
+	}
+	ref := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3MachineTemplate", Name: planeTemplate}
+	if err := p.played(c).Create(ctx, planeMachines, ref); err != nil {
+		return err
+	}
+	if err := simulator.Create(ctx, c, name, layout); err != nil {
+		return err
+	}
+	for i, host := range hosts {
+		if err := p.createMachine(ctx, c, i, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// infrastructure is the Metal3Cluster, whose control plane nobody looks at yet.
+func (p *plane) infrastructure(layout simulator.Layout) *infrav1.Metal3Cluster {
+	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
+	infra.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
+	infra.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port}
+	for _, rack := range layout.Domains {
+		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: rack.Name, ControlPlane: new(true)})
+	}
+	infra.Spec.Distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{
+		Rebalance: faultlinev1.ControlPlaneRebalanceOff, StabilizationSeconds: new(int32(0)),
+	}
+	return infra
+}
+
+// createMachine makes a machine that runs on a host.
+func (p *plane) createMachine(ctx context.Context, c client.Client, number int, host string) error {
+	name, rack := p.machine(number), fmt.Sprintf("rack-%d", p.rackOf(number)+1)
+	id := infrav1.ProviderIDPrefix + p.cluster.Name + "/" + host + "/" + name
+	machine, _ := p.cluster.Machine(name, rack)
+	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	machine.Spec.ProviderID = id
+	if err := provider.Create(ctx, c, machine); err != nil {
+		return err
+	}
+	infra := Machine(p.cluster.Meta(name))
+	infra.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
+	infra.Finalizers = []string{infrav1.MachineFinalizer}
+	infra.Annotations = map[string]string{
+		clusterv1.TemplateClonedFromNameAnnotation: planeTemplate, clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,
+		infrav1.HostAnnotation: p.cluster.Name + "/" + host,
+	}
+	infra.Spec.FailureDomain, infra.Spec.ProviderID = rack, id
+	if err := provider.Create(ctx, c, infra); err != nil {
+		return err
+	}
+	return p.played(c).Joined(ctx, name)
+}
+
+// spread has the cluster's control plane looked at, and its workers spread, of which there are none.
+func (p *plane) spread(ctx context.Context, c client.Client) error {
+	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
+	body := fmt.Sprintf(`{"spec":{"distribution":{"controlPlane":{"rebalance":%q},"workers":{"enabled":true}}}}`, faultlinev1.ControlPlaneRebalanceAdvise)
+	return c.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
+}
+
+// copyDomains does what Cluster API does when failure domains are published.
+func (p *plane) copyDomains(ctx context.Context, c client.Client) error {
+	infra := &infrav1.Metal3Cluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}, infra); err != nil {
+		return fmt.Errorf("reading Metal3Cluster %s: %w", p.cluster.Name, err)
+	}
+	return p.played(c).CopyDomains(ctx, infra)
+}
+
+// report has the control plane say that it rolls out, as if a machine were not up to date: an event that nobody but the rebalancer
+// looks at.
+func (p *plane) report(ctx context.Context, c client.Client) error {
+	return p.played(c).Report(ctx, false)
+}
