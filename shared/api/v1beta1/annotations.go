@@ -21,6 +21,10 @@ const CurrentMoveAnnotation = "infrastructure.cluster.x-k8s.io/current-move"
 // MarkedForMoveAnnotation on a Machine says that Faultline has set cluster.x-k8s.io/delete-machine on it, and takes it off again.
 const MarkedForMoveAnnotation = "infrastructure.cluster.x-k8s.io/marked-for-move"
 
+// QuorumHookAnnotation on a control-plane Machine holds its deletion, when its Node is drained, until enough other members of the control
+// plane are healthy. Its value says why a Machine that is being deleted waits. To remove it lets the Machine go.
+const QuorumHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/faultline-quorum"
+
 // LabelsFromMachineAnnotation on a Node lists the labels, with their values, that the Node has because of its machine. They are
 // corrected when the machine's place or labels change, as long as nobody else has given them another value.
 const LabelsFromMachineAnnotation = "infrastructure.cluster.x-k8s.io/labels-from-machine"

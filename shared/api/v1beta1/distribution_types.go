@@ -118,6 +118,14 @@ type ControlPlaneDistribution struct {
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=0
 	StabilizationSeconds *int32 `json:"stabilizationSeconds,omitempty"`
+
+	// protectQuorum holds each machine of the control plane that is being deleted, by the annotation
+	// pre-terminate.delete.hook.machine.cluster.x-k8s.io/faultline-quorum, until enough others are healthy, and lets one go at a
+	// time. It is for control planes that bring no pre-terminate hook of their own: machines of a KubeadmControlPlane, and such with
+	// a hook of somebody else, never get it. Set it to false before Faultline is uninstalled, or machines wait for ever.
+	// Defaults to false.
+	// +optional
+	ProtectQuorum *bool `json:"protectQuorum,omitempty"`
 }
 
 // WorkersDistribution is how the machines of MachineDeployments are spread that name no failure domain. A MachineDeployment
@@ -199,6 +207,11 @@ func (d Distribution) Rebalance() ControlPlaneRebalance {
 // Stabilization is controlPlane.stabilizationSeconds as a duration, or its default.
 func (d Distribution) Stabilization() time.Duration {
 	return seconds(d.ControlPlane.StabilizationSeconds, DefaultStabilizationSeconds)
+}
+
+// ProtectsQuorum reports whether machines of the control plane are held until enough others are healthy.
+func (d Distribution) ProtectsQuorum() bool {
+	return d.ControlPlane.ProtectQuorum != nil && *d.ControlPlane.ProtectQuorum
 }
 
 // SpreadsWorkers reports whether machines of MachineDeployments are given failure domains.

@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler sees to the hooks of the control-plane Machines of a provider's Clusters. It decides from caches; what is to be done it
+// decides again from Live before it writes, with the versions that it has read there.
+type Reconciler struct {
+	Client   client.Client
+	Live     client.Reader
+	Provider provider.Provider
+	Recorder events.EventRecorder
+
+	filter                   watchfilter.Filter
+	clusterKind, machineKind schema.GroupKind
+	// cached is what caches show.
+	cached source
+	// follow begins to watch control planes of a kind.
+	follow func(ctx context.Context, namespace string, object *unstructured.Unstructured) error
+}
+
+// passes is more than there are from a Machine being deleted to its going when nobody interferes.
+const passes = 5
+
+// errUndone is why there is no end of writes.
+var errUndone = errors.New("what was written is undone by somebody else")
+
+// Reconcile looks at the control plane of one Cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	o, err := r.observe(ctx, r.cached, req.NamespacedName)
+	if err != nil || o == nil || len(o.toWrite()) == 0 {
+		return ctrl.Result{}, err
+	}
+	if err := r.advance(ctx, req.NamespacedName); err != nil {
+		if apierrors.IsConflict(err) {
+			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+		}
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, nil
+}
+
+// advance reads everything as it is now, decides, and writes, until there is nothing to be written.
+func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
+	for range passes {
+		o, err := r.observe(ctx, source{r.Live, r.Live}, key)
+		if err != nil || o == nil {
+			return err
+		}
+		verdicts := o.toWrite()
+		if len(verdicts) == 0 {
+			return nil
+		}
+		for i, verdict := range verdicts {
+			if err := r.write(ctx, &o.machines[i], verdict); err != nil {
+				return err
+			}
+		}
+	}
+	// Look again when others have had their turn.
+	return apierrors.NewConflict(clusterv1.GroupVersion.WithResource("machines").GroupResource(), key.Name, errUndone)
+}
+
+// toWrite are the verdicts that change something, by the index of their machine.
+func (o *observed) toWrite() map[int]Verdict {
+	verdicts := map[int]Verdict{}
+	for i, verdict := range Decide(o.Snapshot) {
+		if verdict.Action != Leave && (verdict.Action != Hold || verdict.Why != o.Machines[i].Why) {
+			verdicts[i] = verdict
+		}
+	}
+	return verdicts
+}
+
+// write does what a verdict says. It carries the version that the Machine was read at: whoever was faster makes it fail.
+func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verdict Verdict) error {
+	before := machine.DeepCopy()
+	switch verdict.Action {
+	case Protect, Hold:
+		if machine.Annotations == nil {
+			machine.Annotations = map[string]string{}
+		}
+		machine.Annotations[faultlinev1.QuorumHookAnnotation] = verdict.Why
+	case LetGo:
+		delete(machine.Annotations, faultlinev1.QuorumHookAnnotation)
+	}
+	if err := r.Client.Patch(ctx, machine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("writing the quorum hook of Machine %s: %w", machine.Name, err))
+	}
+	r.tell(machine, verdict)
+	return nil
+}
+
+// tell tells of a machine that waits, and of one that was let go.
+func (r *Reconciler) tell(machine *clusterv1.Machine, verdict Verdict) {
+	switch {
+	case verdict.Action == Hold && verdict.Why != "":
+		r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, "WaitingForQuorum", "ProtectQuorum", "The deletion waits: %s", verdict.Why)
+	case verdict.Action == LetGo:
+		r.Recorder.Eventf(machine, nil, corev1.EventTypeNormal, "QuorumHookRemoved", "ProtectQuorum", "The quorum holds the Machine no more: %s", verdict.Why)
+	}
+}

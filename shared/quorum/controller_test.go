@@ -1,0 +1,213 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+)
+
+func TestAMachineOfAnExternalControlPlaneIsHeldUntilEnoughOthersAreHealthy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, external)
+	w.setCondition("m2", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
+	w.start()
+	w.hooked("m0", "m1", "m2")
+	w.delete("m0")
+	w.says("m0", "Machine m2: its condition NodeReady is not True")
+	w.Eventually(w.recorder.Events).Should(Receive(And(ContainSubstring("WaitingForQuorum"), ContainSubstring("m2"))))
+	w.setCondition("m2", clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue, "Ready")
+	w.hooked("m1", "m2")
+}
+
+func TestOfMachinesThatAreDeletedTogetherOneGoesAtATime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 5, external)
+	w.start()
+	w.hooked("m0", "m1", "m2", "m3", "m4")
+	w.delete("m0")
+	w.hooked("m1", "m2", "m3", "m4")
+	w.delete("m1")
+	w.says("m1", "Machine m0 goes first: wait until it is gone")
+	w.gone("m0")
+	w.hooked("m2", "m3", "m4")
+	w.delete("m2")
+	w.says("m2", "Machine m1 goes first: wait until it is gone")
+	w.gone("m1")
+	w.says("m2", "wait for the machines that are to join")
+	w.machine("m5")
+	w.hooked("m3", "m4", "m5")
+}
+
+func TestMachinesOfAKubeadmControlPlaneNeverGetTheHook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
+	// One that is there already is taken off: KubeadmControlPlane would wait for it.
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, w.whole, func(m *clusterv1.Machine) {
+		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
+	})
+	w.start()
+	w.hooked() // so the manager has looked
+	w.delete("m0")
+	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, w.whole, func(m *clusterv1.Machine) {
+		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
+	})
+	w.hooked() // and again, after all that
+}
+
+func TestAMachineWithAHookOfSomebodyElseHasNoneOfOurs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, external)
+	w.start()
+	w.hooked("m0", "m1", "m2")
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m1")}, w.whole, func(m *clusterv1.Machine) {
+		m.Annotations[clusterv1.PreTerminateDeleteHookAnnotationPrefix+"/theirs"] = ""
+	})
+	w.hooked("m0", "m2")
+}
+
+func TestAControlPlaneOfASingleMachineCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, external)
+	w.start()
+	w.hooked("m0")
+	w.delete("m0")
+	w.hooked()
+}
+
+func TestAControlPlaneCanBeScaledDownToOneMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, external)
+	w.start()
+	w.hooked("m0", "m1", "m2")
+	w.scale(1)
+	w.delete("m0")
+	w.hooked("m1", "m2")
+	w.delete("m1")
+	w.says("m1", "Machine m0 goes first")
+	w.gone("m0")
+	w.hooked("m2")
+}
+
+func TestAMachineThatIsHeldGoesWhenTheControlPlaneIsScaledToZero(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, external)
+	w.scale(3)
+	w.start()
+	w.hooked("m0")
+	w.delete("m0")
+	w.says("m0", "Of 3 members 0 would be healthy without it")
+	w.scale(0)
+	w.hooked()
+}
+
+func TestAMachineThatNeverBecameAMemberIsNotHeld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, external)
+	w.newMachine("new")
+	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown, "Unknown")
+	w.start()
+	w.hooked("m0", "m1", "m2", "new")
+	w.delete("new")
+	w.hooked("m0", "m1", "m2")
+}
+
+// heldForEver is a control plane of which no machine may go.
+func heldForEver(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, 3, external)
+	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown, "Unknown")
+	w.start()
+	w.hooked("m0", "m1", "m2")
+	w.delete("m0")
+	w.says("m0", "Machine m1")
+	return w
+}
+
+func TestWhenTheClusterIsDeletedEveryMachineIsLetGo(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.Expect(w.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
+	w.hooked()
+}
+
+func TestWhenClusterAndInfrastructureHaveVanishedEveryMachineIsLetGo(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.stop()
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, w.whole, func(c *clusterv1.Cluster) { c.Finalizers = nil })
+	w.Expect(w.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), &providertest.Cluster{ObjectMeta: w.meta("infra")})).To(Succeed())
+	w.start()
+	w.hooked()
+}
+
+func TestWhenTheControlPlaneIsDeletedEveryMachineIsLetGo(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.Expect(w.client.Delete(t.Context(), w.plane)).To(Succeed())
+	w.hooked()
+}
+
+func TestWhenTheOptionIsSwitchedOffNoMachineKeepsTheHook(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.setWanted(false)
+	w.hooked()
+	w.setWanted(true)
+	w.hooked("m1", "m2") // not the one that is being deleted: it would be too late
+}
+
+func TestAManagerThatIsRestartedGoesOnWithTheMachineThatWaits(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.stop()
+	w.delete("m2")
+	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue, "Ready")
+	w.start()
+	w.hooked("m1", "m2")
+	w.says("m2", "Machine m0 goes first")
+	w.stop()
+	w.gone("m0")
+	w.start()
+	w.says("m2", "Of 3 members 1 would be healthy without it")
+	w.machine("m3")
+	w.hooked("m1", "m3")
+}
+
+func TestAPausedClusterKeepsItsHooksAsTheyAre(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.stop()
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, w.whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+	w.start() // its cache has the pause before it looks at anything
+	w.setWanted(false)
+	w.Consistently(func() bool { _, has := w.hook("m0"); return has }, "300ms").Should(BeTrue())
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, w.whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
+	w.hooked()
+}
+
+func TestNothingIsWrittenInSteadyState(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	machine := &clusterv1.Machine{ObjectMeta: w.meta("m0")}
+	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	version := machine.ResourceVersion
+	w.stop()
+	w.start()
+	w.newMachine("new")
+	w.hooked("m0", "m1", "m2", "new") // so the manager has looked at all of them
+	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	w.Expect(machine.ResourceVersion).To(Equal(version))
+}

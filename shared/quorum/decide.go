@@ -1,0 +1,205 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Action is what is done with the hook of a machine.
+type Action string
+
+const (
+	// Leave the hook as it is, on or off.
+	Leave Action = "Leave"
+	// Protect puts the hook on.
+	Protect Action = "Protect"
+	// Hold keeps the hook on and has it say why.
+	Hold Action = "Hold"
+	// LetGo takes the hook off.
+	LetGo Action = "LetGo"
+)
+
+// Verdict is what is done with the hook of one machine, and why.
+type Verdict struct {
+	Machine string
+	Action  Action
+	Why     string
+}
+
+// Decide returns a verdict for each machine, in their order.
+func Decide(s Snapshot) []Verdict {
+	verdicts := make([]Verdict, len(s.Machines))
+	var turn []*Machine
+	for i := range s.Machines {
+		m := &s.Machines[i]
+		verdicts[i] = s.alone(m)
+		if verdicts[i].Action == Hold {
+			turn = append(turn, m)
+		}
+	}
+	slices.SortFunc(turn, func(a, b *Machine) int {
+		return cmp.Or(a.Deleted.Compare(b.Deleted), cmp.Compare(a.Name, b.Name))
+	})
+	next := s.next(turn)
+	told := true
+	for i := range verdicts {
+		if m := &s.Machines[i]; verdicts[i].Action == Hold {
+			verdicts[i].Why = s.why(m, next)
+			told = told && (m == next || m.Why == verdicts[i].Why)
+		}
+	}
+	if next != nil && told {
+		verdicts[slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Machine == next.Name })] = Verdict{next.Name, LetGo, "enough others are healthy"}
+	}
+	return verdicts
+}
+
+// alone is the verdict that does not depend on the other machines. It is to hold each one whose turn is to be found out.
+func (s *Snapshot) alone(m *Machine) Verdict {
+	if _, why := s.exempt(m); why != "" {
+		if m.Hooked {
+			return Verdict{m.Name, LetGo, why}
+		}
+		return Verdict{m.Name, Leave, why}
+	}
+	switch {
+	case m.held():
+		return Verdict{m.Name, Hold, m.Why}
+	case m.deleting(), m.Hooked:
+		return Verdict{Machine: m.Name, Action: Leave}
+	}
+	return Verdict{Machine: m.Name, Action: Protect}
+}
+
+// exemption is a reason for which a machine is never held.
+type exemption struct {
+	name string
+	// why returns the reason in words, "" when it does not apply.
+	why func(*Snapshot, *Machine) string
+}
+
+// exempt returns the first exemption of a machine, and the reason in words.
+func (s *Snapshot) exempt(m *Machine) (name, why string) {
+	for _, e := range exemptions() {
+		if why := e.why(s, m); why != "" {
+			return e.name, why
+		}
+	}
+	return "", ""
+}
+
+// exemptions are all of them.
+func exemptions() []exemption {
+	return []exemption{
+		{"NotWanted", func(s *Snapshot, _ *Machine) string {
+			return when(!s.Wanted, "spec.distribution.controlPlane.protectQuorum is not true")
+		}},
+		{"ClusterLeaving", func(s *Snapshot, _ *Machine) string {
+			return when(s.Cluster.Leaving, "Cluster %s is being deleted", s.Cluster.Name)
+		}},
+		{"KubeadmControlPlane", func(s *Snapshot, _ *Machine) string {
+			return when(s.ControlPlane.Kubeadm, "%s has a hook of its own", s.ControlPlane.Name)
+		}},
+		{"NoControlPlane", func(s *Snapshot, _ *Machine) string {
+			return when(s.ControlPlane.Name == "", "Cluster %s names no control plane", s.Cluster.Name)
+		}},
+		{"ControlPlaneLeaving", func(s *Snapshot, _ *Machine) string {
+			return when(s.ControlPlane.Leaving, "%s is being deleted", s.ControlPlane.Name)
+		}},
+		{"NotOfControlPlane", func(s *Snapshot, m *Machine) string {
+			return when(m.Owner != s.ControlPlane.Name, "it is not controlled by %s", s.ControlPlane.Name)
+		}},
+		{"OthersHook", func(_ *Snapshot, m *Machine) string {
+			return when(m.OthersHook != "", "it has the hook %s of somebody else", m.OthersHook)
+		}},
+		{"ScaledToZero", func(s *Snapshot, _ *Machine) string {
+			return when(s.ControlPlane.Replicas != nil && *s.ControlPlane.Replicas == 0, "%s is to have no machines", s.ControlPlane.Name)
+		}},
+		{"NeverJoined", func(_ *Snapshot, m *Machine) string {
+			return when(m.deleting() && !m.member(), "it has never become a member")
+		}},
+	}
+}
+
+func when(applies bool, format string, args ...any) string {
+	if !applies {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// next is the first machine that may go, nil while none may.
+func (s *Snapshot) next(turn []*Machine) *Machine {
+	if s.left() != nil {
+		return nil
+	}
+	for _, m := range turn {
+		if m.Waiting && s.short(m) == "" {
+			return m
+		}
+	}
+	return nil
+}
+
+// left is a member that was let go, or that nobody has held, and that is still there.
+func (s *Snapshot) left() *Machine {
+	for i := range s.Machines {
+		if s.Machines[i].leaving() {
+			return &s.Machines[i]
+		}
+	}
+	return nil
+}
+
+// why is why a machine waits, "" while its deletion has not come to us and nobody else goes.
+func (s *Snapshot) why(m, next *Machine) string {
+	switch left := s.left(); {
+	case m == next:
+		return m.Why
+	case next != nil:
+		return fmt.Sprintf("Machine %s goes first: wait until it is gone", next.Name)
+	case !m.Waiting:
+		return ""
+	case left != nil:
+		return fmt.Sprintf("Machine %s goes first: wait until it is gone", left.Name)
+	}
+	return s.short(m)
+}
+
+// short says that too few votes would be left without a machine, "" when there are enough.
+func (s *Snapshot) short(m *Machine) string {
+	votes, size := 0, s.size()
+	var unfit []string
+	for i := range s.Machines {
+		other := &s.Machines[i]
+		if other == m || !other.member() {
+			continue
+		}
+		if why := s.unfit(other); why != "" {
+			unfit = append(unfit, "Machine "+other.Name+": "+why)
+			continue
+		}
+		votes++
+	}
+	if votes >= needed(size) {
+		return ""
+	}
+	slices.Sort(unfit)
+	counted := "Nodes that are Ready are counted, as the control plane reports no etcd members"
+	if s.reportsEtcd() {
+		counted = "etcd members that the control plane reports healthy are counted"
+	}
+	missing := "wait for the machines that are to join"
+	if len(unfit) > 0 {
+		missing = "repair or wait for " + strings.Join(unfit, "; ")
+	}
+	return fmt.Sprintf("Of %d members %d would be healthy without it, and %d must be (%s): %s; or remove the annotation %s and risk the quorum",
+		size, votes, needed(size), counted, missing, faultlinev1.QuorumHookAnnotation)
+}

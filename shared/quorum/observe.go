@@ -1,0 +1,217 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+const kubeadm = "KubeadmControlPlane"
+
+// observed is a snapshot with the Machines that it was taken of, to be written with the versions that they were read at.
+type observed struct {
+	Snapshot
+	machines []clusterv1.Machine
+}
+
+// source reads everything of one kind of view: what a cache shows, or what the API server has now.
+type source struct {
+	client.Reader
+	// controlPlanes reads control planes, of whatever kind.
+	controlPlanes client.Reader
+}
+
+// observe takes a snapshot. It returns nil for a Cluster that is another's, or paused.
+func (r *Reconciler) observe(ctx context.Context, from source, key client.ObjectKey) (*observed, error) {
+	cluster, err := reconcile.Find(ctx, from, key, &clusterv1.Cluster{})
+	if err != nil {
+		return nil, err
+	}
+	infra, err := r.infrastructureOf(ctx, from, cluster)
+	if err != nil || !r.ours(cluster, infra) {
+		return nil, err
+	}
+	o := &observed{Snapshot: Snapshot{Cluster: Cluster{Name: key.Name, Leaving: leaves(cluster) || leaves(infra)}}}
+	if infra != nil {
+		wanted, _ := infra.Distribution()
+		o.Wanted = wanted.ProtectsQuorum()
+	}
+	if err := r.observeMachines(ctx, from, key, o); err != nil {
+		return nil, err
+	}
+	if !o.Wanted || o.Cluster.Leaving {
+		return o, nil
+	}
+	o.ControlPlane, err = r.observeControlPlane(ctx, from, cluster)
+	return o, err
+}
+
+// leaves reports whether an object is being deleted or gone.
+func leaves[T interface {
+	client.Object
+	comparable
+}](object T) bool {
+	var none T
+	return object == none || !object.GetDeletionTimestamp().IsZero()
+}
+
+// infrastructureOf finds the infrastructure cluster of a Cluster; nil when there is none, or it is another provider's.
+func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (provider.Cluster, error) {
+	if cluster == nil || cluster.Spec.InfrastructureRef.GroupKind() != r.clusterKind {
+		return nil, nil
+	}
+	return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, r.Provider.NewCluster())
+}
+
+// ours reports whether the hooks of a Cluster are ours to see to. Those of one that is gone are the manager's that has its machines.
+func (r *Reconciler) ours(cluster *clusterv1.Cluster, infra provider.Cluster) bool {
+	switch {
+	case cluster == nil:
+		return true
+	case cluster.Spec.InfrastructureRef.GroupKind() != r.clusterKind:
+		return false
+	case infra == nil:
+		return r.filter.Passes(cluster) && !annotations.IsPaused(cluster, cluster)
+	}
+	return r.filter.Passes(infra) && !annotations.IsPaused(cluster, infra)
+}
+
+// observeMachines reads the control-plane Machines.
+func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, cluster client.ObjectKey, o *observed) error {
+	list := &clusterv1.MachineList{}
+	if err := reader.List(ctx, list, watch.OfCluster(cluster), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
+		return fmt.Errorf("listing control-plane Machines of %s: %w", cluster, err)
+	}
+	for i := range list.Items {
+		if list.Items[i].Spec.InfrastructureRef.GroupKind() == r.machineKind {
+			o.machines = append(o.machines, list.Items[i])
+			o.Machines = append(o.Machines, machineOf(&list.Items[i]))
+		}
+	}
+	return nil
+}
+
+// observeControlPlane reads what Cluster API's contract has of every kind of control plane.
+func (r *Reconciler) observeControlPlane(ctx context.Context, from source, cluster *clusterv1.Cluster) (ControlPlane, error) {
+	ref := cluster.Spec.ControlPlaneRef
+	if !ref.IsDefined() {
+		return ControlPlane{}, nil
+	}
+	cp := ControlPlane{Name: nameOf(ref.GroupKind(), ref.Name)}
+	if cp.Kubeadm = ref.Kind == kubeadm && ref.APIGroup == controlplanev1.GroupVersion.Group; cp.Kubeadm {
+		return cp, nil
+	}
+	mapping, err := r.Client.RESTMapper().RESTMapping(ref.GroupKind())
+	switch {
+	case meta.IsNoMatchError(err): // with its kind, it is gone
+		cp.Leaving = true
+		return cp, nil
+	case err != nil:
+		return cp, fmt.Errorf("finding the version of %s: %w", cp.Name, err)
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mapping.GroupVersionKind)
+	if err := r.follow(ctx, cluster.Namespace, object); err != nil {
+		return cp, err
+	}
+	object, err = reconcile.Find(ctx, from.controlPlanes, client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}, object)
+	if err != nil {
+		return cp, err
+	}
+	if cp.Leaving = leaves(object); !cp.Leaving {
+		cp.Replicas, err = replicasOf(object)
+	}
+	return cp, err
+}
+
+func replicasOf(object *unstructured.Unstructured) (*int, error) {
+	replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	if err != nil || !found {
+		return nil, err
+	}
+	count := int(replicas)
+	return &count, nil
+}
+
+// nameOf is how control planes and owners are compared, and told.
+func nameOf(kind schema.GroupKind, name string) string {
+	return kind.Kind + "." + kind.Group + " " + name
+}
+
+// machineOf is what matters of a Machine.
+func machineOf(machine *clusterv1.Machine) Machine {
+	isFalse := func(condition string) bool { return conditions.IsFalse(machine, condition) }
+	_, remediate := machine.Annotations[clusterv1.RemediateMachineAnnotation]
+	m := Machine{
+		Name: machine.Name, Owner: ownerOf(machine), OthersHook: othersHook(machine),
+		Waiting: conditions.GetReason(machine, clusterv1.MachineDeletingCondition) == clusterv1.MachineDeletingWaitingForPreTerminateHookReason,
+		HasNode: machine.Status.NodeRef.IsDefined(), NodeReady: conditions.IsTrue(machine, clusterv1.MachineNodeReadyCondition),
+		Failing: remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
+		Etcd:    etcdOf(machine),
+	}
+	m.Why, m.Hooked = machine.Annotations[faultlinev1.QuorumHookAnnotation]
+	if !machine.DeletionTimestamp.IsZero() {
+		m.Deleted = machine.DeletionTimestamp.UTC()
+	}
+	return m
+}
+
+func ownerOf(machine *clusterv1.Machine) string {
+	ref := metav1.GetControllerOf(machine)
+	if ref == nil {
+		return ""
+	}
+	return nameOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name)
+}
+
+// othersHook is the first pre-terminate hook that is not ours.
+func othersHook(machine *clusterv1.Machine) string {
+	var others []string
+	for key := range machine.Annotations {
+		if key != faultlinev1.QuorumHookAnnotation && strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix) {
+			others = append(others, key)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return slices.Min(others)
+}
+
+// etcdOf is what the condition says that control planes share by convention, in either form that a Machine has conditions in.
+func etcdOf(machine *clusterv1.Machine) Etcd {
+	const condition = controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition
+	switch {
+	case conditions.Has(machine, condition):
+		if conditions.IsTrue(machine, condition) {
+			return Voting
+		}
+		return NotVoting
+	case v1beta1conditions.Has(machine, condition):
+		if v1beta1conditions.IsTrue(machine, condition) {
+			return Voting
+		}
+		return NotVoting
+	}
+	return Unreported
+}

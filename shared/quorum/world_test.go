@@ -1,0 +1,278 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/quorum"
+	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// patience is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
+var (
+	apiServer *rest.Config
+	scheme    = runtime.NewScheme()
+	// external is a kind of control plane that Faultline knows nothing of.
+	external = schema.GroupVersionKind{Group: controlplanev1.GroupVersion.Group, Version: "v1alpha7", Kind: "ExternalControlPlane"}
+)
+
+// The API server is real and shared: conflicts, finalizers and watches are what these tests are about. Every test has a namespace and
+// a manager of its own.
+func TestMain(m *testing.M) {
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
+	utilruntime.Must(kinds.AddToScheme(scheme))
+	testenv.Main(m, testenv.Options{
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), externalCRD()),
+	}, func(env *envtest.Environment) error {
+		apiServer = env.Config
+		return nil
+	})
+}
+
+// externalCRD takes any content.
+func externalCRD() *apiextensionsv1.CustomResourceDefinition {
+	const plural = "externalcontrolplanes"
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + external.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: external.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: external.Kind, ListKind: external.Kind + "List", Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: external.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+				},
+			}},
+		},
+	}
+}
+
+// world is a Cluster with a control plane; the test plays the controllers of both, and that of Machines.
+type world struct {
+	*WithT
+	t        *testing.T
+	client   client.Client
+	name     string // namespace
+	plane    client.Object
+	recorder *events.FakeRecorder
+	stop     func()
+}
+
+// newWorld has so many machines m0, m1, ... that are all well, and no manager yet.
+func newWorld(t *testing.T, machines int, kind schema.GroupVersionKind) *world {
+	t.Helper()
+	w := &world{WithT: NewWithT(t), t: t, recorder: events.NewFakeRecorder(100)}
+	w.SetDefaultEventuallyTimeout(patience)
+	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	var err error
+	w.client, err = client.New(apiServer, client.Options{Scheme: scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.create(ns)
+	w.name = ns.Name
+	w.cluster(kind)
+	w.controlPlane(kind, machines)
+	for i := range machines {
+		w.machine(fmt.Sprintf("m%d", i))
+	}
+	return w
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "one"}}
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed())
+}
+
+// change changes an object, or its status, until no conflict is in the way.
+func change[T client.Object](w *world, o T, write func(context.Context, client.Object) error, how func(T)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		how(o)
+		g.Expect(write(w.t.Context(), o)).To(Succeed())
+	}).Should(Succeed())
+}
+
+func (w *world) whole(ctx context.Context, o client.Object) error { return w.client.Update(ctx, o) }
+func (w *world) status(ctx context.Context, o client.Object) error {
+	return w.client.Status().Update(ctx, o)
+}
+
+func (w *world) cluster(controlPlane schema.GroupVersionKind) {
+	w.t.Helper()
+	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
+	owner.Finalizers = []string{clusterv1.ClusterFinalizer}
+	owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Cluster", Name: "infra"}
+	owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: controlPlane.Group, Kind: controlPlane.Kind, Name: "plane"}
+	w.create(owner)
+	infra := &providertest.Cluster{ObjectMeta: w.meta("infra")}
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: owner.UID}}
+	infra.Spec.Distribution.ControlPlane.ProtectQuorum = ptr.To(true)
+	w.create(infra)
+}
+
+func (w *world) controlPlane(kind schema.GroupVersionKind, replicas int) {
+	w.t.Helper()
+	if kind.Kind == "KubeadmControlPlane" {
+		kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta("plane")}
+		kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(replicas)), "v1.36.0" //nolint:gosec // a few
+		kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "MachineTemplate", Name: "template"}
+		w.create(kcp)
+		kcp.SetGroupVersionKind(kind)
+		w.plane = kcp
+		return
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(replicas)}}}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(w.name)
+	object.SetName("plane")
+	object.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "one"})
+	object.SetFinalizers([]string{"example.com/plane"})
+	w.create(object)
+	w.plane = object
+}
+
+// scale sets the number of machines that there are to be.
+func (w *world) scale(replicas int) {
+	w.t.Helper()
+	change(w, w.plane.(*unstructured.Unstructured), w.whole, func(o *unstructured.Unstructured) {
+		w.Expect(unstructured.SetNestedField(o.Object, int64(replicas), "spec", "replicas")).To(Succeed())
+	})
+}
+
+// machine makes one that has joined and is well.
+func (w *world) machine(name string) {
+	w.t.Helper()
+	w.newMachine(name)
+	w.joined(name)
+}
+
+func (w *world) newMachine(name string) {
+	w.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name)}
+	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	machine.Finalizers = []string{clusterv1.MachineFinalizer}
+	gvk := w.plane.GetObjectKind().GroupVersionKind()
+	machine.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: "plane", UID: w.plane.GetUID(), Controller: ptr.To(true),
+	}}
+	machine.Spec = clusterv1.MachineSpec{
+		ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: providertest.GroupVersion.Group, Kind: "Machine", Name: name},
+	}
+	w.create(machine)
+}
+
+func (w *world) joined(name string) {
+	w.t.Helper()
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, w.status, func(m *clusterv1.Machine) {
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
+		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue, Reason: "Ready"})
+	})
+}
+
+func (w *world) setCondition(name, condition string, is metav1.ConditionStatus, reason string) {
+	w.t.Helper()
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, w.status, func(m *clusterv1.Machine) {
+		conditions.Set(m, metav1.Condition{Type: condition, Status: is, Reason: reason})
+	})
+}
+
+// delete deletes a machine, which Cluster API drains, and then waits for hooks as it does.
+func (w *world) delete(name string) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(name)})).To(Succeed())
+	w.setCondition(name, clusterv1.MachineDeletingCondition, metav1.ConditionTrue, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
+}
+
+// gone has a machine go that nothing holds any more.
+func (w *world) gone(name string) {
+	w.t.Helper()
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, w.whole, func(m *clusterv1.Machine) { m.Finalizers = nil })
+}
+
+// hook is what the hook on a machine says, and whether there is one.
+func (w *world) hook(name string) (string, bool) {
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name)}
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	says, has := machine.Annotations[faultlinev1.QuorumHookAnnotation]
+	return says, has
+}
+
+// hooked waits until exactly these machines have our hook.
+func (w *world) hooked(names ...string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) []string {
+		list := &clusterv1.MachineList{}
+		g.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		have := []string{}
+		for i := range list.Items {
+			if _, has := list.Items[i].Annotations[faultlinev1.QuorumHookAnnotation]; has {
+				have = append(have, list.Items[i].Name)
+			}
+		}
+		return have
+	}).Should(ConsistOf(names))
+}
+
+// says waits until the hook on a machine says so.
+func (w *world) says(name, why string) {
+	w.t.Helper()
+	w.Eventually(func() string {
+		says, _ := w.hook(name)
+		return says
+	}).Should(ContainSubstring(why))
+}
+
+func (w *world) setWanted(wanted bool) {
+	w.t.Helper()
+	change(w, &providertest.Cluster{ObjectMeta: w.meta("infra")}, w.whole, func(infra *providertest.Cluster) {
+		infra.Spec.Distribution.ControlPlane.ProtectQuorum = &wanted
+	})
+}
+
+// start starts a manager.
+func (w *world) start() {
+	w.t.Helper()
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		return (&quorum.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Provider: providertest.Provider{}, Recorder: w.recorder,
+		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
+	})
+}
