@@ -21,7 +21,7 @@ import (
 //	capi_failure_domain_skew{namespace,cluster}                  absent while no domain takes control-plane machines
 //	capi_failure_domain_waiting_machines{namespace,cluster,reason}
 //	capi_failure_domain_misplaced_machines{namespace,cluster}    that are elsewhere than they were asked to be
-//	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter; outcome is Completed or Aborted
+//	capi_failure_domain_moves_total{namespace,cluster,role,outcome} a counter from 0; outcome is Completed or Aborted
 //
 // A scrape sees each cluster as of one Set: series that no longer apply are gone
 // with it. Metrics is safe for concurrent use.
@@ -184,8 +184,22 @@ func (m *Metrics) gatherCluster(cluster types.NamespacedName, current snapshot) 
 	for reason, count := range current.waiting {
 		gauge(m.waiting, float64(count), reason)
 	}
-	for of, count := range current.moves {
-		export(m.moves, prometheus.CounterValue, float64(count), of.role, of.outcome)
+	for _, of := range moves() {
+		// A counter that begins with 1 is no increase to Prometheus: a move that is to be seen needs the 0 before it.
+		if count := current.moves[of]; count > 0 || len(current.status.FailureDomains) > 0 {
+			export(m.moves, prometheus.CounterValue, float64(count), of.role, of.outcome)
+		}
+	}
+	return all
+}
+
+// moves are the kinds of moves there are.
+func moves() []moved {
+	var all []moved
+	for _, role := range []string{RoleControlPlane, RoleWorker} {
+		for _, outcome := range []faultlinev1.MovePhase{faultlinev1.MoveCompleted, faultlinev1.MoveAborted} {
+			all = append(all, moved{role, string(outcome)})
+		}
 	}
 	return all
 }
