@@ -7,6 +7,7 @@ package faultserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -15,18 +16,33 @@ import (
 // readTimeout is generous: those who ask are near.
 const readTimeout = 10 * time.Second
 
-// Fault makes what a request names broken, or repairs it.
-type Fault func(r *http.Request, broken bool) error
+// most is how many arguments a fault may have.
+const most = 4
 
-// Handle makes the fault with PUT and repairs it with DELETE. Both answer 204, or 422 and the reason.
-func (f Fault) Handle(mux *http.ServeMux, path string) {
-	mux.HandleFunc("PUT "+path, f.answer(true))
-	mux.HandleFunc("DELETE "+path, f.answer(false))
+// Set makes the fault of that name, or ends it.
+type Set func(ctx context.Context, name string, on bool, args ...string) error
+
+// Handle makes a fault with PUT /faults/{name}/{argument}/... and ends it with DELETE. Both answer 204, or 422 and the reason.
+func Handle(mux *http.ServeMux, set Set) {
+	path := "/faults/{name}"
+	for n := range most + 1 {
+		if n > 0 {
+			path += "/{" + argument(n) + "}"
+		}
+		mux.HandleFunc("PUT "+path, answer(set, true, n))
+		mux.HandleFunc("DELETE "+path, answer(set, false, n))
+	}
 }
 
-func (f Fault) answer(broken bool) http.HandlerFunc {
+func argument(n int) string { return fmt.Sprintf("argument%d", n) }
+
+func answer(set Set, on bool, arguments int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := f(r, broken); err != nil {
+		var args []string
+		for n := range arguments {
+			args = append(args, r.PathValue(argument(n+1)))
+		}
+		if err := set(r.Context(), r.PathValue("name"), on, args...); err != nil {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			return
 		}

@@ -24,11 +24,11 @@ func TestSetFault(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(server.Close)
-	g.Expect(setFault(t.Context(), server.URL, "server", true)).To(Succeed())
-	g.Expect(setFault(t.Context(), server.URL, "datastores/dc-1/datastore-a", false)).To(Succeed())
-	g.Expect(setFault(t.Context(), server.URL, "hosts/zone-a", true)).To(Succeed())
+	g.Expect(setFault(t.Context(), server.URL, "down", true)).To(Succeed())
+	g.Expect(setFault(t.Context(), server.URL, "lost-datastores/dc-1/datastore-a", false)).To(Succeed())
+	g.Expect(setFault(t.Context(), server.URL, "lost-hosts/zone-a", true)).To(Succeed())
 	g.Expect(setFault(t.Context(), server.URL, "weather", true)).To(MatchError(ContainSubstring("no such thing")))
 	g.Expect(got).To(Equal([]string{
-		"PUT /faults/server", "DELETE /faults/datastores/dc-1/datastore-a", "PUT /faults/hosts/zone-a", "PUT /faults/weather",
+		"PUT /faults/down", "DELETE /faults/lost-datastores/dc-1/datastore-a", "PUT /faults/lost-hosts/zone-a", "PUT /faults/weather",
 	}))
 }

@@ -57,9 +57,9 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		writer.awaitWrites(10)
 
 		By(fmt.Sprintf("Cutting off %s with %s", lost, machines))
-		Expect(environment.SetFault(ctx, infra, vsphere.HostsDisconnected(lost), true)).To(Succeed())
+		Expect(environment.SetFault(ctx, infra, vsphere.HostsLost(lost), true)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(environment.SetFault(ctx, infra, vsphere.HostsDisconnected(lost), false)).To(Succeed())
+			Expect(environment.SetFault(ctx, infra, vsphere.HostsLost(lost), false)).To(Succeed())
 		})
 		Expect(environment.CutPower(ctx, machines...)).To(Succeed())
 		cut := time.Now()
@@ -76,7 +76,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		w.served(ctx, spec, 2)
 
 		By("Taking " + lost + " back")
-		Expect(environment.SetFault(ctx, infra, vsphere.HostsDisconnected(lost), false)).To(Succeed())
+		Expect(environment.SetFault(ctx, infra, vsphere.HostsLost(lost), false)).To(Succeed())
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(infra.Domains))
 		Eventually(func(g Gomega) {
 			g.Expect(c.places(ctx)).NotTo(HaveKey(leader), "the machine that was replaced is removed")

@@ -33,7 +33,7 @@ Commands are read from standard input, one a line:
   lose DOMAIN      take the power from all hosts of a failure domain
   restore DOMAIN   give it back
   heal HOST        end what keeps a host from working
-With --control they are requests for /faults/domains/DOMAIN, too.
+With --control every fault of the simulator is made by PUT /faults/FAULT/ARGUMENT/... and ended by DELETE.
 Flags:
 `
 
@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 	}
 	sim := simulator.New(append(bodies,
 		simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))...)
-	stop, err := faultserver.Serve(ctx, o.control, faults(sim))
+	stop, err := faultserver.Serve(ctx, o.control, controls(sim))
 	if err != nil {
 		return err
 	}

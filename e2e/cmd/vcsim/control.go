@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,47 +14,14 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// vcenter is what can be asked of the simulator, or done to it, beside its own API.
-type vcenter interface {
-	VMs() []simulator.VM
-	SetDown(down bool)
-	RemoveDatastore(datacenter, name string) error
-	RestoreDatastore(datacenter, name string) error
-	DisconnectHosts(cluster string, hosts ...string) error
-	ReconnectHosts(cluster string, hosts ...string) error
-}
-
-// asides answers GET /uuid, and makes a fault with PUT and repairs it with DELETE:
-//
-//	/faults/server                        vCenter does not answer
-//	/faults/datastores/{datacenter}/{name} the datastore is gone
-//	/faults/hosts/{cluster}               the hosts of the compute cluster are disconnected
-func asides(v vcenter) http.Handler {
+// controls answer GET /uuid, and make each of simulator.Faults with PUT and end it with DELETE, such as
+// /faults/lost-hosts/zone-a.
+func controls(vcenter *simulator.Server) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /uuid", identities(v.VMs))
-	faults := map[string]faultserver.Fault{
-		"/faults/server": func(_ *http.Request, on bool) error {
-			v.SetDown(on)
-			return nil
-		},
-		"/faults/datastores/{datacenter}/{name}": func(r *http.Request, on bool) error {
-			do := v.RestoreDatastore
-			if on {
-				do = v.RemoveDatastore
-			}
-			return do(r.PathValue("datacenter"), r.PathValue("name"))
-		},
-		"/faults/hosts/{cluster}": func(r *http.Request, on bool) error {
-			do := v.ReconnectHosts
-			if on {
-				do = v.DisconnectHosts
-			}
-			return do(r.PathValue("cluster"))
-		},
-	}
-	for path, fault := range faults {
-		fault.Handle(mux, path)
-	}
+	mux.HandleFunc("GET /uuid", identities(vcenter.VMs))
+	faultserver.Handle(mux, func(_ context.Context, name string, on bool, args ...string) error {
+		return vcenter.SetFault(name, on, args...)
+	})
 	return mux
 }
 

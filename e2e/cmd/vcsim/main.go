@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,7 +43,13 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	password := flags.String("password", "simulator", "its password")
 	delay := flags.Duration("guest-delay", guestDelay, "how long a guest boots")
 	containers := flags.Bool("containers", false, "guests are the containers that the machines' RUN.container asks for, and report themselves")
-	controls := flags.String("control", ":8990", "address on which guests ask for their UUID and tests make faults")
+	control := flags.String("control", ":8990", "address on which guests ask for their UUID and tests make faults")
+	var faults []simulator.Option
+	flags.Func("fault", "start with the `fault`, written as "+faultWords()+"; may be given again", func(value string) error {
+		words := strings.Split(value, "/")
+		faults = append(faults, simulator.WithFault(words[0], words[1:]...))
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -57,14 +64,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, err := simulator.New(chosen.layout, //nolint:contextcheck // It lives until it is closed.
-		simulator.WithListen(address),
-		simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay))
+	server, err := simulator.New(chosen.layout, append([]simulator.Option{ //nolint:contextcheck // It lives until it is closed.
+		simulator.WithListen(address), simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
+	}, faults...)...)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	stop, err := faultserver.Serve(ctx, *controls, asides(server))
+	stop, err := faultserver.Serve(ctx, *control, controls(server))
 	if err != nil {
 		return err
 	}
@@ -74,6 +81,15 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// faultWords lists how the faults of the simulator are written.
+func faultWords() string {
+	var words []string
+	for _, fault := range simulator.Faults() {
+		words = append(words, fault.Usage())
+	}
+	return strings.Join(words, ", ")
 }
 
 // choice is a layout and the datacenter in it that cluster templates use.

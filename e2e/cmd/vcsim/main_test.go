@@ -34,21 +34,38 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestEveryFaultIsMadeAndEndedOverHTTP(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	handler := asides(simulator.Start(t, simulator.ThreeZones()))
+	server := simulator.Start(t, simulator.ThreeZones())
+	handler := controls(server)
 	do := func(method, path string) int {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody))
 		return recorder.Code
 	}
-	for _, path := range []string{"/faults/server", "/faults/datastores/dc-1/datastore-a", "/faults/hosts/zone-a"} {
-		g.Expect(do(http.MethodPut, path)).To(Equal(http.StatusNoContent), path)
-		g.Expect(do(http.MethodDelete, path)).To(Equal(http.StatusNoContent), path)
+	arguments := map[string]string{
+		"failing": "/CloneVM_Task", "held": "/CloneVM_Task", "lost-answers": "/REST%20POST%20%2Frest%2Fcom", "overloaded": "/Login",
+		"restarts": "/connections", "lost-hosts": "/zone-a", "full-hosts": "/zone-a/zone-a-host-1", "lost-datastores": "/dc-1/datastore-a",
+		"hidden": "/" + simulator.TemplateName,
 	}
-	g.Expect(do(http.MethodPut, "/faults/datastores/dc-1/none")).To(Equal(http.StatusUnprocessableEntity))
-	g.Expect(do(http.MethodPut, "/faults/weather")).To(Equal(http.StatusNotFound))
+	for _, fault := range simulator.Faults() {
+		path, want := "/faults/"+fault.Name+arguments[fault.Name], http.StatusNoContent
+		if fault.Set == nil {
+			want = http.StatusUnprocessableEntity
+		}
+		g.Expect(do(http.MethodPut, path)).To(Equal(want), path)
+		g.Expect(do(http.MethodDelete, path)).To(Equal(want), path)
+	}
+	g.Expect(do(http.MethodPut, "/faults/lost-datastores/dc-1/none")).To(Equal(http.StatusUnprocessableEntity))
+	g.Expect(do(http.MethodPut, "/faults/weather")).To(Equal(http.StatusUnprocessableEntity))
+}
+
+func TestEveryFaultIsInTheHelp(t *testing.T) {
+	t.Parallel()
+	for _, fault := range simulator.Faults() {
+		NewWithT(t).Expect(faultWords()).To(ContainSubstring(fault.Usage()))
+	}
 }
 
 func TestReachable(t *testing.T) {

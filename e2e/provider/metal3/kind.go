@@ -23,7 +23,7 @@ import (
 const operatorKubeconfig = "/kubeconfig"
 
 // DomainWithoutPower is a failure domain whose hosts have lost their power.
-func DomainWithoutPower(name string) string { return "domains/" + name }
+func DomainWithoutPower(name string) string { return "lost-domains/" + name }
 
 // Simulator implements provider.Contained.
 func (Provider) Simulator() provider.Simulator {

@@ -20,11 +20,10 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// mode is how hosts and their operator behave.
+// mode is how hosts and their operator behave: with one fault of the simulator's, or as others disturb them.
 type mode struct {
 	provider.Mode
-	// options are for the simulator's start.
-	options []simulator.Option
+	fault simulator.Fault
 	// begin is done once, disturb before each kill, calm when all is to come to rest;
 	// each may be nil.
 	begin   func(*target, context.Context) error
@@ -32,56 +31,59 @@ type mode struct {
 	calm    func(*target, context.Context) error
 }
 
+// stormModes are the obedient one, the faults that the simulator has for storms, and what others do to hosts.
 func stormModes() []mode {
-	quick := simulator.Delays{Provisioning: 300 * time.Millisecond, Deprovisioning: 300 * time.Millisecond, Retry: 500 * time.Millisecond, Jitter: 0.5}
-	slow := simulator.Delays{
-		Preparing: 500 * time.Millisecond, Provisioning: 2 * time.Second, Deprovisioning: 1500 * time.Millisecond,
-		Cleaning: 500 * time.Millisecond, Power: 300 * time.Millisecond, Retry: time.Second, Jitter: 0.5,
-	}
-	return []mode{
-		{Mode: provider.Mode{Name: "obedient", Is: "hosts do what they are told, in no time"}},
-		{Mode: provider.Mode{Name: "slow", Is: "hosts take seconds for everything"}, options: []simulator.Option{simulator.WithDelays(slow)}},
-		{
-			Mode:    provider.Mode{Name: "failing", Is: "what hosts do fails, or gets stuck, for a while"},
-			options: []simulator.Option{simulator.WithDelays(quick)}, disturb: (*target).fail, calm: (*target).heal,
-		},
-		{
-			Mode:    provider.Mode{Name: "refusing", Is: "the API server refuses what the provider writes to some hosts, as the operator's webhook does with a host that it finds invalid"},
-			options: []simulator.Option{simulator.WithDelays(quick)}, begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept,
-		},
-		{
-			Mode:    provider.Mode{Name: "busy-hosts", Is: "others write to hosts all the time, so that writes conflict"},
-			options: []simulator.Option{simulator.WithDelays(quick)}, begin: (*target).beBusy,
-		},
-	}
-}
-
-// fail lets two hosts fail at what they do, or get stuck, and heals those of before.
-func (m *target) fail(ctx context.Context, random *rand.Rand) error {
-	if err := m.heal(ctx); err != nil {
-		return err
-	}
-	states := []bmov1alpha1.ProvisioningState{
-		bmov1alpha1.StateAvailable, bmov1alpha1.StatePreparing, bmov1alpha1.StateProvisioning, bmov1alpha1.StateDeprovisioning,
-	}
-	for range 2 {
-		host, state := m.host(random), provider.Pick(random, states)
-		if random.IntN(2) == 0 {
-			m.operator.Fail(state, host, "the BMC does not answer")
-		} else {
-			m.operator.Stick(state, host)
+	modes := []mode{{Mode: provider.Mode{Name: "obedient", Is: "hosts do what they are told, in no time"}}}
+	for _, fault := range simulator.Faults() {
+		if fault.Storm != nil {
+			modes = append(modes, mode{Mode: provider.Mode{Name: fault.Name, Is: fault.Is}, fault: fault})
 		}
-		m.troubled = append(m.troubled, host)
 	}
-	return nil
+	quick := simulator.Fault{Options: []simulator.Option{simulator.WithDelays(simulator.Quick())}}
+	return append(modes,
+		mode{
+			Mode:  provider.Mode{Name: "refusing", Is: "the API server refuses what the provider writes to some hosts, as the operator's webhook does with a host that it finds invalid"},
+			fault: quick, begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept,
+		},
+		mode{
+			Mode:  provider.Mode{Name: "busy-hosts", Is: "others write to hosts all the time, so that writes conflict"},
+			fault: quick, begin: (*target).beBusy,
+		},
+	)
 }
 
-func (m *target) heal(context.Context) error {
-	for _, host := range m.troubled {
-		m.operator.Heal(host)
+// disturbance makes the fault of the mode.
+func (m *target) disturbance(ctx context.Context, fault *simulator.Fault) *provider.Disturbance {
+	d := &provider.Disturbance{}
+	if fault.Set != nil {
+		d.Set = func(on bool, target []string) error { return fault.Set(ctx, m.operator, on, target...) }
 	}
-	m.troubled = nil
-	return nil
+	if storm := fault.Storm; storm != nil && storm.Targets != nil {
+		d.AtOnce = storm.AtOnce
+		d.Targets = func() [][]string {
+			var all [][]string
+			hosts := m.layout.Hosts(m.cluster.Name)
+			for i := range hosts {
+				all = append(all, storm.Targets(client.ObjectKeyFromObject(&hosts[i]))...)
+			}
+			return all
+		}
+	}
+	return d
+}
+
+func (m *target) Disturb(ctx context.Context, random *rand.Rand) error {
+	if m.mode.disturb != nil {
+		return m.mode.disturb(m, ctx, random)
+	}
+	return m.faults.Next(random)
+}
+
+func (m *target) Calm(ctx context.Context) error {
+	if m.mode.calm != nil {
+		return m.mode.calm(m, ctx)
+	}
+	return m.faults.End()
 }
 
 // refusedAnnotation is on hosts that the provider's writes to are refused.

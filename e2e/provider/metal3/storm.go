@@ -37,8 +37,10 @@ type target struct {
 	layout   simulator.Layout
 	operator *simulator.Simulator
 	mode     mode
-	seed     uint64
-	// troubled are the hosts that the mode did something to.
+	// faults are what the mode does to hosts, if it is one of the simulator's.
+	faults *provider.Disturbance
+	seed   uint64
+	// troubled are the hosts that are refused.
 	troubled []types.NamespacedName
 	// stop ends the operator.
 	stop func()
@@ -60,7 +62,7 @@ func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target,
 		simulator.WithNamespace(g.Cluster), simulator.WithoutEvents(), simulator.WithSeed(g.Seed),
 		simulator.WithHooks(simulator.Hooks{PowerOn: m.booted}),
 	}
-	m.operator = simulator.New(append(options, is.options...)...)
+	m.operator = simulator.New(append(options, is.fault.Options...)...)
 	var err error
 	if m.cluster, err = CreateCluster(ctx, m.client, g.Cluster, m.layout); err != nil {
 		return nil, err
@@ -73,10 +75,11 @@ func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target,
 		return nil, err
 	}
 	m.operate(ctx, g.Management.RESTConfig)
+	m.faults = m.disturbance(context.WithoutCancel(ctx), &is.fault)
 	if is.begin != nil {
 		return m, is.begin(m, ctx)
 	}
-	return m, nil
+	return m, m.faults.Begin()
 }
 
 // operate runs the bare-metal operator until Close.
@@ -191,20 +194,6 @@ func doubledData(items []infrav1.Metal3Data) []provider.Fault {
 		of[data.Spec.Claim.Name] = data.Name
 	}
 	return faults
-}
-
-func (m *target) Disturb(ctx context.Context, random *rand.Rand) error {
-	if m.mode.disturb == nil {
-		return nil
-	}
-	return m.mode.disturb(m, ctx, random)
-}
-
-func (m *target) Calm(ctx context.Context) error {
-	if m.mode.calm == nil {
-		return nil
-	}
-	return m.mode.calm(m, ctx)
 }
 
 // Remains looks at everything that belongs to machines.

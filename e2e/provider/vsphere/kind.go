@@ -18,17 +18,8 @@ import (
 // startTimeout is how long the simulated vCenter may take to start.
 const startTimeout = 30 * time.Second
 
-// Faults of the simulated vCenter in a container.
-const (
-	// ServerDown is a vCenter that does not answer.
-	ServerDown = "server"
-)
-
-// DatastoreGone is a datastore that has been taken away: nothing new can be put there.
-func DatastoreGone(datacenter, name string) string { return "datastores/" + datacenter + "/" + name }
-
-// HostsDisconnected are the hosts of a compute cluster that vCenter has lost.
-func HostsDisconnected(cluster string) string { return "hosts/" + cluster }
+// HostsLost is the fault of a vCenter that has lost the hosts of a compute cluster.
+func HostsLost(cluster string) string { return "lost-hosts/" + cluster }
 
 // Simulator implements provider.Contained.
 func (Provider) Simulator() provider.Simulator {

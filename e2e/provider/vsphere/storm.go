@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,12 +34,10 @@ type target struct {
 	client  client.WithWatch
 	cluster *provider.Cluster
 	vcenter *simulator.Server
-	mode    mode
 	zones   []string
 	tag     string // that machines get
-	hidden  []string
-	// pending are disturbances that are still to come.
-	pending sync.WaitGroup
+	// disturbance is what the mode does to vCenter.
+	disturbance *provider.Disturbance
 }
 
 // Modes implements provider.Stormed.
@@ -50,17 +46,18 @@ func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) 
 // LayOut implements provider.Stormed.
 func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
 	m := provider.BehaviourOf(stormModes(), g.Mode)
-	vcenter, err := simulator.New(stormLayout(), m.options...) //nolint:contextcheck // A vCenter runs until it is closed.
+	vcenter, err := simulator.New(stormLayout(), m.fault.Options...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
-	v := &target{client: g.Client, vcenter: vcenter, mode: m}
+	v := &target{client: g.Client, vcenter: vcenter, disturbance: m.disturbance(vcenter)}
 	if err := v.layOut(ctx, g.Cluster); err != nil {
 		vcenter.Close()
 		return nil, err
 	}
-	if m.begin != nil {
-		m.begin(vcenter)
+	if err := v.disturbance.Begin(); err != nil {
+		vcenter.Close()
+		return nil, err
 	}
 	return v, nil
 }
@@ -200,20 +197,6 @@ func (v *target) domainOf(vm simulator.VM) string {
 	return strings.Join(of, " and ")
 }
 
-func (v *target) Disturb(_ context.Context, random *rand.Rand) error {
-	if v.mode.disturb == nil {
-		return nil
-	}
-	return v.mode.disturb(v, random)
-}
-
-func (v *target) Calm(context.Context) error {
-	if v.mode.calm == nil {
-		return nil
-	}
-	return v.mode.calm(v)
-}
-
 // Remains looks at everything that belongs to machines.
 func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	var faults []provider.Fault
@@ -235,6 +218,6 @@ func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 }
 
 func (v *target) Close() {
-	v.pending.Wait()
+	v.disturbance.Wait()
 	v.vcenter.Close()
 }

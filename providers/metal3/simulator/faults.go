@@ -6,153 +6,160 @@ package simulator
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// DomainLabel says on a host which failure domain it is in.
-const DomainLabel = "infrastructure.cluster.x-k8s.io/failure-domain"
-
-// faults are what was asked for, by host and state, and by domain.
-type faults struct {
-	mu     sync.Mutex
-	byHost map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault
-	hung   map[types.NamespacedName]bool
-	dark   map[string]bool
+// Fault is a way in which hosts or their operator break a rule that clients would like to rely on. Storms, the switches of
+// cmd/hostsim, SetFault and the tests that concern all faults take them from Faults.
+type Fault struct {
+	// Name is what the fault is called, such as in make storm MODE=.
+	Name string
+	// Is says what happens.
+	Is string
+	// Breaks is the rule that does not hold then.
+	Breaks string
+	// Takes names the arguments of Set.
+	Takes []string
+	// Options are what a Simulator with the fault is made with.
+	Options []Option
+	// Set makes the fault, or ends it. It is nil where the Options are all there is: such a fault lasts as long as the Simulator.
+	Set func(ctx context.Context, s *Simulator, on bool, args ...string) error
+	// Storm says how a storm makes the fault; storms leave out a fault without it.
+	Storm *Storm
 }
 
-func newFaults() *faults {
-	return &faults{
-		byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault{},
-		hung:   map[types.NamespacedName]bool{}, dark: map[string]bool{},
+// Storm is how a fault is made at random while machines come and go.
+type Storm struct {
+	// Targets returns the arguments that Set may be called with for a host. Without it, the fault lasts as long as the storm.
+	Targets func(host types.NamespacedName) [][]string
+	// AtOnce has the numbers of targets to draw from each time.
+	AtOnce []int
+}
+
+// Quick are delays that are short, and long enough for something to happen meanwhile.
+func Quick() Delays {
+	return Delays{Provisioning: 300 * time.Millisecond, Deprovisioning: 300 * time.Millisecond, Retry: 500 * time.Millisecond, Jitter: 0.5}
+}
+
+func slow() Delays {
+	return Delays{
+		Preparing: 500 * time.Millisecond, Provisioning: 2 * time.Second, Deprovisioning: 1500 * time.Millisecond,
+		Cleaning: 500 * time.Millisecond, Power: 300 * time.Millisecond, Retry: time.Second, Jitter: 0.5,
 	}
 }
 
-// of answers what is wrong with a host now. The loss of a domain goes before what is wrong with one host.
-func (f *faults) of(host *bmov1alpha1.BareMetalHost) fault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if domain := host.Labels[DomainLabel]; f.dark[domain] {
-		return fault{message: "Failure domain " + domain + " has no power", dark: true}
+// Faults returns all there are. A further one is a further entry.
+func Faults() []Fault {
+	return []Fault{
+		{
+			Name: "slow", Is: "hosts take seconds for everything", Breaks: "What a host is asked for is done at once.",
+			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
+		},
+		{
+			Name: "failing", Is: "what hosts do fails, or gets stuck, for a while", Breaks: "An operation ends, and well.",
+			Takes: []string{"how", "state", "namespace", "host"}, Options: []Option{WithDelays(Quick())}, Set: setFailing,
+			Storm: &Storm{Targets: failures, AtOnce: []int{2}},
+		},
+		{
+			Name: "hung", Is: "the operating system of a host ignores that it is asked to shut down", Breaks: "A host that is to be off shuts down.",
+			Takes: []string{"namespace", "host"}, Set: setHung,
+		},
+		{
+			Name: "invalid", Is: "the operator's webhook refuses every update of a host but its deletion", Breaks: "A host that was accepted can be updated.",
+			Takes: []string{"namespace", "host"}, Set: setInvalid,
+		},
+		{
+			Name: "lost-domains", Is: "the hosts of the failure domain have no power", Breaks: "A host that is to be on is on.",
+			Takes: []string{"domain"}, Set: setLostDomain,
+		},
 	}
-	key := client.ObjectKeyFromObject(host)
-	found := f.byHost[key][host.Status.Provisioning.State]
-	found.hung = f.hung[key]
-	return found
 }
 
-func (f *faults) set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byHost[host] == nil {
-		f.byHost[host] = map[bmov1alpha1.ProvisioningState]fault{}
+// Usage returns the name and the names of the arguments: lost-domains/domain.
+func (f Fault) Usage() string { return strings.Join(append([]string{f.Name}, f.Takes...), "/") }
+
+// SetFault makes a fault by its name, or ends it.
+func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...string) error {
+	all := Faults()
+	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
+	switch {
+	case i < 0:
+		names := make([]string, len(all))
+		for j := range all {
+			names[j] = all[j].Name
+		}
+		return fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(names, ", "))
+	case all[i].Set == nil:
+		return fmt.Errorf("fault %s lasts as long as the simulator: make one with it", name)
+	case len(args) != len(all[i].Takes):
+		return fmt.Errorf("fault %s has %d arguments; it is %s", name, len(args), all[i].Usage())
 	}
-	f.byHost[host][state] = what
+	return all[i].Set(ctx, s, on, args...)
 }
 
-func (f *faults) clear(host types.NamespacedName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.byHost, host)
-	delete(f.hung, host)
-}
+// How an operation fails.
+const (
+	endsInError = "error"
+	getsStuck   = "stuck"
+)
 
-func (f *faults) hang(host types.NamespacedName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hung[host] = true
-}
-
-func (f *faults) setDark(domain string, dark bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.dark[domain] = dark
-}
-
-// Fail lets every operation of a host in that state end with an error, until Heal. In a state without an operation, such
-// as available or provisioned, the host has the error at once. The host need not exist yet.
-func (s *Simulator) Fail(state bmov1alpha1.ProvisioningState, host types.NamespacedName, message string) {
-	s.faults.set(host, state, fault{message: message})
-	s.queue.add(host)
-}
-
-// Stick keeps a host in that state, once it is there, until Heal. The host can still be deleted.
-func (s *Simulator) Stick(state bmov1alpha1.ProvisioningState, host types.NamespacedName) {
-	s.faults.set(host, state, fault{stuck: true})
-	s.queue.add(host)
-}
-
-// Hang lets the operating systems that a host runs ignore that they are asked to shut down, until Heal. Asking ends with an
-// error; then, after the time of a retry, the operator takes the power away, which it does at once for those who ask for that.
-func (s *Simulator) Hang(host types.NamespacedName) {
-	s.faults.hang(host)
-	s.queue.add(host)
-}
-
-// Heal ends every fault of a host, which goes on at once. It does not bring back a domain.
-func (s *Simulator) Heal(host types.NamespacedName) {
-	s.faults.clear(host)
-	s.benches.hurry(host)
-	s.queue.add(host)
-}
-
-// LoseDomain takes the power from all hosts of a failure domain, also from those that come later. They are in error
-// until RestoreDomain.
-func (s *Simulator) LoseDomain(ctx context.Context, name string) error {
-	s.faults.setDark(name, true)
-	return s.wake(ctx, name)
-}
-
-// RestoreDomain gives the power back. What ran before boots again.
-func (s *Simulator) RestoreDomain(ctx context.Context, name string) error {
-	s.faults.setDark(name, false)
-	return s.wake(ctx, name)
-}
-
-func (s *Simulator) wake(ctx context.Context, domain string) error {
-	if !s.queue.connected() {
-		return nil
+// failures are those of the states that a host of a cluster comes through.
+func failures(host types.NamespacedName) [][]string {
+	var targets [][]string
+	for _, state := range []bmov1alpha1.ProvisioningState{
+		bmov1alpha1.StateAvailable, bmov1alpha1.StatePreparing, bmov1alpha1.StateProvisioning, bmov1alpha1.StateDeprovisioning,
+	} {
+		targets = append(targets,
+			[]string{endsInError, string(state), host.Namespace, host.Name}, []string{getsStuck, string(state), host.Namespace, host.Name})
 	}
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := s.client.List(ctx, hosts, client.MatchingLabels{DomainLabel: domain}); err != nil {
-		return fmt.Errorf("listing hosts of failure domain %s: %w", domain, err)
-	}
-	for i := range hosts.Items {
-		key := client.ObjectKeyFromObject(&hosts.Items[i])
-		s.benches.hurry(key)
-		s.queue.add(key)
+	return targets
+}
+
+// setFailing ends with the host's other faults.
+func setFailing(_ context.Context, s *Simulator, on bool, args ...string) error {
+	state, host := bmov1alpha1.ProvisioningState(args[1]), hostOf(args[2:])
+	switch {
+	case args[0] != endsInError && args[0] != getsStuck:
+		return fmt.Errorf("an operation fails with %s or %s, not %q", endsInError, getsStuck, args[0])
+	case !on:
+		s.Heal(host)
+	case args[0] == endsInError:
+		s.Fail(state, host, "the BMC does not answer")
+	default:
+		s.Stick(state, host)
 	}
 	return nil
 }
 
-// queue is the controller's, from when the controller has started. Before that nobody needs to be woken: every host is
-// looked at in the beginning.
-type queue struct {
-	mu  sync.Mutex
-	put func(reconcile.Request)
-}
-
-func (q *queue) connect(put func(reconcile.Request)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.put = put
-}
-
-func (q *queue) connected() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.put != nil
-}
-
-func (q *queue) add(key types.NamespacedName) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.put != nil {
-		q.put(reconcile.Request{NamespacedName: key})
+func setHung(_ context.Context, s *Simulator, on bool, args ...string) error {
+	if on {
+		s.Hang(hostOf(args))
+	} else {
+		s.Heal(hostOf(args))
 	}
+	return nil
+}
+
+func setInvalid(ctx context.Context, s *Simulator, on bool, args ...string) error {
+	if on {
+		return s.RefuseUpdates(ctx, hostOf(args), "the host is invalid")
+	}
+	return s.AcceptUpdates(ctx, hostOf(args))
+}
+
+func setLostDomain(ctx context.Context, s *Simulator, on bool, args ...string) error {
+	if on {
+		return s.LoseDomain(ctx, args[0])
+	}
+	return s.RestoreDomain(ctx, args[0])
+}
+
+func hostOf(args []string) types.NamespacedName {
+	return types.NamespacedName{Namespace: args[0], Name: args[1]}
 }

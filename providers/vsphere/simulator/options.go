@@ -15,6 +15,7 @@ type options struct {
 	storagePolicies    bool
 	stockCollector     bool
 	silentRecentTasks  bool
+	begin              []func(*Server) error // faults that it has from the start
 }
 
 func defaults() options {

@@ -85,6 +85,12 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		s.abandon()
 		return nil, err
 	}
+	for _, begin := range o.begin {
+		if err := begin(s); err != nil {
+			s.abandon()
+			return nil, err
+		}
+	}
 	s.front.start(mux)
 	return s, nil
 }

@@ -1,0 +1,106 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// outside is a system with a fault that hits some of its parts.
+type outside struct {
+	parts []string
+	hit   []string
+	calls int
+}
+
+func (o *outside) targets() [][]string {
+	var all [][]string
+	for _, part := range o.parts {
+		all = append(all, []string{part})
+	}
+	return all
+}
+
+func (o *outside) set(on bool, target []string) error {
+	o.calls++
+	name := "all"
+	if target != nil {
+		name = target[0]
+		if !slices.Contains(o.parts, name) {
+			return errors.New("no such part")
+		}
+	}
+	o.hit = slices.DeleteFunc(o.hit, func(hit string) bool { return hit == name })
+	if on {
+		o.hit = append(o.hit, name)
+	}
+	return nil
+}
+
+func TestAFaultMovesOnAndIsEndedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := &outside{parts: []string{"a", "b", "c"}}
+	d := &Disturbance{Set: o.set, Targets: o.targets, AtOnce: []int{2}}
+	random := Random(1, "test")
+	g.Expect(d.Begin()).To(Succeed())
+	g.Expect(o.hit).To(BeEmpty())
+	for range 20 {
+		g.Expect(d.Next(random)).To(Succeed())
+		g.Expect(o.hit).To(HaveLen(2))
+	}
+	g.Expect(d.End()).To(Succeed())
+	g.Expect(o.hit).To(BeEmpty())
+}
+
+func TestAFaultOfWhatHasGoneIsNoError(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := &outside{parts: []string{"a"}}
+	d := &Disturbance{Set: o.set, Targets: o.targets, AtOnce: []int{1}}
+	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
+	o.parts = nil
+	g.Expect(d.End()).To(Succeed())
+	g.Expect(o.calls).To(Equal(2))
+}
+
+func TestAFaultThatStaysIsEndedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := &outside{parts: []string{"a", "b", "c"}}
+	d := &Disturbance{Set: o.set, Targets: o.targets, AtOnce: []int{1}, Stays: true}
+	random := Random(1, "test")
+	for range 20 {
+		g.Expect(d.Next(random)).To(Succeed())
+	}
+	g.Expect(o.hit).To(ConsistOf("a", "b", "c"))
+	g.Expect(d.End()).To(Succeed())
+	g.Expect(o.hit).To(BeEmpty())
+}
+
+func TestABriefFaultHasEndedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := make(chan bool, 2)
+	d := &Disturbance{Set: func(on bool, _ []string) error { made <- on; return nil }, Targets: func() [][]string { return [][]string{{"a"}} }, AtOnce: []int{1}, Brief: true}
+	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
+	g.Expect(d.End()).To(Succeed())
+	g.Expect([]bool{<-made, <-made}).To(Equal([]bool{true, false}))
+}
+
+func TestAFaultOfAllLastsAsLongAsTheStorm(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := &outside{}
+	d := &Disturbance{Set: o.set}
+	g.Expect(d.Begin()).To(Succeed())
+	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
+	g.Expect(d.End()).To(Succeed())
+	g.Expect(o.hit).To(Equal([]string{"all"}))
+	g.Expect((&Disturbance{}).Begin()).To(Succeed(), "nothing disobeys")
+}

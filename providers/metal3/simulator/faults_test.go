@@ -1,0 +1,72 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
+	t.Parallel()
+	for _, fault := range simulator.Faults() {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			sim := s.simulate(fault.Options...)
+			s.create(simulator.Racks(1, 1))
+			s.reaches(first, bmov1alpha1.StateAvailable)
+			targets := [][]string{{s.namespace, first}}
+			switch {
+			case fault.Set == nil:
+				s.Expect(sim.SetFault(t.Context(), fault.Name, true)).To(MatchError(ContainSubstring("lasts as long as the simulator")))
+				targets = nil
+			case fault.Storm != nil:
+				targets = fault.Storm.Targets(s.key(first))
+			case len(fault.Takes) == 1:
+				targets = [][]string{{"rack-1"}}
+			}
+			for _, on := range []bool{true, false} {
+				for _, target := range targets {
+					s.Expect(sim.SetFault(t.Context(), fault.Name, on, target...)).To(Succeed(), "%v", target)
+				}
+			}
+			s.change(first, want)
+			s.reaches(first, bmov1alpha1.StateProvisioned)
+		})
+	}
+}
+
+func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	readme, err := os.ReadFile("README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	named := map[string]bool{}
+	for _, fault := range simulator.Faults() {
+		g.Expect(named).NotTo(HaveKey(fault.Name))
+		named[fault.Name] = true
+		g.Expect(fault.Set != nil || fault.Options != nil).To(BeTrue(), fault.Name)
+		g.Expect(fault.Is).NotTo(BeEmpty(), fault.Name)
+		g.Expect(fault.Breaks).NotTo(BeEmpty(), fault.Name)
+		g.Expect(strings.Split(string(readme), "\n")).To(ContainElement(fmt.Sprintf("| `%s` | %s | %s |", fault.Usage(), fault.Is, fault.Breaks)))
+	}
+}
+
+func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sim := simulator.New()
+	g.Expect(sim.SetFault(t.Context(), "weather", true)).To(MatchError(`there is no fault "weather"; there are slow, failing, hung, invalid, lost-domains`))
+	g.Expect(sim.SetFault(t.Context(), "lost-domains", true)).To(MatchError("fault lost-domains has 0 arguments; it is lost-domains/domain"))
+	g.Expect(sim.SetFault(t.Context(), "failing", true, "slowly", "available", "default", first)).To(MatchError(ContainSubstring(`error or stuck, not "slowly"`)))
+}

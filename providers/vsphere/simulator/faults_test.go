@@ -1,0 +1,101 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// arguments are those of faults that storms do not make, on the VM "vm" of ThreeZones.
+func arguments(f simulator.Fault) []string {
+	return map[string][]string{
+		"lost-datastores": {"dc-1", "datastore-b"}, "held": {"CloneVM_Task"}, "overloaded": {"Login"}, "full-hosts": {"zone-a"},
+	}[f.Name]
+}
+
+func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
+	t.Parallel()
+	for _, fault := range simulator.Faults() {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			s := simulator.Start(t, simulator.ThreeZones(), fault.Options...)
+			c := connect(t, s, "dc-1")
+			spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
+			c.clone("vm", spec)
+			targets := [][]string{arguments(fault)}
+			if fault.Storm != nil && fault.Storm.Targets != nil {
+				targets = fault.Storm.Targets(s)
+			}
+			if fault.Set == nil {
+				targets = nil
+				if err := s.SetFault(fault.Name, true); err == nil {
+					t.Error("it can be made although the server was not started with it")
+				}
+			}
+			for _, target := range targets {
+				must(0, s.SetFault(fault.Name, true, target...))(t)
+				must(0, s.SetFault(fault.Name, false, target...))(t)
+			}
+			again := connect(t, s, "dc-1")
+			again.powerOn(again.clone("another", spec))
+			if vm, ok := s.VM("another"); !ok || vm.Power != string(types.VirtualMachinePowerStatePoweredOn) || vm.Cluster != "zone-a" {
+				t.Errorf("the VM is %+v", vm)
+			}
+			must(again.finder.VirtualMachine(t.Context(), "/dc-1/vm/workload/another"))(t)
+		})
+	}
+}
+
+func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
+	t.Parallel()
+	readme := must(os.ReadFile("README.md"))(t)
+	named := map[string]bool{}
+	for _, fault := range simulator.Faults() {
+		if named[fault.Name] || fault.Is == "" || fault.Breaks == "" || (fault.Set == nil && fault.Options == nil) {
+			t.Errorf("fault %q has a name of its own, two sentences and a way to make it: %+v", fault.Name, fault)
+		}
+		named[fault.Name] = true
+		if row := fmt.Sprintf("| `%s` | %s | %s |\n", fault.Usage(), fault.Is, fault.Breaks); !strings.Contains(string(readme), row) {
+			t.Errorf("README.md lacks the row %s", row)
+		}
+	}
+}
+
+func TestAServerIsStartedWithAFault(t *testing.T) {
+	t.Parallel()
+	s := simulator.Start(t, simulator.ThreeZones(), simulator.WithFault("held", "CloneVM_Task"))
+	c := connect(t, s, "dc-1")
+	task := c.startClone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))
+	if running := s.RunningTasks(); len(running) != 1 {
+		t.Errorf("the tasks that run are %v", running)
+	}
+	must(0, s.SetFault("held", false, "CloneVM_Task"))(t)
+	must(0, task.Wait(t.Context()))(t)
+}
+
+func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {
+	t.Parallel()
+	for want, opt := range map[string]simulator.Option{
+		`there is no fault "weather"; there are slow, failing`:                  simulator.WithFault("weather"),
+		"fault lost-hosts has 0 arguments; it is lost-hosts/cluster/[host]":     simulator.WithFault("lost-hosts"),
+		"fault hidden-clones has 1 arguments; it is hidden-clones":              simulator.WithFault("hidden-clones", "all"),
+		"fault silent lasts as long as the server: start one with it":           simulator.WithFault("silent", "all"),
+		`a restart loses sessions, tasks, connections or everything, not "wit"`: simulator.WithFault("restarts", "wit"),
+	} {
+		s, err := simulator.New(simulator.ThreeZones(), opt)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+		if s != nil {
+			s.Close()
+		}
+	}
+}
