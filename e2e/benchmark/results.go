@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Median answers 0 if there is none.
+// Median returns 0 if there is none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

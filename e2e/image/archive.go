@@ -29,7 +29,7 @@ type File struct {
 	Mode    fs.FileMode // 0 means 0644; with fs.ModeDir it is a folder
 }
 
-// open answers the content of a regular file and its size.
+// open returns the content of a regular file and its size.
 func (f File) open() (io.ReadCloser, int64, error) {
 	if f.From == "" {
 		return io.NopCloser(bytes.NewReader(f.Content)), int64(len(f.Content)), nil

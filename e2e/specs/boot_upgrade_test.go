@@ -57,7 +57,7 @@ func passingVersion(ctx context.Context) string {
 	return next
 }
 
-// serveClusterctl answers the address where the framework downloads clusterctl from.
+// serveClusterctl returns the address where the framework downloads clusterctl from.
 func serveClusterctl() string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, environment.Program(binaries.Clusterctl))

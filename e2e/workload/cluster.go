@@ -68,7 +68,7 @@ func newCluster(key client.ObjectKey, listener net.Listener, s *Simulator) *clus
 		frontend: newFrontend(listener, newHandler(s.memory, group, logger), logger),
 		memory:   s.memory.GetResourceGroup(group).GetClient(),
 		discard:  func() { s.memory.DeleteResourceGroup(group) },
-		wake:     func() { s.bell.ring(key) },
+		wake:     func() { s.notifier.notify(key) },
 		log:      logger,
 		nodes:    map[string]node{},
 		bootable: map[string]time.Time{},

@@ -38,23 +38,23 @@ func newMemory() (inmemoryruntime.Manager, error) {
 	return inmemoryruntime.NewManager(scheme), nil
 }
 
-// bell has the controller look at a cluster for a reason that the management
+// notifier has the controller look at a cluster for a reason that the management
 // API does not know. It is silent until the controller runs.
-type bell struct {
+type notifier struct {
 	mu     sync.Mutex
 	queues []workqueue.TypedRateLimitingInterface[reconcile.Request] // one a simulator
 }
 
-func (b *bell) attach(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.queues = append(b.queues, queue)
+func (n *notifier) attach(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.queues = append(n.queues, queue)
 }
 
-func (b *bell) ring(cluster client.ObjectKey) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, queue := range b.queues {
+func (n *notifier) notify(cluster client.ObjectKey) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, queue := range n.queues {
 		queue.Add(reconcile.Request{NamespacedName: cluster})
 	}
 }
@@ -62,7 +62,7 @@ func (b *bell) ring(cluster client.ObjectKey) {
 // watchMemory is the controller's source of changes that clients make in
 // simulated clusters. The only one to react to is the removal of an etcd member.
 func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s.bell.attach(queue)
+	s.notifier.attach(queue)
 	if s.options.With != nil {
 		return nil // which rings for both
 	}
@@ -70,17 +70,17 @@ func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLi
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	return pods.AddEventHandler(removals{bell: s.bell})
+	return pods.AddEventHandler(removals{notifier: s.notifier})
 }
 
 // removals rings for clusters that lose an etcd member.
-type removals struct{ bell *bell }
+type removals struct{ notifier *notifier }
 
 // OnUpdate is called with the store locked, so it must not read from it.
 func (r removals) OnUpdate(group string, _, pod client.Object) {
 	if _, removed := pod.GetAnnotations()[inmemory.EtcdMemberRemoved]; removed {
 		namespace, name, _ := strings.Cut(group, "/")
-		r.bell.ring(client.ObjectKey{Namespace: namespace, Name: name})
+		r.notifier.notify(client.ObjectKey{Namespace: namespace, Name: name})
 	}
 }
 

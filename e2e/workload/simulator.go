@@ -80,13 +80,13 @@ func (o Options) withDefaults() (Options, error) {
 type Simulator struct {
 	options Options
 	manager ctrl.Manager
-	*room
+	*clusterSet
 }
 
-// room holds the clusters of the simulators that serve them together.
-type room struct {
-	memory inmemoryruntime.Manager
-	bell   *bell
+// clusterSet holds the clusters of the simulators that serve them together.
+type clusterSet struct {
+	memory   inmemoryruntime.Manager
+	notifier *notifier
 
 	// mu comes before the lock of a cluster.
 	mu       sync.Mutex
@@ -95,16 +95,16 @@ type room struct {
 	stopped  bool
 }
 
-// room is that of the simulator to serve clusters with, or a new one.
-func (o Options) room() (*room, error) {
+// clusterSet is that of the simulator to serve clusters with, or a new one.
+func (o Options) clusterSet() (*clusterSet, error) {
 	if o.With != nil {
 		o.With.mu.Lock()
 		defer o.With.mu.Unlock()
 		o.With.shared = true
-		return o.With.room, nil
+		return o.With.clusterSet, nil
 	}
 	memory, err := newMemory()
-	return &room{memory: memory, bell: &bell{}, clusters: map[client.ObjectKey]*cluster{}}, err
+	return &clusterSet{memory: memory, notifier: &notifier{}, clusters: map[client.ObjectKey]*cluster{}}, err
 }
 
 // New prepares a simulator for the management API that mgmt reaches, which must
@@ -120,7 +120,7 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 	if err := errors.Join(clusterv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("registering the management API's types: %w", err)
 	}
-	room, err := options.room()
+	clusterSet, err := options.clusterSet()
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the management API: %w", err)
 	}
-	s := &Simulator{options: options, manager: manager, room: room}
+	s := &Simulator{options: options, manager: manager, clusterSet: clusterSet}
 	if err := s.setUp(ctx); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (w *Written) Behind(obj client.Object) bool {
 	return w.behind(obj)
 }
 
-// StandBack answers how long a reconcile of obj is to be put off because obj is older than the last write, 0 when it is not.
+// StandBack returns how long a reconcile of obj is to be put off because obj is older than the last write, 0 when it is not.
 // It grows with every answer from CatchUp to a second, until something is written again. An object that is older still when
 // Lag has passed since the write is reconciled as it is.
 func (w *Written) StandBack(obj client.Object) time.Duration {

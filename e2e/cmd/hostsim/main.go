@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
-	if err := furnish(ctx, config, o); err != nil {
+	if err := populate(ctx, config, o); err != nil {
 		return err
 	}
 	bodies, err := o.containers.options(ctx, stderr)
@@ -113,12 +113,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 		return err
 	}
 	defer stop()
-	go obey(ctx, sim, o, stdin, stderr)
+	go readCommands(ctx, sim, o, stdin, stderr)
 	return sim.Run(ctx, config)
 }
 
-// furnish brings the CRDs and hosts that were asked for.
-func furnish(ctx context.Context, config *rest.Config, o options) error {
+// populate brings the CRDs and hosts that were asked for.
+func populate(ctx context.Context, config *rest.Config, o options) error {
 	if o.installCRDs {
 		crds, err := simulator.CRDs()
 		if err != nil {
@@ -164,8 +164,8 @@ func (o options) homeNamespace() string {
 	return o.namespace
 }
 
-// obey carries out commands until there are no more.
-func obey(ctx context.Context, sim *simulator.Simulator, o options, stdin io.Reader, stderr io.Writer) {
+// readCommands carries out commands until there are no more.
+func readCommands(ctx context.Context, sim *simulator.Simulator, o options, stdin io.Reader, stderr io.Writer) {
 	lines := bufio.NewScanner(stdin)
 	for lines.Scan() {
 		if err := o.command(ctx, sim, strings.Fields(lines.Text())); err != nil {

@@ -17,7 +17,7 @@ const moveLabel = "clusterctl.cluster.x-k8s.io/move"
 //go:embed crds/*.yaml
 var crdFiles embed.FS
 
-// CRDs answers the definitions of the kinds that metal3 brings from outside of this provider: BareMetalHost, HardwareData,
+// CRDs returns the definitions of the kinds that metal3 brings from outside of this provider: BareMetalHost, HardwareData,
 // and those of its IP address manager.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	entries, err := crdFiles.ReadDir("crds")

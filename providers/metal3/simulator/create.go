@@ -74,7 +74,7 @@ func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetal
 	})
 }
 
-// settled answers the status of a host that has gone from where it is to where nothing is left to do.
+// settled returns the status of a host that has gone from where it is to where nothing is left to do.
 func settled(host *bmov1alpha1.BareMetalHost, secret string) bmov1alpha1.BareMetalHostStatus {
 	host = host.DeepCopy()
 	for m := machineOf(host); ; {

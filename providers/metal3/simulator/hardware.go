@@ -12,7 +12,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// Inventory answers what an inspection finds in a host.
+// Inventory returns what an inspection finds in a host.
 type Inventory func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails
 
 // vendorPrefix starts the hardware addresses of simulated network cards: locally administered, and unlike those of any
@@ -59,7 +59,7 @@ func addressOf(mac net.HardwareAddr) string {
 	return net.IPv4(10, mac[3], mac[4], mac[5]).String()
 }
 
-// numbered answers the hardware address of the nth host of a layout. None ends in a zero byte, nor does the network
+// numbered returns the hardware address of the nth host of a layout. None ends in a zero byte, nor does the network
 // address that follows from it.
 func numbered(n int) string {
 	last := n%254 + 1

@@ -17,7 +17,7 @@ import (
 // hardwareFinalizer keeps the HardwareData for as long as its host.
 const hardwareFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/hardwareData"
 
-// recorded answers what the host's HardwareData says, nil without one.
+// recorded returns what the host's HardwareData says, nil without one.
 func (s *Simulator) recorded(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
 	data := &bmov1alpha1.HardwareData{}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {

@@ -33,7 +33,7 @@ func newFaults() *faults {
 	}
 }
 
-// of answers what is wrong with a host now. The loss of a domain goes before what is wrong with one host.
+// of returns what is wrong with a host now. The loss of a domain goes before what is wrong with one host.
 func (f *faults) of(host *bmov1alpha1.BareMetalHost) fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Simulator) Hang(host types.NamespacedName) {
 // Heal ends every fault of a host, which goes on at once. It does not bring back a domain.
 func (s *Simulator) Heal(host types.NamespacedName) {
 	s.faults.clear(host)
-	s.benches.hurry(host)
+	s.progress.hurry(host)
 	s.queue.add(host)
 }
 
@@ -124,7 +124,7 @@ func (s *Simulator) wake(ctx context.Context, domain string) error {
 	}
 	for i := range hosts.Items {
 		key := client.ObjectKeyFromObject(&hosts.Items[i])
-		s.benches.hurry(key)
+		s.progress.hurry(key)
 		s.queue.add(key)
 	}
 	return nil

@@ -47,7 +47,7 @@ func Racks(racks, hostsPerRack int) Layout {
 	return layout
 }
 
-// Hosts answers the layout's hosts as they are created.
+// Hosts returns the layout's hosts as they are created.
 func (l Layout) Hosts(namespace string) []bmov1alpha1.BareMetalHost {
 	var out []bmov1alpha1.BareMetalHost
 	number := max(l.First, 1)
@@ -84,7 +84,7 @@ func (l Layout) host(namespace string, domain Domain, i int) bmov1alpha1.BareMet
 	}
 }
 
-// credentials answers the Secret of a host's BMC, which is to be where its host is.
+// credentials returns the Secret of a host's BMC, which is to be where its host is.
 func credentials(host *bmov1alpha1.BareMetalHost) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -12,12 +12,12 @@ type Option func(*Simulator)
 
 // WithDelays sets how long hosts stay in their states. The default is no time at all.
 func WithDelays(delays Delays) Option {
-	return func(s *Simulator) { s.benches.delays = delays }
+	return func(s *Simulator) { s.progress.delays = delays }
 }
 
 // WithSeed sets what the jitter of the delays is drawn from. Runs with the same seed draw the same.
 func WithSeed(seed uint64) Option {
-	return func(s *Simulator) { s.benches.seed = seed }
+	return func(s *Simulator) { s.progress.seed = seed }
 }
 
 // WithNamespace limits the Simulator to the hosts of one namespace. It matters to Run and Start, which make a manager.

@@ -25,7 +25,7 @@ type Placement struct {
 	Error string
 }
 
-// Placements answers the hosts of a namespace, all namespaces when it is "", in the order of their names.
+// Placements returns the hosts of a namespace, all namespaces when it is "", in the order of their names.
 func Placements(ctx context.Context, c client.Reader, namespace string) ([]Placement, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := c.List(ctx, hosts, client.InNamespace(namespace)); err != nil {

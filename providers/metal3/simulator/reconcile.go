@@ -29,7 +29,7 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := s.client.Get(ctx, req.NamespacedName, host); err != nil {
 		if apierrors.IsNotFound(err) {
-			s.benches.forget(req.NamespacedName)
+			s.progress.forget(req.NamespacedName)
 			s.written.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -77,7 +77,7 @@ func (s step) metadata() bool { return s.finalize || s.release || len(s.drop) > 
 // view collects what the next step depends on, and until when the current phase takes.
 func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (view, time.Time, error) {
 	v := view{host: host, now: s.time(), fault: s.faults.of(host)}
-	found := s.benches.look(host, v.now.Time)
+	found := s.progress.look(host, v.now.Time)
 	v.machine, v.started, v.due = found.machine, found.started, !v.now.Time.Before(found.until)
 	var err error
 	if v.secret, err = s.secretVersion(ctx, host); err != nil {
@@ -118,7 +118,7 @@ func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v v
 		if err := s.turn(ctx, host, v.machine, decided.machine); err != nil {
 			return s.refuse(ctx, host, v, err)
 		}
-		s.benches.setMachine(client.ObjectKeyFromObject(host), decided.machine)
+		s.progress.setMachine(client.ObjectKeyFromObject(host), decided.machine)
 	}
 	if decided.erase {
 		if err := s.erase(ctx, host); err != nil {

@@ -221,7 +221,7 @@ func TestTheSameSeedDrawsTheSameDelays(t *testing.T) {
 	g := NewWithT(t)
 	delays := Delays{Inspecting: time.Minute, Jitter: 0.5}
 	until := func(seed uint64) time.Time {
-		return newBenches(delays, seed).look(in(inspecting).host, testTime.Time).until
+		return newProgressTable(delays, seed).look(in(inspecting).host, testTime.Time).until
 	}
 	g.Expect(until(3)).To(Equal(until(3)))
 	g.Expect(until(3)).NotTo(Equal(until(4)))

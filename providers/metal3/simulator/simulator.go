@@ -49,10 +49,10 @@ type Simulator struct {
 	inventory Inventory
 	quiet     bool
 
-	benches *benches
-	faults  *faults
-	queue   queue
-	written patch.Written
+	progress *progressTable
+	faults   *faults
+	queue    queue
+	written  patch.Written
 
 	client client.Client
 	// live reads past the cache.
@@ -66,7 +66,7 @@ func New(opts ...Option) *Simulator {
 		workers:   defaultWorkers,
 		now:       time.Now,
 		inventory: StandardInventory,
-		benches:   newBenches(Delays{}, 1),
+		progress:  newProgressTable(Delays{}, 1),
 		faults:    newFaults(),
 	}
 	for _, opt := range opts {

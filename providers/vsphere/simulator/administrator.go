@@ -56,7 +56,7 @@ func newAdministrator(service *simulator.Service, rest http.Handler, account cre
 	}, nil
 }
 
-// await answers the result of a task that has been started. It is told by the
+// await returns the result of a task that has been started. It is told by the
 // registry: a property collector would take 20 ms to notice.
 func (a *administrator) await(ref types.ManagedObjectReference) (types.AnyType, error) {
 	info := a.results.wait(ref, func() (types.TaskInfo, bool) {
@@ -129,7 +129,7 @@ func newTaskResults() *taskResults {
 	return &taskResults{waiting: map[types.ManagedObjectReference][]chan types.TaskInfo{}}
 }
 
-// wait answers the final state of the task; now looks whether it is over already.
+// wait returns the final state of the task; now looks whether it is over already.
 func (r *taskResults) wait(ref types.ManagedObjectReference, now func() (types.TaskInfo, bool)) types.TaskInfo {
 	done := make(chan types.TaskInfo, 1)
 	r.mu.Lock()

@@ -143,7 +143,7 @@ func (b *site) ownSummary(ref types.ManagedObjectReference) {
 	pool.Summary = &summary
 }
 
-// selected answers the clusters of those names, or all.
+// selected returns the clusters of those names, or all.
 func (b *site) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
 	var out []*simulator.ClusterComputeResource
 	for _, spec := range b.spec.Clusters {

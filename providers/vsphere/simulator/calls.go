@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// Calls answers how many calls came in since the start or the last ResetCalls,
+// Calls returns how many calls came in since the start or the last ResetCalls,
 // by name: SOAP calls by method ("CloneVM_Task"), REST calls as
 // "REST GET /rest/com/vmware/cis/tagging/tag/{id}", with the action of a POST as
 // "?~action=attach". A call counts when it arrives, whatever becomes of it. What
 // the Server does on its own or through its methods does not count.
-func (s *Server) Calls() map[string]int { return s.front.calls.snapshot() }
+func (s *Server) Calls() map[string]int { return s.endpoint.calls.snapshot() }
 
 // ResetCalls sets all counters to zero.
-func (s *Server) ResetCalls() { s.front.calls.reset() }
+func (s *Server) ResetCalls() { s.endpoint.calls.reset() }
 
 type callCounter struct {
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (c *callCounter) reset() {
 	clear(c.byName)
 }
 
-// soapCall is what a SOAP request asks for, as far as the front needs to know.
+// soapCall is what a SOAP request asks for, as far as the endpoint needs to know.
 type soapCall struct {
 	Method string
 	// This is the identifier of the object that is called.

@@ -72,7 +72,7 @@ func (s *Server) placeClone(template *simulator.VirtualMachine, spec *types.Virt
 		})
 	}
 	hosts := s.hostViews(cluster)
-	host, ok := s.stage.choose(hosts, fits)
+	host, ok := s.structure.choose(hosts, fits)
 	if !ok {
 		if spec.Location.Host == nil && slices.ContainsFunc(hosts, func(h hostView) bool { return h.usable }) {
 			return &types.InvalidDatastore{Datastore: &datastore, Name: s.refName(s.call(), datastore)}
@@ -253,7 +253,7 @@ func (s *Server) completeClone(ctx *simulator.Context, r *request, req *types.Cl
 	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device) {
 		card, ok := device.(types.BaseVirtualEthernetCard)
 		if ok && card.GetVirtualEthernetCard().AddressType != string(types.VirtualEthernetCardMacTypeManual) {
-			card.GetVirtualEthernetCard().MacAddress = s.stage.nextMAC()
+			card.GetVirtualEthernetCard().MacAddress = s.structure.nextMAC()
 		}
 	}
 	s.publishConfig(ctx, ref)
@@ -305,7 +305,7 @@ func (s *Server) prepareCreate(r *request, req *types.CreateVM_Task) types.BaseM
 	if req.Config.Files == nil || !file.FromString(req.Config.Files.VmPathName) {
 		return nil // vcsim says what is wrong
 	}
-	host, ok := s.stage.choose(s.hostViews(cluster), func(h hostView) bool {
+	host, ok := s.structure.choose(s.hostViews(cluster), func(h hostView) bool {
 		_, mounted := child(s.call(), h.datastores, file.Datastore)
 		return mounted && (req.Host == nil || *req.Host == h.ref)
 	})

@@ -180,7 +180,7 @@ func (c *collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpd
 	return body
 }
 
-// WaitForUpdatesEx answers what has changed since the version; without one it
+// WaitForUpdatesEx returns what has changed since the version; without one it
 // answers all objects of the filters.
 func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForUpdatesEx) soap.HasFault {
 	c.activate(ctx)
@@ -211,7 +211,7 @@ func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForU
 	}
 }
 
-// unheard answers the last answer again to a client that has not received it.
+// unheard returns the last answer again to a client that has not received it.
 func (c *collector) unheard(version string) *types.UpdateSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,7 +225,7 @@ func (c *collector) unheard(version string) *types.UpdateSet {
 // of the session. It ends the wait before it, if that is still under way.
 func (c *collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
 	key := waitKey{session: ctx.Session.Key, collector: req.This.Value}
-	parent := requestOf(ctx).server.front.waits.context(key)
+	parent := requestOf(ctx).server.endpoint.waits.context(key)
 	wait, cancel := context.WithCancel(parent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +236,7 @@ func (c *collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (
 	return wait, cancel
 }
 
-// idle answers true when there is nothing to wait for any more.
+// idle returns true when there is nothing to wait for any more.
 func (c *collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soap.HasFault, bool) {
 	var timeout <-chan time.Time
 	if req.Options != nil && req.Options.MaxWaitSeconds != nil {

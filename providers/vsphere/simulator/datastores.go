@@ -14,30 +14,30 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// shelf holds the datastores that have been taken away, by inventory path.
-type shelf struct {
+// removedDatastores holds the datastores that have been taken away, by inventory path.
+type removedDatastores struct {
 	mu   sync.Mutex
-	away map[string]shelved
+	away map[string]removedDatastore
 }
 
-func (sh *shelf) put(path string, taken shelved) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.away == nil {
-		sh.away = map[string]shelved{}
+func (r *removedDatastores) put(path string, taken removedDatastore) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.away == nil {
+		r.away = map[string]removedDatastore{}
 	}
-	sh.away[path] = taken
+	r.away[path] = taken
 }
 
-func (sh *shelf) take(path string) (shelved, bool) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	taken, ok := sh.away[path]
-	delete(sh.away, path)
+func (r *removedDatastores) take(path string) (removedDatastore, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken, ok := r.away[path]
+	delete(r.away, path)
 	return taken, ok
 }
 
-type shelved struct {
+type removedDatastore struct {
 	datastore *simulator.Datastore
 	users     []mo.Entity // datacenter, hosts and clusters
 }
@@ -50,8 +50,8 @@ func (s *Server) RemoveDatastore(datacenter, name string) error {
 	if err != nil {
 		return err
 	}
-	defer s.stage.own()()
-	taken := shelved{datastore: ds, users: []mo.Entity{s.datacenterOf(ds)}}
+	defer s.structure.own()()
+	taken := removedDatastore{datastore: ds, users: []mo.Entity{s.datacenterOf(ds)}}
 	for _, e := range append(s.registry.All("HostSystem"), s.registry.All("ClusterComputeResource")...) {
 		if slices.Contains(datastoresOf(s.call(), e), ds.Self) {
 			taken.users = append(taken.users, e)
@@ -67,18 +67,18 @@ func (s *Server) RemoveDatastore(datacenter, name string) error {
 	s.registry.RemoveReference(ctx, folder, &folder.ChildEntity, ds.Self)
 	s.registry.Remove(ctx, ds.Self)
 	s.registry.Put(ds) // out of everybody's sight: vcsim still needs it for the VMs on it
-	s.shelf.put(at, taken)
+	s.removed.put(at, taken)
 	return nil
 }
 
 // RestoreDatastore undoes RemoveDatastore.
 func (s *Server) RestoreDatastore(datacenter, name string) error {
 	at := path.Join("/", datacenter, "datastore", name)
-	taken, ok := s.shelf.take(at)
+	taken, ok := s.removed.take(at)
 	if !ok {
 		return fmt.Errorf("datastore %s has not been removed", at)
 	}
-	defer s.stage.own()()
+	defer s.structure.own()()
 	ctx, ds := s.call(), taken.datastore
 	folder, _ := get[*simulator.Folder](s, ds.Parent)
 	s.registry.AddReference(ctx, folder, &folder.ChildEntity, ds.Self)
@@ -122,7 +122,7 @@ func (s *Server) setDatastores(ctx *simulator.Context, e mo.Entity, edit func([]
 	})
 }
 
-// withoutFiles answers how to destroy a VM whose datastore is away: vcsim would look
+// withoutFiles returns how to destroy a VM whose datastore is away: vcsim would look
 // for the files. It answers nil for others. The VM is locked.
 func (s *Server) withoutFiles(ctx *simulator.Context, ref types.ManagedObjectReference) taskBody {
 	vm, ok := get[*simulator.VirtualMachine](s, &ref)

@@ -19,11 +19,11 @@ import (
 
 // SetDelay makes every answer of this server so much late, including those under
 // way. The effect of a call is not delayed, only its answer.
-func (s *Server) SetDelay(d time.Duration) { s.front.latency.set(d) }
+func (s *Server) SetDelay(d time.Duration) { s.endpoint.latency.set(d) }
 
 // SetDown resets every connection, and those that come, until it is called with
 // false. Sessions and tasks go on meanwhile.
-func (s *Server) SetDown(down bool) { s.front.listener.setDown(down) }
+func (s *Server) SetDown(down bool) { s.endpoint.listener.setDown(down) }
 
 // DisconnectHosts makes vCenter lose the hosts of a compute cluster, given by name
 // or inventory path; all of them when none is named. Their VMs are disconnected:
@@ -286,7 +286,7 @@ func (s *Server) HideVM(vm string) error {
 // ShowVM undoes HideVM.
 func (s *Server) ShowVM(vm string) error {
 	return s.inFolder(vm, func(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
-		s.births.hide(ref, false)
+		s.newVMs.hide(ref, false)
 		s.registry.AddReference(ctx, folder, &folder.ChildEntity, ref)
 		ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
 	})
@@ -301,7 +301,7 @@ func (s *Server) inFolder(vm string, do func(*simulator.Context, *simulator.Fold
 	if !ok {
 		return fmt.Errorf("VM %s is in no folder", vm)
 	}
-	defer s.stage.own()()
+	defer s.structure.own()()
 	ctx := s.call()
 	ctx.WithLock(folder, func() { do(ctx, folder, machine.Self) })
 	return nil
@@ -327,7 +327,7 @@ func (s *Server) MoveVMToHost(vm, host string) error {
 	return nil
 }
 
-// find answers the VM of that name, reference or inventory path.
+// find returns the VM of that name, reference or inventory path.
 func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
 	if strings.HasPrefix(vm, "/") {
 		return find[*simulator.VirtualMachine](s, vm)
@@ -348,7 +348,7 @@ func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
 // which vcsim does not.
 func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 	s.guests.forget(ref)
-	s.births.hide(ref, false)
+	s.newVMs.hide(ref, false)
 	s.leaveGroups(ref)
 	s.admin.tags.Lock()
 	defer s.admin.tags.Unlock()

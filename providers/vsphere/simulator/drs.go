@@ -33,7 +33,7 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 	}
 	hosts := s.hostViews(cluster)
 	able := func(host hostView) bool {
-		return !s.stage.isFull(host.ref) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
+		return !s.structure.isFull(host.ref) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
 			return !slices.Contains(host.datastores, ref)
 		})
 	}
@@ -45,7 +45,7 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		if here := hostNamed(hosts, *vm.Runtime.Host); here.usable && able(here) && allowed(here.ref) {
 			return nil
 		}
-		if host, ok := s.stage.choose(hosts, func(h hostView) bool { return able(h) && allowed(h.ref) }); ok {
+		if host, ok := s.structure.choose(hosts, func(h hostView) bool { return able(h) && allowed(h.ref) }); ok {
 			s.move(ctx, vm, host.ref)
 			return nil
 		}
@@ -53,7 +53,7 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 	return &types.NoCompatibleHost{}
 }
 
-// automated answers whether DRS chooses hosts by itself.
+// automated reports whether DRS chooses hosts by itself.
 func automated(config *types.ClusterConfigInfoEx) bool {
 	return isTrue(config.DrsConfig.Enabled) && config.DrsConfig.DefaultVmBehavior == types.DrsBehaviorFullyAutomated
 }
@@ -67,7 +67,7 @@ func hostNamed(hosts []hostView, ref types.ManagedObjectReference) hostView {
 	return hostView{}
 }
 
-// affinity answers which hosts the enabled rules of a VM insist on, and which they
+// affinity returns which hosts the enabled rules of a VM insist on, and which they
 // prefer.
 func affinity(config *types.ClusterConfigInfoEx, vm types.ManagedObjectReference) (must, should func(types.ManagedObjectReference) bool) {
 	groups := vmGroups(config)[vm]

@@ -49,7 +49,7 @@ func TestPowerOnFollowsRule(t *testing.T) {
 	}
 }
 
-// group answers the members that a group has.
+// group returns the members that a group has.
 func (c *client) group(cluster *object.ClusterComputeResource, name string) []types.ManagedObjectReference {
 	c.t.Helper()
 	config := must(cluster.Configuration(c.t.Context()))(c.t)

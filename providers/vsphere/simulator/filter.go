@@ -30,7 +30,7 @@ func (c *collector) restart() {
 	c.views, c.pending, c.sent, c.changes = nil, nil, nil, changes{}
 }
 
-// update answers what is new, at most limit objects of it; nil when nothing is.
+// update returns what is new, at most limit objects of it; nil when nothing is.
 func (c *collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
 	c.mu.Lock()
 	pending, news := c.pending, c.changes
@@ -164,7 +164,7 @@ func (v *filterView) moved(news changes) bool {
 	return false
 }
 
-// compare answers who came and who left, and takes note.
+// compare returns who came and who left, and takes note.
 func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []types.ManagedObjectReference, left []types.ObjectUpdate) {
 	now := make(map[types.ManagedObjectReference]bool, len(refs))
 	for _, ref := range refs {
@@ -185,7 +185,7 @@ func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []typ
 	return entered, left
 }
 
-// members answers the objects of a filter that clients may see, without properties.
+// members returns the objects of a filter that clients may see, without properties.
 func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, forgive bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
 	bare := types.PropertyFilterSpec{ObjectSet: spec.ObjectSet, ReportMissingObjectsInResults: spec.ReportMissingObjectsInResults}
 	if forgive {
@@ -195,14 +195,14 @@ func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpe
 		bare.PropSet = append(bare.PropSet, types.PropertySpec{Type: p.Type})
 	}
 	// vcsim walks from parent to child without a lock: an object that is removed meanwhile would hide its neighbour.
-	leave := requestOf(ctx).server.stage.own()
+	leave := requestOf(ctx).server.structure.own()
 	contents, fault := c.retrieve(ctx, bare)
 	leave()
 	refs := make([]types.ManagedObjectReference, 0, len(contents))
 	for _, content := range contents {
 		refs = append(refs, content.Obj)
 	}
-	return requestOf(ctx).server.births.visible(refs), fault
+	return requestOf(ctx).server.newVMs.visible(refs), fault
 }
 
 func (c *collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec, refs []types.ManagedObjectReference) []types.ObjectUpdate {
@@ -221,7 +221,7 @@ func (c *collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec,
 	return updates
 }
 
-// modify answers the present values of what the filter shows of the changes. A
+// modify returns the present values of what the filter shows of the changes. A
 // value that has gone is assigned as none.
 func (c *collector) modify(ctx *simulator.Context, spec types.PropertyFilterSpec, ref types.ManagedObjectReference, names []string) []types.ObjectUpdate {
 	var concerned []types.PropertySpec
@@ -271,7 +271,7 @@ func isA(ctx *simulator.Context, ref types.ManagedObjectReference, kind string) 
 	return ok && field.Anonymous
 }
 
-// affected answers the paths of the spec that show a part, or the whole, of what changed.
+// affected returns the paths of the spec that show a part, or the whole, of what changed.
 func affected(p types.PropertySpec, names []string) []string {
 	var paths []string
 	if p.All != nil && *p.All {
@@ -309,7 +309,7 @@ func only(set []types.PropertySpec, refs ...types.ManagedObjectReference) types.
 	return spec
 }
 
-// retrieve answers copies that were made while each object was locked.
+// retrieve returns copies that were made while each object was locked.
 func (c *collector) retrieve(ctx *simulator.Context, spec types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
 	answer := c.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{SpecSet: []types.PropertyFilterSpec{spec}})
 	if fault := answer.Fault(); fault != nil {

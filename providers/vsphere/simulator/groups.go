@@ -171,7 +171,7 @@ func (s *Server) editCluster(cluster *simulator.ClusterComputeResource, edit fun
 	return err
 }
 
-// vmGroups answers the names of the groups that each VM of a cluster is in.
+// vmGroups returns the names of the groups that each VM of a cluster is in.
 func vmGroups(config *types.ClusterConfigInfoEx) map[types.ManagedObjectReference][]string {
 	groups := map[types.ManagedObjectReference][]string{}
 	for _, info := range config.Group {

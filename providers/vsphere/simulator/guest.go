@@ -158,7 +158,7 @@ type guestCard struct {
 	addresses  []netip.Prefix
 }
 
-// cards answers the network cards of a VM that is locked.
+// cards returns the network cards of a VM that is locked.
 func cards(vm *mo.VirtualMachine) []guestCard {
 	var out []guestCard
 	if vm.Config == nil {
@@ -173,7 +173,7 @@ func cards(vm *mo.VirtualMachine) []guestCard {
 	return out
 }
 
-// networkOf answers the name of the network that a card is on, and notes which it is.
+// networkOf returns the name of the network that a card is on, and notes which it is.
 func (s *Server) networkOf(ctx *simulator.Context, card *guestCard) string {
 	switch backing := card.backing.(type) {
 	case *types.VirtualEthernetCardNetworkBackingInfo:

@@ -52,7 +52,7 @@ func (r *request) wait() {
 
 type requestKey struct{}
 
-// requestOf answers nil for contexts that did not come through the hook.
+// requestOf returns nil for contexts that did not come through the hook.
 func requestOf(ctx *simulator.Context) *request {
 	if ctx == nil || ctx.Context == nil {
 		return nil
@@ -87,7 +87,7 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 	}
 	switch body := method.Body.(type) {
 	case *types.WaitForUpdates, *types.WaitForUpdatesEx:
-		s.front.waits.bind(ctx, method.This)
+		s.endpoint.waits.bind(ctx, method.This)
 	case *types.CreateCollectorForTasks:
 		if s.history != nil {
 			method.This = s.history.Self // vcsim goes by the reference that is called, whatever is returned here
@@ -124,7 +124,7 @@ func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 	case *simulator.Task:
 		o.server.adopt(obj)
 	case *simulator.VirtualMachine:
-		o.server.stage.hold(obj)
+		o.server.structure.hold(obj)
 		ownDevices(obj)
 	}
 }

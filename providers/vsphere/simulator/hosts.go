@@ -18,7 +18,7 @@ type hostView struct {
 	datastores []types.ManagedObjectReference
 }
 
-// hostViews answers the hosts of a cluster.
+// hostViews returns the hosts of a cluster.
 func (s *Server) hostViews(cluster *simulator.ClusterComputeResource) []hostView {
 	var views []hostView
 	for _, ref := range s.hostRefs(cluster) {
@@ -45,7 +45,7 @@ func (s *Server) hostRefs(cluster *simulator.ClusterComputeResource) []types.Man
 	return refs
 }
 
-// clusterOf answers the compute cluster that a VM runs in.
+// clusterOf returns the compute cluster that a VM runs in.
 func (s *Server) clusterOf(vm *simulator.VirtualMachine) (*simulator.ClusterComputeResource, bool) {
 	var host *types.ManagedObjectReference
 	s.locked(vm, func() { host = vm.Runtime.Host })
@@ -60,7 +60,7 @@ func (s *Server) clusterOfHost(ref *types.ManagedObjectReference) (*simulator.Cl
 	return get[*simulator.ClusterComputeResource](s, host.Parent)
 }
 
-// clusterOfPool answers the compute cluster that a resource pool belongs to.
+// clusterOfPool returns the compute cluster that a resource pool belongs to.
 func (s *Server) clusterOfPool(ref *types.ManagedObjectReference) (*simulator.ClusterComputeResource, bool) {
 	pool, ok := get[*simulator.ResourcePool](s, ref)
 	if !ok {

@@ -42,13 +42,13 @@ type VM struct {
 	Template bool
 }
 
-// VMs answers all virtual machines but templates, in the order of their paths.
+// VMs returns all virtual machines but templates, in the order of their paths.
 func (s *Server) VMs() []VM { return s.list(false) }
 
-// Templates answers all virtual machines that are marked as templates.
+// Templates returns all virtual machines that are marked as templates.
 func (s *Server) Templates() []VM { return s.list(true) }
 
-// VM answers the virtual machine of that name, and whether there is exactly one.
+// VM returns the virtual machine of that name, and whether there is exactly one.
 func (s *Server) VM(name string) (VM, bool) {
 	vms := slices.DeleteFunc(s.VMs(), func(vm VM) bool { return vm.Name != name })
 	if len(vms) != 1 {
@@ -134,7 +134,7 @@ func (s *Server) nameAt(ref *types.ManagedObjectReference) string {
 	return ""
 }
 
-// properties answers what the locked VM says about itself.
+// properties returns what the locked VM says about itself.
 func properties(vm *mo.VirtualMachine) VM {
 	view := VM{
 		Ref: vm.Self.Value, Name: vm.Name, Power: string(vm.Runtime.PowerState), ExtraConfig: extraConfig(vm),
@@ -165,7 +165,7 @@ func properties(vm *mo.VirtualMachine) VM {
 	return view
 }
 
-// RunningTasks answers the tasks that have not ended, as "CloneVM_Task task-12".
+// RunningTasks returns the tasks that have not ended, as "CloneVM_Task task-12".
 func (s *Server) RunningTasks() []string {
 	var out []string
 	for _, obj := range s.registry.AllReference("Task") {
@@ -179,7 +179,7 @@ func (s *Server) RunningTasks() []string {
 	return slices.Sorted(slices.Values(out))
 }
 
-// GroupMembers answers the references of the VMs in each DRS VM group of a compute
+// GroupMembers returns the references of the VMs in each DRS VM group of a compute
 // cluster, given by name or inventory path; also of VMs that have gone.
 func (s *Server) GroupMembers(cluster string) (map[string][]string, error) {
 	c, err := s.cluster(cluster)

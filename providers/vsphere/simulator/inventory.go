@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// get answers the object of that reference and type.
+// get returns the object of that reference and type.
 func get[T mo.Reference](s *Server, ref *types.ManagedObjectReference) (T, bool) {
 	var none T
 	if ref == nil {
@@ -28,7 +28,7 @@ func (s *Server) locked(obj mo.Reference, f func()) {
 	s.registry.WithLock(s.call(), obj, f)
 }
 
-// children answers the objects that the references lead to.
+// children returns the objects that the references lead to.
 func children(ctx *simulator.Context, refs []types.ManagedObjectReference) []mo.Entity {
 	var out []mo.Entity
 	for _, ref := range refs {
@@ -39,7 +39,7 @@ func children(ctx *simulator.Context, refs []types.ManagedObjectReference) []mo.
 	return out
 }
 
-// child answers the one of that name.
+// child returns the one of that name.
 func child(ctx *simulator.Context, refs []types.ManagedObjectReference, name string) (mo.Entity, bool) {
 	for _, e := range children(ctx, refs) {
 		if nameOf(ctx, e) == name {
@@ -49,7 +49,7 @@ func child(ctx *simulator.Context, refs []types.ManagedObjectReference, name str
 	return nil, false
 }
 
-// nameOf answers an object's name. Networks have a second one, which is the one
+// nameOf returns an object's name. Networks have a second one, which is the one
 // that a rename changes. The object may be locked by ctx, but by no other.
 func nameOf(ctx *simulator.Context, e mo.Entity) string {
 	var name string
@@ -66,7 +66,7 @@ func nameOf(ctx *simulator.Context, e mo.Entity) string {
 	return name
 }
 
-// childRefs answers what is below an object on inventory paths.
+// childRefs returns what is below an object on inventory paths.
 func childRefs(ctx *simulator.Context, e mo.Entity) []types.ManagedObjectReference {
 	var refs []types.ManagedObjectReference
 	ctx.WithLock(e, func() {
@@ -84,7 +84,7 @@ func childRefs(ctx *simulator.Context, e mo.Entity) []types.ManagedObjectReferen
 	return refs
 }
 
-// at answers the object at an inventory path, such as "/dc/vm/folder/vm".
+// at returns the object at an inventory path, such as "/dc/vm/folder/vm".
 func (s *Server) at(path string) (mo.Entity, error) {
 	var e mo.Entity = s.registry.Get(s.admin.client.ServiceContent.RootFolder).(*simulator.Folder)
 	ctx := s.call()
@@ -111,7 +111,7 @@ func find[T mo.Entity](s *Server, path string) (T, error) {
 	return typed, nil
 }
 
-// clusters answers all compute clusters, in the order of their names.
+// clusters returns all compute clusters, in the order of their names.
 func (s *Server) clusters() []*simulator.ClusterComputeResource {
 	var out []*simulator.ClusterComputeResource
 	for _, e := range s.registry.All("ClusterComputeResource") {
@@ -121,7 +121,7 @@ func (s *Server) clusters() []*simulator.ClusterComputeResource {
 	return out
 }
 
-// cluster answers the compute cluster of that name or inventory path. A name has
+// cluster returns the compute cluster of that name or inventory path. A name has
 // to be unique.
 func (s *Server) cluster(name string) (*simulator.ClusterComputeResource, error) {
 	if strings.HasPrefix(name, "/") {
@@ -139,7 +139,7 @@ func (s *Server) cluster(name string) (*simulator.ClusterComputeResource, error)
 	return found[0], nil
 }
 
-// datacenterOf answers the datacenter that an object lies in.
+// datacenterOf returns the datacenter that an object lies in.
 func (s *Server) datacenterOf(e mo.Entity) *simulator.Datacenter {
 	for e != nil {
 		if dc, ok := e.(*simulator.Datacenter); ok {
@@ -154,7 +154,7 @@ func (s *Server) datacenterOf(e mo.Entity) *simulator.Datacenter {
 	return nil
 }
 
-// pathOf answers the inventory path of an object.
+// pathOf returns the inventory path of an object.
 func (s *Server) pathOf(e mo.Entity) string {
 	ctx := s.call()
 	var names []string

@@ -72,7 +72,7 @@ func TestDatastoresAndNetworksOfCluster(t *testing.T) {
 	}
 }
 
-// reachable answers the names of the datastores and networks of a cluster or host,
+// reachable returns the names of the datastores and networks of a cluster or host,
 // but for the uplinks of switches.
 func (c *client) reachable(ref types.ManagedObjectReference) []string {
 	c.t.Helper()

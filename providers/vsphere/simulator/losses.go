@@ -8,12 +8,12 @@ import "sync"
 // LoseAnswers makes the server carry out the next n calls of a name, as Calls has it,
 // and close the connection in place of an answer; n below zero means all until n is
 // set to zero.
-func (s *Server) LoseAnswers(name string, n int) { s.front.losses.set(name, n) }
+func (s *Server) LoseAnswers(name string, n int) { s.endpoint.losses.set(name, n) }
 
 // OverloadCalls makes the proxy in front of vCenter answer the next n calls of a name
 // with status 503 and a page for people; n below zero means all until n is set to
 // zero. The calls are not carried out.
-func (s *Server) OverloadCalls(name string, n int) { s.front.overload.set(name, n) }
+func (s *Server) OverloadCalls(name string, n int) { s.endpoint.overload.set(name, n) }
 
 const overloadPage = "<html><body>503 Service Unavailable (Failed to connect to endpoint)</body></html>"
 

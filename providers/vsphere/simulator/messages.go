@@ -15,7 +15,7 @@ func systemError(reason string) *types.SystemError {
 	return &types.SystemError{Reason: reason}
 }
 
-// asFault answers the fault that a SOAP fault carries.
+// asFault returns the fault that a SOAP fault carries.
 func asFault(f *soap.Fault) types.BaseMethodFault {
 	if fault, ok := f.VimFault().(types.BaseMethodFault); ok {
 		return fault

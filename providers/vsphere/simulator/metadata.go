@@ -66,7 +66,7 @@ func decode(text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf("unknown encoding %q", encoding)
 }
 
-// card answers the configuration of the card with that MAC address. A card that
+// card returns the configuration of the card with that MAC address. A card that
 // the metadata does not name asks DHCP.
 func (m metadata) card(mac string) ethernet {
 	for _, e := range m.Network.Ethernets {
@@ -77,7 +77,7 @@ func (m metadata) card(mac string) ethernet {
 	return ethernet{DHCP4: true}
 }
 
-// static answers the addresses that are written down.
+// static returns the addresses that are written down.
 func (e ethernet) static() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range e.Addresses {

@@ -53,5 +53,5 @@ func (s *Server) editRule(cluster, name string, edit func(*types.ClusterVmHostRu
 // SetFull makes hosts of a cluster, or all, so full that DRS starts no VM there, or
 // ends that. What runs there stays.
 func (s *Server) SetFull(cluster string, full bool, hosts ...string) error {
-	return s.eachHost(cluster, hosts, func(_ *simulator.Context, host *simulator.HostSystem) { s.stage.setFull(host.Self, full) })
+	return s.eachHost(cluster, hosts, func(_ *simulator.Context, host *simulator.HostSystem) { s.structure.setFull(host.Self, full) })
 }

@@ -23,21 +23,21 @@ import (
 
 // Server is one simulated vCenter. Its methods may be called from any goroutine.
 type Server struct {
-	front    *front
-	model    *simulator.Model
-	registry *simulator.Registry
-	accounts *accounts
-	sessions *sessionTable
-	admin    *administrator
-	tasks    *taskGates
-	guests   *guestNetwork
-	stage    *stage
-	tagging  *tagging
-	shelf    shelf
-	silent   []string // properties whose changes clients are not told of
-	births   births
-	history  *taskHistory // nil where vcsim's own is left in place
-	closing  sync.Once
+	endpoint  *endpoint
+	model     *simulator.Model
+	registry  *simulator.Registry
+	accounts  *accounts
+	sessions  *sessionTable
+	admin     *administrator
+	tasks     *taskFaults
+	guests    *guestNetwork
+	structure *structure
+	tagging   *tagging
+	removed   removedDatastores
+	silent    []string // properties whose changes clients are not told of
+	newVMs    newVMs
+	history   *taskHistory // nil where vcsim's own is left in place
+	closing   sync.Once
 }
 
 // Start runs a Server until the test ends. It fails the test when the layout is
@@ -70,32 +70,32 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		front:    newFront(l, certificate),
-		accounts: newAccounts(o.username, o.password),
-		sessions: newSessionTable(),
-		tasks:    newTaskGates(),
-		guests:   newGuestNetwork(o.guestDelay),
-		stage:    newStage(),
+		endpoint:  newEndpoint(l, certificate),
+		accounts:  newAccounts(o.username, o.password),
+		sessions:  newSessionTable(),
+		tasks:     newTaskFaults(),
+		guests:    newGuestNetwork(o.guestDelay),
+		structure: newStructure(),
 	}
 	if o.silentRecentTasks {
 		s.silent = append(s.silent, "recentTask")
 	}
-	mux, err := s.furnish(layout, o)
+	mux, err := s.populate(layout, o)
 	if err != nil {
-		s.abandon()
+		s.release()
 		return nil, err
 	}
 	for _, begin := range o.begin {
 		if err := begin(s); err != nil {
-			s.abandon()
+			s.release()
 			return nil, err
 		}
 	}
-	s.front.start(mux)
+	s.endpoint.start(mux)
 	return s, nil
 }
 
-func (s *Server) furnish(layout Layout, o options) (http.Handler, error) {
+func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 	building.Lock()
 	defer building.Unlock()
 	mux, err := s.assemble(o)
@@ -152,13 +152,13 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 // call does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {
-		s.front.close()
-		s.abandon()
+		s.endpoint.close()
+		s.release()
 	})
 }
 
-func (s *Server) abandon() {
-	_ = s.front.listener.Close()
+func (s *Server) release() {
+	_ = s.endpoint.listener.Close()
 	s.tasks.close()
 	s.guests.close()
 	if s.model != nil && s.model.Service != nil {
@@ -166,28 +166,28 @@ func (s *Server) abandon() {
 	}
 }
 
-// Host answers host:port, as it belongs in a server field.
+// Host returns host:port, as it belongs in a server field.
 func (s *Server) Host() string {
-	address := s.front.listener.Addr().(*net.TCPAddr)
+	address := s.endpoint.listener.Addr().(*net.TCPAddr)
 	if address.IP.IsUnspecified() {
 		return net.JoinHostPort("127.0.0.1", fmt.Sprint(address.Port))
 	}
 	return address.String()
 }
 
-// Username answers the name of the account.
+// Username returns the name of the account.
 func (s *Server) Username() string { return s.accounts.username }
 
-// Password answers the password that is valid now.
+// Password returns the password that is valid now.
 func (s *Server) Password() string { return s.accounts.password() }
 
-// Thumbprint answers the SHA-1 thumbprint of the server's certificate, as hex
+// Thumbprint returns the SHA-1 thumbprint of the server's certificate, as hex
 // pairs with colons.
 func (s *Server) Thumbprint() string { return soap.ThumbprintSHA1(s.Certificate()) }
 
-// Certificate answers the server's certificate, which signs itself.
+// Certificate returns the server's certificate, which signs itself.
 func (s *Server) Certificate() *x509.Certificate {
-	return s.front.server.TLSConfig.Certificates[0].Leaf
+	return s.endpoint.server.TLSConfig.Certificates[0].Leaf
 }
 
 // call is a vcsim context of its own. vcsim's locks belong to contexts: two

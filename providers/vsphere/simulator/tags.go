@@ -30,7 +30,7 @@ func (s *Server) changeTag(action, tag, path string) error {
 	return s.associate(action, id, path)
 }
 
-// TagID answers the identifier (urn:vmomi:InventoryServiceTag:...) of a tag,
+// TagID returns the identifier (urn:vmomi:InventoryServiceTag:...) of a tag,
 // "category/name" or a name that is unique.
 func (s *Server) TagID(tag string) (string, error) {
 	category, name, qualified := strings.Cut(tag, "/")
@@ -110,7 +110,7 @@ func (t *tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.next.ServeHTTP(w, r)
 }
 
-// surplus answers a tag that is the second of its category on the object. All
+// surplus returns a tag that is the second of its category on the object. All
 // categories of a layout allow one.
 func (t *tagging) surplus(object types.ManagedObjectReference, wanted []string) string {
 	t.server.admin.tags.Lock()

@@ -32,7 +32,7 @@ func (s *Server) adopt(task *simulator.Task) {
 	task.Execute = a.execute
 }
 
-// contextOf answers the context that a task runs in. It owns the lock of the
+// contextOf returns the context that a task runs in. It owns the lock of the
 // task's object, which has to be given back while the task is held; vcsim keeps it
 // in an unexported field.
 func contextOf(task *simulator.Task) *simulator.Context {
@@ -66,7 +66,7 @@ func (a *adopted) execute(task *simulator.Task) (types.AnyType, types.BaseMethod
 	if fault != nil {
 		a.fail(fault)
 	}
-	defer a.server.stage.enter(a.ctx, a.request)()
+	defer a.server.structure.enter(a.ctx, a.request)()
 	defer a.request.wait()
 	unlock := a.server.registry.AcquireLock(a.ctx, a.entity)
 	if a.server.registry.Get(a.entity) == nil {

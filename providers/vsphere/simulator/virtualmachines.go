@@ -75,13 +75,13 @@ func (s *Server) SetConnectionState(vm string, state types.VirtualMachineConnect
 // HideClones makes clones that end from now on appear in no folder, as for an
 // account that has no permission on what it makes. ShowVM undoes it for one.
 func (s *Server) HideClones(hidden bool) {
-	s.births.set(func(b *births) { b.hidden = hidden })
+	s.newVMs.set(func(b *newVMs) { b.hidden = hidden })
 }
 
 // WithholdUUIDs makes clones that end from now on appear without their UUIDs, as a
 // VM does that vCenter has not finished. RevealUUIDs shows those of one.
 func (s *Server) WithholdUUIDs(withheld bool) {
-	s.births.set(func(b *births) { b.nameless = withheld })
+	s.newVMs.set(func(b *newVMs) { b.nameless = withheld })
 }
 
 // RevealUUIDs undoes WithholdUUIDs for a VM.
@@ -110,22 +110,22 @@ func showUUIDs(ctx *simulator.Context, vm *simulator.VirtualMachine, shown bool)
 	})
 }
 
-// births says how new VMs come into sight, and which are out of it.
-type births struct {
+// newVMs says how new VMs come into sight, and which are out of it.
+type newVMs struct {
 	mu               sync.Mutex
 	hidden, nameless bool
 	unseen           map[types.ManagedObjectReference]bool
 }
 
-func (b *births) set(change func(*births)) {
+func (b *newVMs) set(change func(*newVMs)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change(b)
 }
 
 // hide notes whether clients may see an object.
-func (b *births) hide(ref types.ManagedObjectReference, hidden bool) {
-	b.set(func(b *births) {
+func (b *newVMs) hide(ref types.ManagedObjectReference, hidden bool) {
+	b.set(func(b *newVMs) {
 		if b.unseen == nil {
 			b.unseen = map[types.ManagedObjectReference]bool{}
 		}
@@ -138,7 +138,7 @@ func (b *births) hide(ref types.ManagedObjectReference, hidden bool) {
 }
 
 // visible leaves out what clients may not see.
-func (b *births) visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+func (b *newVMs) visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.DeleteFunc(refs, func(ref types.ManagedObjectReference) bool { return b.unseen[ref] })
@@ -146,9 +146,9 @@ func (b *births) visible(refs []types.ManagedObjectReference) []types.ManagedObj
 
 // present brings a clone that is complete into sight. The clone is locked.
 func (s *Server) present(ctx *simulator.Context, vm *simulator.VirtualMachine) {
-	s.births.mu.Lock()
-	hidden, nameless := s.births.hidden, s.births.nameless
-	s.births.mu.Unlock()
+	s.newVMs.mu.Lock()
+	hidden, nameless := s.newVMs.hidden, s.newVMs.nameless
+	s.newVMs.mu.Unlock()
 	if nameless {
 		showUUIDs(ctx, vm, false)
 	}
@@ -161,7 +161,7 @@ func (s *Server) present(ctx *simulator.Context, vm *simulator.VirtualMachine) {
 // takeOut takes a VM out of the locked folder, but not out of vCenter. Its pool, its
 // host and container views lead to it still, so it is noted too.
 func (s *Server) takeOut(ctx *simulator.Context, folder *simulator.Folder, ref types.ManagedObjectReference) {
-	s.births.hide(ref, true)
+	s.newVMs.hide(ref, true)
 	s.registry.RemoveReference(ctx, folder, &folder.ChildEntity, ref)
 	ctx.Update(folder, []types.PropertyChange{{Name: "childEntity", Val: folder.ChildEntity}})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// hungPatient is a patient whose operating system does not answer. Whoever asks it to shut down waits for longer than any test.
-func hungPatient(t *testing.T, change func(*bmov1alpha1.BareMetalHost)) *patient {
+// hungMachine is an unhealthyMachine whose operating system does not answer. Whoever asks it to shut down waits for longer than any test.
+func hungMachine(t *testing.T, change func(*bmov1alpha1.BareMetalHost)) *unhealthyMachine {
 	t.Helper()
 	w := stillWorld(t)
 	w.sim = simulator.Start(t, apiServer, simulator.WithNamespace(w.name), simulator.WithHooks(simulator.Hooks{PowerOn: w.boot}),
@@ -25,14 +25,14 @@ func hungPatient(t *testing.T, change func(*bmov1alpha1.BareMetalHost)) *patient
 	layout.Change = change
 	w.hosts(layout)
 	w.start()
-	p := w.patient()
+	p := w.unhealthyMachine()
 	p.sim.Hang(p.key)
 	return p
 }
 
 func TestHostWhoseSystemHangsIsPoweredOffWithoutAskingIt(t *testing.T) {
 	t.Parallel()
-	p := hungPatient(t, nil)
+	p := hungMachine(t, nil)
 	pod := p.pod()
 	remediation := p.remediate(1)
 	p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService(), "in time, so that its Pods go elsewhere")
@@ -46,7 +46,7 @@ func TestHostWhoseSystemHangsIsPoweredOffWithoutAskingIt(t *testing.T) {
 
 func TestHostThatMustNotBePoweredOffIsRestartedThoughItsSystemHangs(t *testing.T) {
 	t.Parallel()
-	p := hungPatient(t, func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
+	p := hungMachine(t, func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
 	remediation := p.remediate(1)
 	p.Eventually(func(g Gomega) {
 		p.get(remediation)

@@ -28,12 +28,12 @@ const (
 )
 
 // labels are those of the Node of the only machine.
-func (p *patient) labels() map[string]string {
+func (p *unhealthyMachine) labels() map[string]string {
 	p.t.Helper()
 	return p.node().Labels
 }
 
-func (p *patient) label(key, value string) {
+func (p *unhealthyMachine) label(key, value string) {
 	p.t.Helper()
 	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) {
 		if host.Labels[key] = value; value == "" {
@@ -42,7 +42,7 @@ func (p *patient) label(key, value string) {
 	})
 }
 
-func (p *patient) prefixes(value string) {
+func (p *unhealthyMachine) prefixes(value string) {
 	p.t.Helper()
 	update(p.world, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
 		infra.Annotations = map[string]string{"metal3.io/metal3-label-sync-prefixes": value}
@@ -51,7 +51,7 @@ func (p *patient) prefixes(value string) {
 
 func TestNodeHasTheLabelsOfItsHost(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	p.label(rackLabel, "a")
 	p.label("example.org/rack", "b")
 	p.prefixes("example.com")
@@ -78,7 +78,7 @@ func TestNodeHasTheLabelsOfItsHost(t *testing.T) {
 
 func TestReservedPrefixIsRefused(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	p.label("node-role.kubernetes.io/control-plane", "x")
 	p.label(rackLabel, "a")
 	p.prefixes("node-role.kubernetes.io,example.com")
@@ -102,7 +102,7 @@ func TestReservedPrefixIsRefused(t *testing.T) {
 func TestLabelThatNodesMustNotGetIsShownAsLongAsTheHostHasIt(t *testing.T) {
 	t.Parallel()
 	const role = "node-role.kubernetes.io/control-plane"
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	shown := func() bool {
 		p.get(p.machine)
 		return conditions.Has(p.machine, infrav1.Metal3MachineHostLabelsRefusedCondition)
@@ -123,7 +123,7 @@ func TestLabelThatNodesMustNotGetIsShownAsLongAsTheHostHasIt(t *testing.T) {
 
 func TestZoneOfTheNodeFollowsTheFailureDomain(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	p.Eventually(p.labels).Should(HaveKeyWithValue(zoneLabel, "rack-1"))
 	p.Expect(p.labels()).NotTo(HaveKey(regionLabel))
 	update(p.world, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
@@ -149,7 +149,7 @@ func TestZoneOfSomebodyElseStays(t *testing.T) {
 	node.Labels = map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID), zoneLabel: "cloud"}
 	w.create(node)
 	w.start()
-	p := w.patient()
+	p := w.unhealthyMachine()
 	p.label(rackLabel, "a")
 	p.prefixes("example.com")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
@@ -158,12 +158,12 @@ func TestZoneOfSomebodyElseStays(t *testing.T) {
 
 func TestLabelsThatChangedWhileNobodyLooked(t *testing.T) {
 	t.Parallel()
-	for name, quiet := range map[string]func(*patient) (resume func()){
-		"no manager": func(p *patient) func() {
+	for name, quiet := range map[string]func(*unhealthyMachine) (resume func()){
+		"no manager": func(p *unhealthyMachine) func() {
 			p.stop()
 			return p.start
 		},
-		"paused": func(p *patient) func() {
+		"paused": func(p *unhealthyMachine) func() {
 			cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
 			update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
 			p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
@@ -172,7 +172,7 @@ func TestLabelsThatChangedWhileNobodyLooked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPatient(t)
+			p := newUnhealthyMachine(t)
 			p.label(rackLabel, "a")
 			p.prefixes("example.com")
 			p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))

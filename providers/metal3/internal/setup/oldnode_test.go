@@ -21,16 +21,16 @@ const (
 	ownAnnotation = "example.org/note"
 )
 
-// oldPatient is a patient whose Node is of a Kubernetes that cannot take Nodes out of service, and that somebody has marked.
+// oldNodeMachine is an unhealthyMachine whose Node is of a Kubernetes that cannot take Nodes out of service, and that somebody has marked.
 // It comes back from a reboot as long as returns says so.
-func oldPatient(t *testing.T, returns *atomic.Bool) *patient {
+func oldNodeMachine(t *testing.T, returns *atomic.Bool) *unhealthyMachine {
 	t.Helper()
 	w := emptyWorld(t)
 	w.joins = func(*corev1.Node) bool { return returns.Load() }
 	returns.Store(true)
 	w.hosts(simulator.Racks(1, 1))
 	w.start()
-	p := w.patient()
+	p := w.unhealthyMachine()
 	update(w, p.node(), func(node *corev1.Node) {
 		node.Labels[ownLabel] = "x"
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, ownAnnotation, "y")
@@ -42,7 +42,7 @@ func oldPatient(t *testing.T, returns *atomic.Bool) *patient {
 }
 
 // restored waits until a new Node is marked as the one before.
-func (p *patient) restored(before *corev1.Node) {
+func (p *unhealthyMachine) restored(before *corev1.Node) {
 	p.t.Helper()
 	p.Eventually(func(g Gomega) {
 		node := &corev1.Node{}
@@ -58,7 +58,7 @@ func (p *patient) restored(before *corev1.Node) {
 func TestNodeOfOldKubernetesIsDeletedAndMarkedAgainWhenItIsBack(t *testing.T) {
 	t.Parallel()
 	var returns atomic.Bool
-	p := oldPatient(t, &returns)
+	p := oldNodeMachine(t, &returns)
 	before := p.node()
 	remediation := p.remediate(1)
 	p.restored(before)
@@ -76,12 +76,12 @@ func TestNodeOfOldKubernetesIsDeletedAndMarkedAgainWhenItIsBack(t *testing.T) {
 
 func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*patient, *infrav1.Metal3Remediation){
-		"in time": func(*patient, *infrav1.Metal3Remediation) {},
-		"after its remediation was deleted": func(p *patient, remediation *infrav1.Metal3Remediation) {
+	for name, end := range map[string]func(*unhealthyMachine, *infrav1.Metal3Remediation){
+		"in time": func(*unhealthyMachine, *infrav1.Metal3Remediation) {},
+		"after its remediation was deleted": func(p *unhealthyMachine, remediation *infrav1.Metal3Remediation) {
 			p.Expect(p.client.Delete(p.t.Context(), remediation)).To(Succeed())
 		},
-		"with another manager": func(p *patient, _ *infrav1.Metal3Remediation) {
+		"with another manager": func(p *unhealthyMachine, _ *infrav1.Metal3Remediation) {
 			p.stop()
 			p.start()
 		},
@@ -89,7 +89,7 @@ func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var returns atomic.Bool
-			p := oldPatient(t, &returns)
+			p := oldNodeMachine(t, &returns)
 			returns.Store(false)
 			before := p.node()
 			remediation := p.remediate(1)
@@ -112,7 +112,7 @@ func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 func TestOldNodeThatDoesNotComeBackHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	var returns atomic.Bool
-	p := oldPatient(t, &returns)
+	p := oldNodeMachine(t, &returns)
 	returns.Store(false)
 	remediation := p.remediate(1)
 	p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeFalse())

@@ -23,24 +23,24 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// patient is a machine with a Node, whose host takes its time with the power when the test wants it to.
-type patient struct {
+// unhealthyMachine is a machine with a Node, whose host takes its time with the power when the test wants it to.
+type unhealthyMachine struct {
 	*world
 	machine *infrav1.Metal3Machine
 	key     client.ObjectKey // of the host
 }
 
-// newPatient makes a machine with a Node on the only host there is.
-func newPatient(t *testing.T) *patient {
+// newUnhealthyMachine makes a machine with a Node on the only host there is.
+func newUnhealthyMachine(t *testing.T) *unhealthyMachine {
 	t.Helper()
-	return newWorld(t, simulator.Racks(1, 1)).patient()
+	return newWorld(t, simulator.Racks(1, 1)).unhealthyMachine()
 }
 
-// patient makes a cluster with one machine, which has its Node.
-func (w *world) patient() *patient {
+// unhealthyMachine makes a cluster with one machine, which has its Node.
+func (w *world) unhealthyMachine() *unhealthyMachine {
 	w.t.Helper()
 	w.cluster("one", "rack-1")
-	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
+	p := &unhealthyMachine{world: w, machine: w.machine("one", "cp-0", "rack-1")}
 	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
 	owner := p.owner()
 	owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: p.nodeName()}
@@ -48,16 +48,16 @@ func (w *world) patient() *patient {
 	return p
 }
 
-func (p *patient) nodeName() string { return p.name + "-" + p.machine.Name }
+func (p *unhealthyMachine) nodeName() string { return p.name + "-" + p.machine.Name }
 
-func (p *patient) owner() *clusterv1.Machine {
+func (p *unhealthyMachine) owner() *clusterv1.Machine {
 	p.t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: p.meta(p.machine.Name)}
 	p.get(machine)
 	return machine
 }
 
-func (p *patient) node() *corev1.Node {
+func (p *unhealthyMachine) node() *corev1.Node {
 	p.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.nodeName()}}
 	p.get(node)
@@ -65,7 +65,7 @@ func (p *patient) node() *corev1.Node {
 }
 
 // remediate asks for a remediation as a MachineHealthCheck does.
-func (p *patient) remediate(retries int32) *infrav1.Metal3Remediation {
+func (p *unhealthyMachine) remediate(retries int32) *infrav1.Metal3Remediation {
 	p.t.Helper()
 	owner := p.owner()
 	remediation := &infrav1.Metal3Remediation{ObjectMeta: p.meta(owner.Name), Spec: infrav1.Metal3RemediationSpec{
@@ -80,7 +80,7 @@ func (p *patient) remediate(retries int32) *infrav1.Metal3Remediation {
 }
 
 // reaches waits until the remediation is in the phase.
-func (p *patient) reaches(remediation *infrav1.Metal3Remediation, phase infrav1.RemediationPhase) {
+func (p *unhealthyMachine) reaches(remediation *infrav1.Metal3Remediation, phase infrav1.RemediationPhase) {
 	p.t.Helper()
 	p.Eventually(func() infrav1.RemediationPhase {
 		p.get(remediation)
@@ -89,7 +89,7 @@ func (p *patient) reaches(remediation *infrav1.Metal3Remediation, phase infrav1.
 }
 
 // timesOut makes the try look as if it had begun long ago.
-func (p *patient) timesOut(remediation *infrav1.Metal3Remediation) {
+func (p *unhealthyMachine) timesOut(remediation *infrav1.Metal3Remediation) {
 	p.t.Helper()
 	p.Eventually(func() error {
 		p.get(remediation)
@@ -98,7 +98,7 @@ func (p *patient) timesOut(remediation *infrav1.Metal3Remediation) {
 	}).Should(Succeed())
 }
 
-func (p *patient) annotation(remediation *infrav1.Metal3Remediation) string {
+func (p *unhealthyMachine) annotation(remediation *infrav1.Metal3Remediation) string {
 	return "reboot.metal3.io/metal3-remediation-" + string(remediation.UID)
 }
 
@@ -107,7 +107,7 @@ func outOfService() types.GomegaMatcher {
 }
 
 // pod puts a Pod on the Node, which nobody runs or deletes.
-func (p *patient) pod() *corev1.Pod {
+func (p *unhealthyMachine) pod() *corev1.Pod {
 	p.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: p.meta("pod"), Spec: corev1.PodSpec{
 		NodeName: p.nodeName(), Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: ptr.To(int64(0)),
@@ -116,7 +116,7 @@ func (p *patient) pod() *corev1.Pod {
 	return pod
 }
 
-func (p *patient) volume() *storagev1.VolumeAttachment {
+func (p *unhealthyMachine) volume() *storagev1.VolumeAttachment {
 	p.t.Helper()
 	attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: p.name}, Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: "example.com", NodeName: p.nodeName(), Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("pv")},
@@ -127,7 +127,7 @@ func (p *patient) volume() *storagev1.VolumeAttachment {
 
 func TestRemediationRebootsTheHostWhenItsNodeIsEmpty(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	before := p.node()
 	pod, volume := p.pod(), p.volume()
 	remediation := p.remediate(1)
@@ -162,7 +162,7 @@ func TestRemediationRebootsTheHostWhenItsNodeIsEmpty(t *testing.T) {
 
 func TestRemediationIsTriedAgainAndThenLeftToTheOwner(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	remediation := p.remediate(2)
 	for try := range int32(2) {
 		p.Eventually(func(g Gomega) {
@@ -187,7 +187,7 @@ func TestRemediationIsTriedAgainAndThenLeftToTheOwner(t *testing.T) {
 
 func TestHostThatDoesNotPowerOffIsGivenUp(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	p.sim.Stick(bmov1alpha1.StateProvisioned, p.key)
 	remediation := p.remediate(1)
 	p.Eventually(func() map[string]string { return p.host(p.key.Name).Annotations }).Should(HaveKey(p.annotation(remediation)))
@@ -202,7 +202,7 @@ func TestHostThatDoesNotPowerOffIsGivenUp(t *testing.T) {
 
 func TestHostThatIsMeantToBeOffIsNotRebooted(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	update(p.world, p.machine, func(machine *infrav1.Metal3Machine) { machine.Annotations[clusterv1.PausedAnnotation] = "" })
 	p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
 	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false })
@@ -213,7 +213,7 @@ func TestHostThatIsMeantToBeOffIsNotRebooted(t *testing.T) {
 
 func TestHostThatMustNotBePoweredOffIsRestarted(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
 	remediation := p.remediate(1)
 	p.reaches(remediation, infrav1.RemediationWaiting)
@@ -229,7 +229,7 @@ func TestMachineWithoutAHostIsLeftToItsOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 0))
 	w.cluster("one", "rack-1")
-	p := &patient{world: w, machine: w.machine("one", "cp-0", "rack-1")}
+	p := &unhealthyMachine{world: w, machine: w.machine("one", "cp-0", "rack-1")}
 	w.waits(p.machine, infrav1.FailureDomainWithoutHostsReason)
 	remediation := p.remediate(3)
 	p.reaches(remediation, infrav1.RemediationDeletingMachine)
@@ -239,13 +239,13 @@ func TestMachineWithoutAHostIsLeftToItsOwner(t *testing.T) {
 // Wherever the manager stops, the next one goes on from there and nothing is left over.
 func TestRestartInEveryPhaseOfARemediation(t *testing.T) {
 	t.Parallel()
-	for name, reached := range map[string]func(*patient, *infrav1.Metal3Remediation) bool{
-		"asked for": func(*patient, *infrav1.Metal3Remediation) bool { return true },
-		"powering off": func(p *patient, remediation *infrav1.Metal3Remediation) bool {
+	for name, reached := range map[string]func(*unhealthyMachine, *infrav1.Metal3Remediation) bool{
+		"asked for": func(*unhealthyMachine, *infrav1.Metal3Remediation) bool { return true },
+		"powering off": func(p *unhealthyMachine, remediation *infrav1.Metal3Remediation) bool {
 			_, ok := p.host(p.key.Name).Annotations[p.annotation(remediation)]
 			return ok
 		},
-		"out of service": func(p *patient, _ *infrav1.Metal3Remediation) bool {
+		"out of service": func(p *unhealthyMachine, _ *infrav1.Metal3Remediation) bool {
 			for _, taint := range p.node().Spec.Taints {
 				if taint.Key == corev1.TaintNodeOutOfService {
 					return true
@@ -256,7 +256,7 @@ func TestRestartInEveryPhaseOfARemediation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPatient(t)
+			p := newUnhealthyMachine(t)
 			pod, taints := p.pod(), p.node().Spec.Taints
 			remediation := p.remediate(1)
 			p.Eventually(func() bool { return reached(p, remediation) }).Should(BeTrue())
@@ -280,7 +280,7 @@ func TestRemediationDeletedHalfWay(t *testing.T) {
 	t.Parallel()
 	t.Run("the Machine stays", func(t *testing.T) {
 		t.Parallel()
-		p := newPatient(t)
+		p := newUnhealthyMachine(t)
 		p.pod()
 		taints := p.node().Spec.Taints
 		remediation := p.remediate(1)
@@ -293,7 +293,7 @@ func TestRemediationDeletedHalfWay(t *testing.T) {
 	})
 	t.Run("the machine is deleted", func(t *testing.T) {
 		t.Parallel()
-		p := newPatient(t)
+		p := newUnhealthyMachine(t)
 		p.pod()
 		remediation := p.remediate(1)
 		p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
@@ -306,7 +306,7 @@ func TestRemediationDeletedHalfWay(t *testing.T) {
 
 func TestPausedRemediationWaits(t *testing.T) {
 	t.Parallel()
-	p := newPatient(t)
+	p := newUnhealthyMachine(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
 	update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
 	p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)

@@ -58,7 +58,7 @@ func phaseOf(host *bmov1alpha1.BareMetalHost, m machine) phase {
 	return p
 }
 
-// of answers the time that a phase takes, before jitter.
+// of returns the time that a phase takes, before jitter.
 func (d Delays) of(p phase) time.Duration {
 	switch {
 	case p.failures > 0:
@@ -92,8 +92,8 @@ func (d Delays) jittered(delay time.Duration, random float64) time.Duration {
 	return max(0, time.Duration(float64(delay)*(1+d.Jitter*(2*random-1))))
 }
 
-// bench is what is known of a machine that the API does not say.
-type bench struct {
+// progress is what is known of a machine that the API does not say.
+type progress struct {
 	machine machine
 	phase   phase
 	// until is when the phase's work is over.
@@ -102,27 +102,27 @@ type bench struct {
 	random  *rand.Rand
 }
 
-// benches hold one bench for each host. The reconciler works on one host at a time; the lock is for the faults.
-type benches struct {
+// progressTable holds the progress of each host. The reconciler works on one host at a time; the lock is for the faults.
+type progressTable struct {
 	delays Delays
 	seed   uint64
 
 	mu     sync.Mutex
-	byHost map[types.NamespacedName]*bench
+	byHost map[types.NamespacedName]*progress
 }
 
-func newBenches(delays Delays, seed uint64) *benches {
-	return &benches{delays: delays, seed: seed, byHost: map[types.NamespacedName]*bench{}}
+func newProgressTable(delays Delays, seed uint64) *progressTable {
+	return &progressTable{delays: delays, seed: seed, byHost: map[types.NamespacedName]*progress{}}
 }
 
-// look answers the bench of a host as it is now. A host that it has never seen runs what its status says.
-func (b *benches) look(host *bmov1alpha1.BareMetalHost, now time.Time) bench {
+// look returns the progress of a host as it is now. A host that it has never seen runs what its status says.
+func (b *progressTable) look(host *bmov1alpha1.BareMetalHost, now time.Time) progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
 	found, ok := b.byHost[key]
 	if !ok {
-		found = &bench{machine: machineOf(host), random: rand.New(rand.NewPCG(b.seed, hashOf(key)))}
+		found = &progress{machine: machineOf(host), random: rand.New(rand.NewPCG(b.seed, hashOf(key)))}
 		b.byHost[key] = found
 	}
 	if p := phaseOf(host, found.machine); !ok || p != found.phase {
@@ -135,7 +135,7 @@ func (b *benches) look(host *bmov1alpha1.BareMetalHost, now time.Time) bench {
 	return *found
 }
 
-func (b *benches) setMachine(key types.NamespacedName, m machine) {
+func (b *progressTable) setMachine(key types.NamespacedName, m machine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if found, ok := b.byHost[key]; ok {
@@ -144,7 +144,7 @@ func (b *benches) setMachine(key types.NamespacedName, m machine) {
 }
 
 // hurry ends the current phase's delay.
-func (b *benches) hurry(key types.NamespacedName) {
+func (b *progressTable) hurry(key types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if found, ok := b.byHost[key]; ok {
@@ -152,7 +152,7 @@ func (b *benches) hurry(key types.NamespacedName) {
 	}
 }
 
-func (b *benches) forget(key types.NamespacedName) {
+func (b *progressTable) forget(key types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.byHost, key)

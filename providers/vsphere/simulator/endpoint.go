@@ -21,8 +21,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// front is the network side of a server: it accepts, counts, delays, cuts.
-type front struct {
+// endpoint is the network side of a server: it accepts, counts, delays, cuts.
+type endpoint struct {
 	listener *listener
 	server   *http.Server
 	mux      http.Handler
@@ -37,8 +37,8 @@ type front struct {
 	done   sync.WaitGroup // the serving goroutine and every request under way
 }
 
-func newFront(l *listener, certificate tls.Certificate) *front {
-	f := &front{listener: l}
+func newEndpoint(l *listener, certificate tls.Certificate) *endpoint {
+	f := &endpoint{listener: l}
 	f.server = &http.Server{
 		Handler:           f,
 		ReadHeaderTimeout: time.Minute,
@@ -51,7 +51,7 @@ func newFront(l *listener, certificate tls.Certificate) *front {
 	return f
 }
 
-func (f *front) start(mux http.Handler) {
+func (f *endpoint) start(mux http.Handler) {
 	f.mux = mux
 	f.done.Go(func() {
 		if err := f.server.ServeTLS(f.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -61,7 +61,7 @@ func (f *front) start(mux http.Handler) {
 }
 
 // close returns when no request is under way any more.
-func (f *front) close() {
+func (f *endpoint) close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *front) close() {
 }
 
 // enter admits a request unless the server is closing.
-func (f *front) enter() bool {
+func (f *endpoint) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed {
@@ -81,7 +81,7 @@ func (f *front) enter() bool {
 	return !f.closed
 }
 
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.enter() {
 		return
 	}
@@ -99,7 +99,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve carries a call out and returns its name, as Calls has it.
-func (f *front) serve(answer *recorder, r *http.Request) (name string, err error) {
+func (f *endpoint) serve(answer *recorder, r *http.Request) (name string, err error) {
 	if strings.HasPrefix(r.URL.Path, "/rest") || strings.HasPrefix(r.URL.Path, "/api") {
 		name = restName(r)
 		f.calls.add(name)
@@ -109,7 +109,7 @@ func (f *front) serve(answer *recorder, r *http.Request) (name string, err error
 	return f.serveSOAP(answer, r)
 }
 
-func (f *front) serveSOAP(answer *recorder, r *http.Request) (name string, err error) {
+func (f *endpoint) serveSOAP(answer *recorder, r *http.Request) (name string, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return "", err
@@ -240,7 +240,7 @@ func (t *waitTable) bind(ctx *simulator.Context, ref types.ManagedObjectReferenc
 	}()
 }
 
-// context answers what bounds the wait; calls from inside the process have no bound.
+// context returns what bounds the wait; calls from inside the process have no bound.
 func (t *waitTable) context(key waitKey) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// stage lets one task at a time change the structure of the inventory. vcsim
+// structure lets one task at a time change the structure of the inventory. vcsim
 // walks and changes its lists of children under different locks, and shows a new
 // VM to everybody before it has a host or devices.
-type stage struct {
+type structure struct {
 	turn sync.Mutex
 
 	mu      sync.Mutex
@@ -28,8 +28,8 @@ type stage struct {
 	full sync.Map // hosts on which DRS may start no VM
 }
 
-func newStage() *stage {
-	return &stage{placed: map[types.ManagedObjectReference]int{}}
+func newStructure() *structure {
+	return &structure{placed: map[types.ManagedObjectReference]int{}}
 }
 
 // structural tasks make, remove or move objects, or write names, which vcsim reads without a lock to look objects up.
@@ -43,7 +43,7 @@ func structural(method string) bool {
 }
 
 // enter waits for the turn of the task and answers how it ends.
-func (st *stage) enter(ctx *simulator.Context, r *request) (leave func()) {
+func (st *structure) enter(ctx *simulator.Context, r *request) (leave func()) {
 	if !structural(r.method.Name) {
 		return func() {}
 	}
@@ -64,14 +64,14 @@ func (st *stage) enter(ctx *simulator.Context, r *request) (leave func()) {
 }
 
 // own takes a turn for a change that is no task.
-func (st *stage) own() (leave func()) {
+func (st *structure) own() (leave func()) {
 	st.turn.Lock()
 	return st.turn.Unlock
 }
 
 // hold keeps a VM that is being made locked, on behalf of its maker, until it is
 // complete. The maker holds the lock already when it is put.
-func (st *stage) hold(vm *simulator.VirtualMachine) {
+func (st *structure) hold(vm *simulator.VirtualMachine) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.maker != nil {
@@ -79,10 +79,10 @@ func (st *stage) hold(vm *simulator.VirtualMachine) {
 	}
 }
 
-// choose answers the usable host that fits and has been chosen least, by name
+// choose returns the usable host that fits and has been chosen least, by name
 // among equals. It counts choices, not VMs, so that clones which start together
 // spread.
-func (st *stage) choose(hosts []hostView, fits func(hostView) bool) (hostView, bool) {
+func (st *structure) choose(hosts []hostView, fits func(hostView) bool) (hostView, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	var able []hostView
@@ -102,7 +102,7 @@ func (st *stage) choose(hosts []hostView, fits func(hostView) bool) (hostView, b
 }
 
 // setFull notes whether DRS may start VMs on a host.
-func (st *stage) setFull(host types.ManagedObjectReference, full bool) {
+func (st *structure) setFull(host types.ManagedObjectReference, full bool) {
 	if full {
 		st.full.Store(host, nil)
 	} else {
@@ -110,14 +110,14 @@ func (st *stage) setFull(host types.ManagedObjectReference, full bool) {
 	}
 }
 
-func (st *stage) isFull(host types.ManagedObjectReference) bool {
+func (st *structure) isFull(host types.ManagedObjectReference) bool {
 	_, full := st.full.Load(host)
 	return full
 }
 
-// nextMAC answers an address of vCenter's range that no card has. vcsim lets
+// nextMAC returns an address of vCenter's range that no card has. vcsim lets
 // clones keep the addresses of their template.
-func (st *stage) nextMAC() string {
+func (st *structure) nextMAC() string {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.macs++

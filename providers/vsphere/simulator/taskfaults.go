@@ -46,8 +46,8 @@ func (s *Server) RefuseCalls(method string, n int, fault types.BaseMethodFault) 
 // refusedCall tells the calls among the failures from the tasks.
 const refusedCall = "call of "
 
-// refusal answers the fault that the call is to be refused with.
-func (g *taskGates) refusal(r *request) types.BaseMethodFault {
+// refusal returns the fault that the call is to be refused with.
+func (g *taskFaults) refusal(r *request) types.BaseMethodFault {
 	if r.operator {
 		return nil
 	}
@@ -83,8 +83,8 @@ func (s *Server) ForgetTasks() {
 	})
 }
 
-// taskGates is what stands between a task and its effect.
-type taskGates struct {
+// taskFaults is what stands between a task and its effect.
+type taskFaults struct {
 	mu       sync.Mutex
 	held     map[string]chan struct{} // closed when released
 	delays   map[string]time.Duration
@@ -97,8 +97,8 @@ type failure struct {
 	fault types.BaseMethodFault
 }
 
-func newTaskGates() *taskGates {
-	return &taskGates{
+func newTaskFaults() *taskFaults {
+	return &taskFaults{
 		held:     map[string]chan struct{}{},
 		delays:   map[string]time.Duration{},
 		failures: map[string]*failure{},
@@ -107,9 +107,9 @@ func newTaskGates() *taskGates {
 }
 
 // close fails the tasks that are held.
-func (g *taskGates) close() { close(g.closed) }
+func (g *taskFaults) close() { close(g.closed) }
 
-func (g *taskGates) hold(method string) {
+func (g *taskFaults) hold(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.held[method] == nil {
@@ -117,7 +117,7 @@ func (g *taskGates) hold(method string) {
 	}
 }
 
-func (g *taskGates) release(method string) {
+func (g *taskFaults) release(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if ch := g.held[method]; ch != nil {
@@ -126,20 +126,20 @@ func (g *taskGates) release(method string) {
 	}
 }
 
-func (g *taskGates) delay(method string, d time.Duration) {
+func (g *taskFaults) delay(method string, d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.delays[method] = d
 }
 
-func (g *taskGates) fail(method string, n int, fault types.BaseMethodFault) {
+func (g *taskFaults) fail(method string, n int, fault types.BaseMethodFault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.failures[method] = &failure{left: n, fault: fault}
 }
 
-// pass answers when the task may go on, with the fault that it has to end in.
-func (g *taskGates) pass(r *request) types.BaseMethodFault {
+// pass returns when the task may go on, with the fault that it has to end in.
+func (g *taskFaults) pass(r *request) types.BaseMethodFault {
 	if r.operator {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (g *taskGates) pass(r *request) types.BaseMethodFault {
 	return nil
 }
 
-func (g *taskGates) passOne(method string) types.BaseMethodFault {
+func (g *taskFaults) passOne(method string) types.BaseMethodFault {
 	g.mu.Lock()
 	held, d, fault := g.held[method], g.delays[method], g.takeFailure(method)
 	g.mu.Unlock()
@@ -174,7 +174,7 @@ func (g *taskGates) passOne(method string) types.BaseMethodFault {
 	return fault
 }
 
-func (g *taskGates) takeFailure(method string) types.BaseMethodFault {
+func (g *taskFaults) takeFailure(method string) types.BaseMethodFault {
 	f := g.failures[method]
 	if f == nil || f.left == 0 {
 		return nil
