@@ -44,6 +44,7 @@ type Options struct {
 	// MachineTemplates, Labels and Remediations are too: labels are those of one machine's Node.
 	MachineTemplates, Labels, Remediations int
 	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
+	// As many are looked at whose control planes are held back from losing their quorum.
 	Rebalances int
 	// Spread is how many clusters are spread over their failure domains at the same time.
 	Spread int
@@ -101,6 +102,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
 	if err := addRebalance(ctx, mgr, o, domainMetrics); err != nil {
+		return err
+	}
+	if err := addQuorum(ctx, mgr, o); err != nil {
 		return err
 	}
 	if err := addSpread(ctx, mgr, o, domainMetrics); err != nil {

@@ -58,6 +58,7 @@ type Options struct {
 	WorkloadQPS   float32
 	WorkloadBurst int
 	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
+	// As many are looked at whose control planes are held back from losing their quorum.
 	Rebalances int
 }
 
@@ -135,6 +136,9 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
+	}
+	if err := addQuorum(ctx, mgr, o); err != nil {
+		return err
 	}
 	if err := addSpread(ctx, mgr, o, domainMetrics); err != nil {
 		return err
