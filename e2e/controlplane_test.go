@@ -4,6 +4,8 @@
 package e2e_test
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,7 +20,17 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg"
 	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/faultline-io/faultline/shared/rebalance"
 )
+
+func TestMachinesAreMovedWithTheVersionOfClusterAPIThatIsTestedHere(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", "sigs.k8s.io/cluster-api").Output()
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(rebalance.Tested(strings.TrimSpace(string(out)))).To(BeTrue(), "%s: look at what is asked below, then change OldestTested", out)
+}
 
 // What rebalance needs of KubeadmControlPlane beyond its contract, asked of its own code: docs/decisions/cloned-from.md. It is to
 // be looked at again with each version of Cluster API for which this fails.

@@ -34,11 +34,16 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
+	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it; it may be "".
+	KubeadmVersion string
 
-	filter  watchfilter.Filter
-	written patch.Written
+	filter    watchfilter.Filter
+	written   patch.Written
+	installed installed
 	// follow begins to watch control planes; nil where nothing is watched.
 	follow func(context.Context) error
+	// followInventory begins to watch which versions of providers are installed, likewise.
+	followInventory func(context.Context) error
 }
 
 // steps is more writes than there are in a move that nobody interferes with.
@@ -113,6 +118,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 		if err != nil || infra == nil {
 			return nil, Decision{}, err
 		}
+		r.installed.forget()
 		seen, err := r.Provider.Domains(ctx, infra)
 		if err != nil {
 			return nil, Decision{}, err

@@ -28,7 +28,7 @@ func snapshotOf(machines, domains string) Snapshot {
 		Cluster: Cluster{Name: "one"},
 		ControlPlane: ControlPlane{
 			Kind: Kubeadm, Name: "KubeadmControlPlane one-cp", Replicas: len(machines), Observed: true, MaxSurge: 1, UpToDate: true,
-			EtcdHealthy: true, ComponentsHealthy: true, Template: "template",
+			EtcdHealthy: true, ComponentsHealthy: true, Template: "template", Version: OldestTested,
 		},
 	}
 	for _, d := range domains {

@@ -42,6 +42,7 @@ func guards() []guard {
 			return when(v.Cluster.Paused, "Cluster %s or its infrastructure cluster is paused: take spec.paused, or the annotation cluster.x-k8s.io/paused, off", v.Cluster.Name)
 		}},
 		{faultlinev1.ReasonControlPlaneNotSupported, kindSupported},
+		{faultlinev1.ReasonControlPlaneVersionNotTested, versionTested},
 		{faultlinev1.ReasonControlPlaneDeleting, func(v *view) string {
 			return when(v.ControlPlane.Deleting, "%s is being deleted", v.ControlPlane.Name)
 		}},
@@ -100,6 +101,14 @@ func (v *view) each(wrong func(*Machine) bool, message string) string {
 }
 
 func (v *view) kubeadm() bool { return v.ControlPlane.Kind == Kubeadm }
+
+// versionTested is for single moves only: they need more of a control plane than its contract.
+func versionTested(v *view) string {
+	if !v.kubeadm() || v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
+		return ""
+	}
+	return untested(v.ControlPlane.Version)
+}
 
 func kindSupported(v *view) string {
 	switch v.ControlPlane.Kind {

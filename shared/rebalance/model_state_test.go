@@ -82,6 +82,7 @@ type state struct {
 	kind                               uint8 // of control plane: 0 kubeadm, 1 another
 	kcpPaused, kcpDeleting, unobserved bool
 	surgeless, deaf                    bool // maxSurge is 0; it does not look at cloned-from-name
+	untested                           bool // its version is not known, and it deletes before it creates whatever maxSurge says
 	remediating                        bool
 	paused, deleting                   bool // the Cluster
 	changing, flapping                 bool // the window runs; the domains are going to change again
@@ -173,13 +174,16 @@ func (s *state) snapshot() Snapshot {
 func (s *state) controlPlane() ControlPlane {
 	cp := ControlPlane{
 		Kind: Kubeadm, Name: "KubeadmControlPlane cp", Paused: s.kcpPaused, Deleting: s.kcpDeleting, Replicas: int(s.replicas), Observed: !s.unobserved,
-		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Remediating: s.remediating, Template: "t",
+		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Remediating: s.remediating, Template: "t", Version: OldestTested,
 	}
 	if s.kind != 0 {
 		cp.Kind = Other
 	}
 	if s.surgeless {
 		cp.MaxSurge = 0
+	}
+	if s.untested {
+		cp.Version = ""
 	}
 	for i := range s.machines[:s.count] {
 		m := &s.machines[i]

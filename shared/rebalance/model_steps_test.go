@@ -70,7 +70,7 @@ func (s *state) reconciled() []state {
 	}
 	there, most := s.count, s.replicas
 	rollout := s.any(s.outdated)
-	if rollout && !s.surgeless {
+	if rollout && !s.surgeless && !s.untested {
 		most++
 	}
 	switch {

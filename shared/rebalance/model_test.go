@@ -319,13 +319,14 @@ func noFaults(*state) []step { return nil }
 func hazards() map[string]state {
 	machineIs := func(change func(*machine)) func(*state) { return func(s *state) { change(&s.machines[2]) } }
 	return map[string]state{
-		faultlinev1.ReasonClusterDeleting:          start("aab", "abc", func(s *state) { s.deleting = true }),
-		faultlinev1.ReasonClusterPaused:            start("aab", "abc", func(s *state) { s.paused = true }),
-		faultlinev1.ReasonControlPlaneNotSupported: start("aab", "abc", func(s *state) { s.kind = 1 }),
-		faultlinev1.ReasonControlPlaneDeleting:     start("baa", "abc", func(s *state) { s.kcpDeleting = true }),
-		faultlinev1.ReasonControlPlanePaused:       start("aab", "abc", func(s *state) { s.kcpPaused = true }),
-		faultlinev1.ReasonEvenReplicas:             start("aa", "ab"),
-		faultlinev1.ReasonNoSurge:                  start("aab", "abc", func(s *state) { s.surgeless = true }),
+		faultlinev1.ReasonClusterDeleting:              start("aab", "abc", func(s *state) { s.deleting = true }),
+		faultlinev1.ReasonClusterPaused:                start("aab", "abc", func(s *state) { s.paused = true }),
+		faultlinev1.ReasonControlPlaneNotSupported:     start("aab", "abc", func(s *state) { s.kind = 1 }),
+		faultlinev1.ReasonControlPlaneDeleting:         start("baa", "abc", func(s *state) { s.kcpDeleting = true }),
+		faultlinev1.ReasonControlPlanePaused:           start("aab", "abc", func(s *state) { s.kcpPaused = true }),
+		faultlinev1.ReasonEvenReplicas:                 start("aa", "ab"),
+		faultlinev1.ReasonControlPlaneVersionNotTested: start("aab", "abc", func(s *state) { s.untested = true }),
+		faultlinev1.ReasonNoSurge:                      start("aab", "abc", func(s *state) { s.surgeless = true }),
 		faultlinev1.ReasonControlPlaneNotObserved: start("aab", "abc", func(s *state) {
 			s.unobserved = true
 			for i := range s.machines[:s.count] {

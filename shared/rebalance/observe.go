@@ -83,6 +83,11 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Read
 		return nil
 	}
 	o.kcp, o.ControlPlane = kcp, controlPlaneOf(kcp)
+	if o.Mode == faultlinev1.ControlPlaneRebalanceSurgeOne {
+		if o.ControlPlane.Version, err = r.version(ctx); err != nil {
+			return err
+		}
+	}
 	if o.owner.Spec.Topology.IsDefined() { // where it is copied from
 		o.ControlPlane.RolloutAfter = o.owner.Spec.Topology.ControlPlane.Rollout.After.Time
 	}

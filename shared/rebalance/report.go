@@ -54,7 +54,11 @@ func (o *observed) condition(d Decision) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonNoControlPlaneMachines,
 			Message: "Cluster " + o.owner.Name + " has no control-plane Machines: if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"}
 	case d.Balanced:
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced}
+		condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced}
+		if why := versionTested(&view{Snapshot: &o.Snapshot}); why != "" { // told before it matters
+			condition.Message = "Nothing could be moved: " + why
+		}
+		return condition
 	case o.Mode == faultlinev1.ControlPlaneRebalanceAdvise && len(d.Plan) > 0:
 		return isFalse(faultlinev1.ReasonNotBalanced, told(d.Plan, d.Against)+
 			"\nset spec.distribution.controlPlane.rebalance to SurgeOne, or replace the machines yourself")

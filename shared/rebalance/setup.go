@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -55,7 +56,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return err
 	}
-	r.follow = once(func() error {
+	r.followInventory = once("clusterctl's inventory", func() error { return c.Watch(r.inventoryChanges(mgr, m)) })
+	r.follow = once("control planes", func() error {
 		return c.Watch(source.Kind(mgr.GetCache(), &controlplanev1.KubeadmControlPlane{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) []ctrl.Request {
 				return m.ofMember(ctx, kcp)
@@ -64,8 +66,29 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	return nil
 }
 
+// inventoryChanges has every Cluster looked at again when the version of the kubeadm control-plane provider changes.
+func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, m mapper) source.Source {
+	entry := &unstructured.Unstructured{}
+	entry.SetGroupVersionKind(inventory())
+	return source.Kind(mgr.GetCache(), entry, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, entry *unstructured.Unstructured) []ctrl.Request {
+		if !kubeadmProvider(entry) {
+			return nil
+		}
+		r.installed.forget()
+		list := &clusterv1.ClusterList{}
+		if err := m.client.List(ctx, list); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Listing the Clusters that a version concerns")
+		}
+		var requests []ctrl.Request
+		for i := range list.Items {
+			requests = append(requests, m.ofCluster(ctx, &list.Items[i])...)
+		}
+		return requests
+	}))
+}
+
 // once calls a function until it has succeeded.
-func once(call func() error) func(context.Context) error {
+func once(what string, call func() error) func(context.Context) error {
 	var mu sync.Mutex
 	done := false
 	return func(context.Context) error {
@@ -75,7 +98,7 @@ func once(call func() error) func(context.Context) error {
 			return nil
 		}
 		if err := call(); err != nil {
-			return fmt.Errorf("watching control planes: %w", err)
+			return fmt.Errorf("watching %s: %w", what, err)
 		}
 		done = true
 		return nil

@@ -80,6 +80,8 @@ type ControlPlane struct {
 	RolloutAfter time.Time
 	// Template is the name of the infrastructure template that machines are cloned from.
 	Template string
+	// Version is that of the provider that runs it; "" when it is not known. It is only looked for in mode SurgeOne.
+	Version string
 }
 
 // Mark is who wants a Machine deleted first.

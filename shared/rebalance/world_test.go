@@ -4,6 +4,7 @@
 package rebalance_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -45,7 +47,7 @@ func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd("Cluster", "clusters"), crd("Machine", "machines")},
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd("Cluster", "clusters"), crd("Machine", "machines"), inventoryCRD()},
 	}, func(env *envtest.Environment) error {
 		apiServer = env.Config
 		return nil
@@ -82,12 +84,13 @@ type world struct {
 	counts   *distribution.Metrics
 	recorder *events.FakeRecorder
 	seen     []distribution.Observation
+	declared string // the version of the control plane's provider, as the manager's flag says it
 }
 
 // newWorld has machines m0, m1, ... in the domains that the letters name, and all domains with those letters.
 func newWorld(t *testing.T, machines, domains string) *world {
 	t.Helper()
-	w := &world{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100)}
+	w := &world{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100), declared: rebalance.OldestTested}
 	var err error
 	w.counts, err = distribution.NewMetrics(w.metrics)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -285,10 +288,23 @@ func (w *world) gone(name string) {
 	w.Expect(w.client.Update(w.t.Context(), machine)).To(Succeed())
 }
 
+// live is an API server of whose inventory only that of the test is seen.
+func (w *world) live() client.Reader {
+	return interceptor.NewClient(w.client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if list.GetObjectKind().GroupVersionKind().Kind == "Provider" {
+				opts = append(opts, client.InNamespace(w.name))
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+}
+
 // reconciler is a manager that has just started.
 func (w *world) reconciler(c client.Client) *rebalance.Reconciler {
 	return &rebalance.Reconciler{
-		Client: c, Live: w.client, Provider: providertest.Provider{Seen: w.seen}, Recorder: w.recorder, Clock: w.clock, Metrics: w.counts,
+		Client: c, Live: w.live(), Provider: providertest.Provider{Seen: w.seen}, Recorder: w.recorder, Clock: w.clock, Metrics: w.counts,
+		KubeadmVersion: w.declared,
 	}
 }
 

@@ -92,6 +92,9 @@ const (
 	ReasonClusterDeleting = "ClusterDeleting"
 	// ReasonControlPlaneNotSupported: the control plane is none that can be asked to replace one machine.
 	ReasonControlPlaneNotSupported = "ControlPlaneNotSupported"
+	// ReasonControlPlaneVersionNotTested: the version of the control plane's provider is none with which single machines are known to be
+	// replaced as they should, or is not known.
+	ReasonControlPlaneVersionNotTested = "ControlPlaneVersionNotTested"
 	// ReasonControlPlaneDeleting: the control plane is being deleted.
 	ReasonControlPlaneDeleting = "ControlPlaneDeleting"
 	// ReasonControlPlanePaused: the control plane is paused.

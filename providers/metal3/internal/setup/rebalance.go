@@ -21,6 +21,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=clusterctl.cluster.x-k8s.io,resources=providers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
@@ -29,6 +30,7 @@ func addRebalance(ctx context.Context, mgr ctrl.Manager, o Options, metrics *dis
 	if err := (&rebalance.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Provider: provider.Metal3{Client: mgr.GetClient()},
 		Recorder: mgr.GetEventRecorder("rebalance"), Clock: clock.RealClock{}, Metrics: metrics,
+		KubeadmVersion: o.KubeadmVersion,
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Rebalances)); err != nil {
 		return fmt.Errorf("adding rebalance controller: %w", err)
 	}

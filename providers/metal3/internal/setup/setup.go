@@ -46,6 +46,8 @@ type Options struct {
 	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
 	// As many are looked at whose control planes are held back from losing their quorum.
 	Rebalances int
+	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it.
+	KubeadmVersion string
 	// Spread is how many clusters are spread over their failure domains at the same time.
 	Spread int
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.

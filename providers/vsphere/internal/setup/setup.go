@@ -60,6 +60,8 @@ type Options struct {
 	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
 	// As many are looked at whose control planes are held back from losing their quorum.
 	Rebalances int
+	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it.
+	KubeadmVersion string
 }
 
 // Add adds every controller to the manager, and the vCenter sessions that they share.

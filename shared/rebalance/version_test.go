@@ -1,0 +1,161 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+func inventoryKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"}
+}
+
+// inventoryCRD is clusterctl's, which takes any content here.
+func inventoryCRD() *apiextensionsv1.CustomResourceDefinition {
+	kind := inventoryKind()
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "providers." + kind.Group, Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, a test's"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: "ProviderList", Plural: "providers"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kind.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+				},
+			}},
+		},
+	}
+}
+
+// install writes down that a provider is installed in a version.
+func (w *world) install(name, kind, version string) *unstructured.Unstructured {
+	w.t.Helper()
+	entry := &unstructured.Unstructured{Object: map[string]any{"providerName": name, "type": kind, "version": version}}
+	entry.SetGroupVersionKind(inventoryKind())
+	entry.SetNamespace(w.name)
+	entry.SetGenerateName("provider-")
+	w.create(entry)
+	return entry
+}
+
+func (w *world) upgrade(entry *unstructured.Unstructured, version string) {
+	w.t.Helper()
+	entry.Object["version"] = version
+	w.Expect(w.client.Update(w.t.Context(), entry)).To(Succeed())
+}
+
+func TestMovesAreTestedWithOneMinorVersionFromOnePatchOn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for version, tested := range map[string]bool{
+		rebalance.OldestTested: true, "v1.14.3": true, "v1.14.20": true, "v1.14.3-rc.0": true, "v1.14.2+vendor.1": true,
+		"v1.14.1": false, "v1.14.2-rc.0": false, "v1.13.9": false, "v1.15.0": false, "v1.15.0-alpha.0": false, "v2.14.2": false, "": false, "main": false,
+	} {
+		g.Expect(rebalance.Tested(version)).To(Equal(tested), version)
+	}
+}
+
+func TestAMachineIsOnlyMovedWithAVersionOfTheControlPlaneThatIsTested(t *testing.T) {
+	t.Parallel()
+	const kubeadm, controlPlane = "kubeadm", "ControlPlaneProvider"
+	for name, tc := range map[string]struct {
+		installed [][3]string
+		declared  string
+		refused   string
+	}{
+		"a tested one":                          {installed: [][3]string{{kubeadm, controlPlane, "v1.14.5"}}},
+		"a newer one":                           {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, refused: "has version v1.15.0"},
+		"an older patch":                        {installed: [][3]string{{kubeadm, controlPlane, "v1.14.1"}}, refused: "has version v1.14.1"},
+		"two, one of which is not":              {installed: [][3]string{{kubeadm, controlPlane, "v1.14.2"}, {kubeadm, controlPlane, "v1.13.0"}}, refused: "has version v1.13.0"},
+		"others only":                           {installed: [][3]string{{kubeadm, "BootstrapProvider", "v1.14.2"}, {"rke2", controlPlane, "v1.14.2"}}, refused: "is not known"},
+		"none":                                  {refused: "--kubeadm-control-plane-version"},
+		"none, and the manager is told":         {declared: "v1.14.2"},
+		"none, and the manager is told another": {declared: "v1.12.0", refused: "has version v1.12.0"},
+		"the manager is told, wrongly":          {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, declared: "v1.14.2", refused: "has version v1.15.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "aab", "abc")
+			w.declared = tc.declared
+			for _, entry := range tc.installed {
+				w.install(entry[0], entry[1], entry[2])
+			}
+			w.reconcile()
+			if tc.refused == "" {
+				w.condition(metav1.ConditionFalse, faultlinev1.ReasonMoving)
+				return
+			}
+			w.Expect(w.marked()).To(BeEmpty())
+			w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneVersionNotTested)).To(And(
+				ContainSubstring(tc.refused), ContainSubstring("RolloutAfter or Advise"), ContainSubstring("Machine m0 from a to c")))
+		})
+	}
+}
+
+func TestAVersionThatIsNotTestedIsToldBeforeAnythingIsToBeMovedAndNotWithAdvise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "abc", "abc")
+	w.declared = "v1.15.0"
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(ContainSubstring("v1.15.0"))
+	infra := w.infra()
+	infra.Spec.Distribution.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceAdvise
+	w.Expect(w.client.Update(t.Context(), infra)).To(Succeed())
+	w.reconcile()
+	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(BeEmpty())
+}
+
+func TestAMoveIsTakenBackWhenTheControlPlaneIsUpgradedBeforeThereIsAReplacement(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	entry := w.install("kubeadm", "ControlPlaneProvider", "v1.14.2")
+	w.reconcile()
+	w.Expect(w.marked()).To(Equal([]string{"m0"}))
+	w.upgrade(entry, "v1.15.0")
+	w.reconcile()
+	w.Expect(w.marked()).To(BeEmpty())
+	w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneVersionNotTested)
+}
+
+func TestAManagerThatRunsSeesThatTheControlPlaneIsUpgradedAndBackAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "abc", "abc")
+	entry := w.install("kubeadm", "ControlPlaneProvider", "v1.14.2")
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	testworld.Start(t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		r := w.reconciler(mgr.GetClient())
+		return r.SetupWithManager(ctx, mgr, "", watch.Workers(1))
+	})
+	says := func(message OmegaMatcher) {
+		t.Helper()
+		w.Eventually(func(g Gomega) {
+			infra := w.infra()
+			g.Expect(conditions.IsTrue(infra, faultlinev1.ControlPlaneBalancedCondition)).To(BeTrue())
+			g.Expect(conditions.GetMessage(infra, faultlinev1.ControlPlaneBalancedCondition)).To(message)
+		}).WithTimeout(2 * time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
+	}
+	says(BeEmpty())
+	w.upgrade(entry, "v1.15.0")
+	says(ContainSubstring("v1.15.0"))
+	w.upgrade(entry, "v1.14.3")
+	says(BeEmpty())
+}
