@@ -4,6 +4,7 @@
 package distributiontest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,9 @@ func (w *World) Play(t *testing.T, rows []Row) {
 // play returns nil for a cluster that was refused.
 func (w *World) play(t *testing.T, row Row) *Objects {
 	t.Helper()
+	if w.AcceptsAll && len(row.Refused) > 0 {
+		return nil
+	}
 	o := w.objects(row.Name, row.ControlPlane, row.Workers)
 	row.Change(o)
 	if len(row.Refused) > 0 {
@@ -80,7 +84,23 @@ func (w *World) play(t *testing.T, row Row) *Objects {
 			g.Expect(condition.Message).To(gomega.ContainSubstring(w.named(part)))
 		}
 	})
+	if w.Shown != nil {
+		w.Shown(t, o, w.plan(row))
+	}
 	return o
+}
+
+// plan is what kubectl fd plan says of a row.
+func (w *World) plan(row Row) []string {
+	says := row.Plan
+	if len(says) == 0 {
+		says = row.Says
+	}
+	named := make([]string, len(says))
+	for i := range says {
+		named[i] = w.named(says[i])
+	}
+	return named
 }
 
 // untouched fails the test where anything has been done to a machine, or is recorded to be.
@@ -106,7 +126,7 @@ func (o *Objects) untouched(t *testing.T) {
 		g.Expect(infra.GetDeletionTimestamp().IsZero()).To(gomega.BeTrue(), now.Name)
 		g.Expect(infra.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation]).To(gomega.Equal("template"), now.Name)
 		if _, controlPlane := now.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane { // a worker is always marked, for its MachineSet
-			g.Expect(now.Annotations).To(gomega.Equal(before.Annotations), now.Name)
+			g.Expect(maps.Equal(now.Annotations, before.Annotations)).To(gomega.BeTrue(), "%s: %v", now.Name, now.Annotations)
 		}
 	}
 }

@@ -24,6 +24,17 @@ func ofWorkers() []Row {
 	moved := workersAre("workers-nothing-wrong", "aaab", faultlinev1.ReasonMoving, func(*Objects) {},
 		"Machine workers-nothing-wrong-md-0 is moved from %a to %c")
 	moved.Moves = true
+	named := workersAre("workers-eviction-without-end", "ab", faultlinev1.ReasonNotBalanced,
+		func(o *Objects) {
+			o.Set(faultlinev1.DomainEvicting, o.domain('a'))
+			o.Deployment.Spec.Template.Spec.FailureDomain = o.domain('a')
+			for _, machine := range o.Machines {
+				machine.Spec.FailureDomain = o.domain('a')
+			}
+		},
+		"MachineDeployment workers-eviction-without-end-md names failure domain %a, which is Evicting: its machines stay there until its "+
+			"spec.template.spec.failureDomain names another one")
+	named.Plan = []string{"its template names failure domain %a, which is Evicting: its machines stay there until its spec.template.spec.failureDomain names another one"}
 	return []Row{
 		workersAre("workers-unknown-domain", "aaab", faultlinev1.ReasonNotBalanced,
 			func(o *Objects) { o.Set(faultlinev1.DomainCordoned, "nowhere") },
@@ -37,16 +48,7 @@ func ofWorkers() []Row {
 		workersAre("workers-users-mark", "aaab", faultlinev1.ReasonNotBalanced,
 			func(o *Objects) { o.Machines[3].Annotations[clusterv1.DeleteMachineAnnotation] = "yes" },
 			"Machine workers-users-mark-md-3 has the annotation cluster.x-k8s.io/delete-machine, which somebody else has set: scale down, or remove it"),
-		workersAre("workers-eviction-without-end", "ab", faultlinev1.ReasonNotBalanced,
-			func(o *Objects) {
-				o.Set(faultlinev1.DomainEvicting, o.domain('a'))
-				o.Deployment.Spec.Template.Spec.FailureDomain = o.domain('a')
-				for _, machine := range o.Machines {
-					machine.Spec.FailureDomain = o.domain('a')
-				}
-			},
-			"MachineDeployment workers-eviction-without-end-md names failure domain %a, which is Evicting: its machines stay there until its "+
-				"spec.template.spec.failureDomain names another one"),
+		named,
 		moved,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -46,6 +47,10 @@ type World struct {
 	Machine func(client.Object)
 	// Exists has an infrastructure machine exist in a failure domain.
 	Exists func(machine client.Object, domain string)
+	// AcceptsAll says that nothing is refused, as by a fake client: rows that are to be are left out.
+	AcceptsAll bool
+	// Shown looks at what else tells of a row, such as a command; it may be nil.
+	Shown func(t *testing.T, o *Objects, says []string)
 	// Look has the controllers look at an infrastructure cluster. It may be nil where they do so by themselves.
 	Look func(t *testing.T, cluster client.ObjectKey)
 }
@@ -83,7 +88,10 @@ func (w *World) meta(cluster, name string) metav1.ObjectMeta {
 		labels = map[string]string{}
 	}
 	labels[clusterv1.ClusterNameLabel] = cluster
-	return metav1.ObjectMeta{Namespace: w.Namespace, Name: name, Labels: labels, Annotations: map[string]string{}}
+	return metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: name, Labels: labels, Annotations: map[string]string{},
+		UID: types.UID(name), Generation: 1, // which an API server sets itself
+	}
 }
 
 // objects are those of a cluster in which nothing is wrong but how the machines are spread. Layouts have a letter for each machine:
@@ -112,6 +120,8 @@ func setMeta(object client.Object, meta metav1.ObjectMeta) {
 	object.SetName(meta.Name)
 	object.SetLabels(meta.Labels)
 	object.SetAnnotations(meta.Annotations)
+	object.SetUID(meta.UID)
+	object.SetGeneration(meta.Generation)
 }
 
 func (o *Objects) addControlPlane(layout string) {

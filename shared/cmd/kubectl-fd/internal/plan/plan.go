@@ -7,11 +7,13 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
+	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
@@ -55,6 +57,10 @@ func Of(c report.Cluster, deployments []Deployment) []Plan {
 	for _, deployment := range deployments {
 		plans = append(plans, workers(c, deployment))
 	}
+	wrong := distribution.WrongIntents(c.Wanted.FailureDomains, func(name string) bool { return c.Domain(name) != nil })
+	if told := plans[0].Condition; wrong != "" && (told == nil || !strings.Contains(told.Message, wrong)) {
+		plans[0].Why = append(plans[0].Why, wrong)
+	}
 	return plans
 }
 
@@ -90,7 +96,7 @@ func workers(c report.Cluster, d Deployment) Plan {
 	switch {
 	case d.Named != "":
 		p.Mode = ""
-		p.Why = []string{fmt.Sprintf("its template names failure domain %s, so all of its machines belong there", d.Named)}
+		p.Why = []string{named(c, d.Named)}
 		return p
 	case !c.Wanted.SpreadsWorkers():
 		p.Mode = ""
@@ -111,6 +117,15 @@ func workers(c report.Cluster, d Deployment) Plan {
 		p.Why = append(p.Why, "rebalance is Off, so nothing is moved: set spec.distribution.workers.rebalance to DeleteOne to have it done")
 	}
 	return p
+}
+
+// named is about a MachineDeployment whose template names a failure domain.
+func named(c report.Cluster, domain string) string {
+	if at := c.Domain(domain); at != nil && c.Wanted.Intent(domain) == faultlinev1.DomainEvicting {
+		return fmt.Sprintf("its template names failure domain %s, which is Evicting: its machines stay there until its "+
+			"spec.template.spec.failureDomain names another one", domain)
+	}
+	return fmt.Sprintf("its template names failure domain %s, so all of its machines belong there", domain)
 }
 
 func workersStatus(c report.Cluster, name string) *faultlinev1.WorkersDistributionStatus {
