@@ -39,6 +39,14 @@ type Provider interface {
 	Place(machine client.Object) Place
 }
 
+// Selective is what a Provider is besides whose machines do not all suit wherever a domain has room, such as one with a selector of
+// hosts. Others need not implement it.
+type Selective interface {
+	// Unsuited says why no room that the domain has now suits a machine that is made as the infrastructure machine was; "" when some
+	// does. It reads a cache.
+	Unsuited(ctx context.Context, machine client.Object, domain string) (why string, err error)
+}
+
 // Place is where a machine is. A provider's cache shows it, so it may be a moment old: who acts on it writes with the machine's
 // resource version, and takes Domain for the truth whatever was asked.
 type Place struct {

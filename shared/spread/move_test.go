@@ -4,6 +4,7 @@
 package spread_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -138,6 +139,46 @@ func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
 			w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
 			w.Expect(w.balanced().Message).To(ContainSubstring(tc.message))
 			w.Expect(w.workers().CurrentMove).To(BeNil())
+		})
+	}
+}
+
+// selective has nothing that suits in one failure domain, until it has.
+type selective struct {
+	providertest.Provider
+	unsuited *string
+}
+
+func (s selective) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
+	if domain != *s.unsuited {
+		return "", nil
+	}
+	return "no host suits", nil
+}
+
+func TestNoMachineIsMovedToWhereNothingSuitsItsReplacement(t *testing.T) {
+	t.Parallel()
+	for name, logical := range map[string]*int32{"failure domains": nil, "logical failure domains": ptr.To[int32](2)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, deleteOne())
+			w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = logical })
+			w.domains("a b")
+			w.scale("md", 6)
+			unsuited := "c"
+			r := w.reconciler(api)
+			r.Provider = selective{unsuited: &unsuited}
+			w.reconcile(r)
+			w.exist()
+			w.domains("a!Evicting b c=9")
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(w.balanced().Message).To(ContainSubstring("has no place in failure domain c: no host suits"))
+			w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "nothing that is reported tells when one does")
+			w.Expect(w.machines("md")).To(HaveLen(6))
+			unsuited = ""
+			w.reconcile(r)
+			w.Expect(w.machines("md")).To(HaveLen(5))
 		})
 	}
 }

@@ -79,6 +79,12 @@ func Victims(c Cluster, deployment string, n int) ([]string, error) {
 
 // Fits reports, as an error, why no failure domain could take a machine of the key in place of the one that is named.
 func Fits(c Cluster, key, machine string) error {
+	_, err := c.fit(key, machine)
+	return err
+}
+
+// fit is the failure domain that would take a machine of the key in place of the one that is named.
+func (c Cluster) fit(key, machine string) (string, error) {
 	domains, _ := c.left()
 	var bound []failuredomain.Binding
 	for i := range c.Machines {
@@ -86,8 +92,7 @@ func Fits(c Cluster, key, machine string) error {
 			bound = append(bound, failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: m.Domain})
 		}
 	}
-	_, err := failuredomain.Bind(domains, bound, key, c.Required)
-	return err
+	return failuredomain.Bind(domains, bound, key, c.Required)
 }
 
 // seen are the domains of a group and its machines, as the planner sees them.

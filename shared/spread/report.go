@@ -20,6 +20,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -33,6 +34,10 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	now := r.Clock.Now()
 	stable := known.FailureDomainsSince.Add(wanted.Stabilization())
 	groups, err := s.groups(now, stable)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	unsuited, err := r.unsuited(ctx, s, groups)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -50,10 +55,48 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	r.clusters.Note(s.cluster)
 	r.tell(s, ended, before, condition)
 	result, err := r.carryOut(ctx, s)
-	if wait := stable.Sub(now); err == nil && wait > 0 && result.RequeueAfter == 0 && moves(groups) {
+	wait := stable.Sub(now)
+	if unsuited {
+		wait = max(wait, lookAgain)
+	}
+	if err == nil && wait > 0 && result.RequeueAfter == 0 && moves(groups) {
 		result.RequeueAfter = wait
 	}
 	return result, err
+}
+
+// lookAgain is when it is looked again whether a failure domain suits a machine by now: what it takes for that need not change
+// anything that is reported of the domain.
+const lookAgain = time.Minute
+
+// unsuited reports whether a move is not made because nothing in the domain suits the machine that would be made there.
+func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (bool, error) {
+	selective, ok := r.Provider.(provider.Selective)
+	if !ok {
+		return false, nil
+	}
+	found := false
+	for _, g := range groups {
+		if len(g.moves) == 0 {
+			continue
+		}
+		machine, to := g.moves[0].Machine, g.moves[0].To
+		if s.state.Logical > 0 {
+			var err error
+			if to, err = s.state.fit(to, machine); err != nil {
+				continue // which is told already
+			}
+		}
+		why, err := selective.Unsuited(ctx, s.members[machine].infra, to)
+		if err != nil {
+			return false, fmt.Errorf("looking for room for the replacement of Machine %s: %w", machine, err)
+		}
+		if why != "" {
+			found = true
+			g.against = append(g.against, fmt.Sprintf("the replacement of Machine %s has no place in failure domain %s: %s", machine, to, why))
+		}
+	}
+	return found, nil
 }
 
 // withdraw takes everything off the status that is about workers, which are not spread any more.

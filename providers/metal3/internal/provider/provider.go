@@ -22,7 +22,10 @@ type Metal3 struct {
 	Client client.Reader
 }
 
-var _ provider.Provider = Metal3{}
+var (
+	_ provider.Provider  = Metal3{}
+	_ provider.Selective = Metal3{}
+)
 
 // Name is clusterctl's.
 func (Metal3) Name() string { return "metal3" }
@@ -62,4 +65,25 @@ func (Metal3) Place(machine client.Object) provider.Place {
 		Domain: metal3.Status.FailureDomain,
 		Exists: metal3.Annotations[infrav1.HostAnnotation] != "" || metal3.Spec.ProviderID != "",
 	}
+}
+
+// Unsuited says why no free host of the domain has the labels that the machine's hostSelector asks for.
+func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
+	metal3, ok := machine.(*infrav1.Metal3Machine)
+	if !ok {
+		return "", fmt.Errorf("looking for a host: %T is no Metal3Machine", machine)
+	}
+	selector, err := hosts.Selector(metal3.Spec.HostSelector)
+	if err != nil {
+		return err.Error(), nil
+	}
+	all, err := hosts.List(ctx, m.Client, metal3.Namespace)
+	if err != nil {
+		return "", err
+	}
+	order, why := hosts.Choose(all, hosts.Wants{Domain: domain, Selector: selector})
+	if len(order) > 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%s: free or label a host there, or cordon it", why), nil
 }

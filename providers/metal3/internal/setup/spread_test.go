@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -127,4 +128,39 @@ capi_failure_domain_waiting_machines{cluster="one",namespace="`+w.name+`",reason
 	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil())
 	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
 	w.provisioned(machine)
+}
+
+func TestNoWorkerIsDeletedWhereNoHostSuitsTheNext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Layout{Domains: []simulator.Domain{
+		{Name: "rack-1", Hosts: 2, Labels: map[string]string{"size": "large"}}, {Name: "rack-2", Hosts: 1, Labels: map[string]string{"size": "small"}},
+	}})
+	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
+		c.Spec.Distribution.ControlPlane.StabilizationSeconds = ptr.To[int32](0)
+		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "rack-2", State: faultlinev1.DomainCordoned}}
+	}, "rack-1", "rack-2")
+	w.machineDeployment(2)
+	for i := 1; i <= 2; i++ {
+		w.provisioned(w.machine("one", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+			machine.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
+			metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "large"}
+		}))
+	}
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
+	w.get(md)
+	md.Status.ObservedGeneration, md.Status.Replicas, md.Status.AvailableReplicas, md.Status.UpToDateReplicas = md.Generation, ptr.To[int32](2), ptr.To[int32](2), ptr.To[int32](2)
+	w.Expect(w.client.Status().Update(t.Context(), md)).To(Succeed())
+
+	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
+	w.Expect(w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonNotBalanced)).To(ContainSubstring(
+		"has no place in failure domain rack-2: failure domain rack-2: 1 host, 1 not matching spec.hostSelector: free or label a host there, or cordon it"))
+	left := &clusterv1.MachineList{}
+	w.Expect(w.client.List(t.Context(), left, client.InNamespace(w.name))).To(Succeed())
+	w.Expect(left.Items).To(HaveLen(2))
+
+	host := w.host("rack-2-host-001")
+	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Labels["size"] = "large" })
+	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1) }) // it would be looked at again in a minute
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonMoving)
 }
