@@ -6,6 +6,7 @@ package vspheremachine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,8 +51,28 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 		r.wait(s, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: err.Error()})
 		return false, nil //nolint:nilerr // it is in the condition, and a VSphereFailureDomain that appears ends the wait
 	}
-	status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
+	if err := r.record(ctx, s); err != nil {
+		return false, err
+	}
 	return true, r.create(ctx, s, spec)
+}
+
+// record says that the place was chosen. Of a machine that was assigned one it is stored before anything is made there, with the
+// resource version: an assignment that has been taken back meanwhile is a conflict here, and one that is to be taken back later is one
+// there. What a Machine names is not changed, and need not be stored first.
+func (r *Reconciler) record(ctx context.Context, s *scope) error {
+	before := slices.Clone(s.vsphere.Status.Conditions)
+	status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
+	if s.machine.Spec.FailureDomain != "" || s.vsphere.Annotations[faultlinev1.AssignedFailureDomainAnnotation] == "" {
+		return nil
+	}
+	s.patch.SharedConditions = true // has the status go with the resource version
+	defer func() { s.patch.SharedConditions = false }()
+	if err := s.patch.Apply(ctx, r.Client, s.vsphere); err != nil {
+		s.vsphere.Status.Conditions = before // the reconcile that failed stores its status without the version
+		return err
+	}
+	return nil
 }
 
 // zone finds the deployment zone that the Machine names. A condition with a reason says why it may not be used now; the

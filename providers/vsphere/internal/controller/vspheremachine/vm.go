@@ -74,6 +74,11 @@ func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err err
 		removed(s)
 		return false, nil
 	}
+	if conditions.IsTrue(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition) { // it may be there, and the cache does not show it yet
+		if s.vm, err = findVM(ctx, r.Live, s); err != nil || s.vm != nil {
+			return s.vm != nil, err
+		}
+	}
 	return r.ensureVM(ctx, s)
 }
 
