@@ -5,6 +5,7 @@ package provider
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -13,6 +14,9 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
+
+// soon is how long a new machine is expected to be assigned its failure domain in, also when hundreds are made at once.
+const soon = 5 * time.Second
 
 // Asked is the failure domain that a machine belongs to: the one that its Machine names, else the one that its infrastructure
 // machine was assigned; "" when it belongs to none. Place is where the machine is. Every provider asks before it gives a machine a
@@ -44,6 +48,17 @@ func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, pla
 	default:
 		return domain, metav1.Condition{}
 	}
+}
+
+// AssignedSoon is how long an infrastructure machine is to be left as it is, because it has just been made and only waits to be
+// assigned a failure domain: wait is Asked's answer. The assignment is the next write to come, and would be refused if it lost against
+// one that says no more than that. When the time is over, it is to be shown that the machine waits.
+func AssignedSoon(wait metav1.Condition, infra client.Object, now time.Time) time.Duration {
+	age := now.Sub(infra.GetCreationTimestamp().Time)
+	if wait.Reason != faultlinev1.ReasonFailureDomainNotAssigned || age > soon || age < -soon { // the clock of the API server is another
+		return 0
+	}
+	return min(soon, soon-age)
 }
 
 // Spread reports whether the machine is one of those that the cluster spreads: a MachineDeployment's. Those of MachinePools, and

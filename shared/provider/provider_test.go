@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,6 +102,32 @@ func TestAWorkerOfASpreadMachineDeploymentWaitsUntilItHasBeenAssignedADomain(t *
 			}
 			g.Expect(wait.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotAssigned))
 			g.Expect(wait.Message).To(ContainSubstring("the condition WorkersBalanced of one says why"))
+		})
+	}
+}
+
+func TestAMachineThatWillBeAssignedADomainSoonIsLeftAsItIsUntilThen(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		reason string
+		age    time.Duration
+		left   time.Duration
+	}{
+		"just made":                             {reason: faultlinev1.ReasonFailureDomainNotAssigned, left: 5 * time.Second},
+		"made a moment ago":                     {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: 2 * time.Second, left: 3 * time.Second},
+		"not assigned in time":                  {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: 5 * time.Second},
+		"made long ago":                         {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: time.Hour},
+		"made in the next second, by its clock": {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Second, left: 5 * time.Second},
+		"made in an hour, by its clock":         {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Hour},
+		"it waits for nothing":                  {},
+		"it waits for somebody":                 {reason: faultlinev1.ReasonFailureDomainNotNamed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-tc.age))}}
+			g.Expect(provider.AssignedSoon(metav1.Condition{Reason: tc.reason}, infra, now)).To(Equal(tc.left))
 		})
 	}
 }

@@ -7,6 +7,7 @@ package reconcile
 
 import (
 	"context"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -34,6 +35,7 @@ type Scope interface {
 //   - reads the object, and leaves alone what is another manager's;
 //   - stands back as long as the cache shows the object as it was before the loop's own last write;
 //   - gathers what the work depends on;
+//   - waits in silence while another's write is to come first;
 //   - does nothing but say so while the object or its Cluster is paused;
 //   - deletes, or adds the finalizer and does the normal work;
 //   - sums up, and writes everything that has changed in as few requests as there can be, also when the work has failed.
@@ -60,6 +62,9 @@ type Loop[T client.Object, S Scope] struct {
 	// Paused is the work for a paused object, which then sets the condition itself. nil for the condition alone.
 	Paused func(context.Context, S) (ctrl.Result, error)
 
+	// Quiet is how long an object that is neither paused nor being deleted is to be left as it is, not even its finalizer written, because
+	// another's write is to come first. It may be nil.
+	Quiet func(S) time.Duration
 	// Summarize completes the status before it is written. It may be nil, as may what follows.
 	Summarize func(context.Context, S) error
 	// Stored is told that everything has been written.
@@ -95,6 +100,9 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	if err != nil || s == nothing {
 		return ctrl.Result{}, err
 	}
+	if wait := l.quiet(obj, s); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	work := l.work(obj, s)
 	defer func() {
 		result, reterr = outcome(result, reterr, l.save(ctx, &p, obj, s))
@@ -110,6 +118,13 @@ func (l Loop[T, S]) forget(key client.ObjectKey) {
 	if l.Forget != nil {
 		l.Forget(key)
 	}
+}
+
+func (l Loop[T, S]) quiet(obj T, s S) time.Duration {
+	if l.Quiet == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
+		return 0
+	}
+	return l.Quiet(s)
 }
 
 // work chooses what is to be done, nil for nothing, and shows whether the object is paused.

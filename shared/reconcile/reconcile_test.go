@@ -231,6 +231,31 @@ func TestAKindMayShowThatItIsNotPausedOnlyWhenItWas(t *testing.T) {
 	}
 }
 
+func TestAnObjectThatAnotherIsToWriteFirstIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	left := func(loop *reconcile.Loop[*providertest.Cluster, *scope]) {
+		loop.Quiet = func(*scope) time.Duration { return time.Second }
+	}
+	w := newWorld(t, cluster())
+	w.change = left
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result).To(Equal(ctrl.Result{RequeueAfter: time.Second}))
+	w.Expect(w.called).To(BeEmpty())
+	w.Expect(w.patched).To(BeZero())
+
+	w.owner = &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+	_, err = w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(conditions.IsTrue(w.stored(), clusterv1.PausedCondition)).To(BeTrue(), "that it is paused is said at once")
+
+	w = newWorld(t, deleted())
+	w.change = left
+	_, err = w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.called).To(ContainElement("delete"))
+}
+
 func TestNothingIsDoneForWhatIsNotReadyOrAnothers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

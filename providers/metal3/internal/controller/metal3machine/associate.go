@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -111,6 +112,12 @@ func (s *scope) asked() (domain string, wait metav1.Condition) {
 		cluster = &infrav1.Metal3Cluster{}
 	}
 	return provider.Asked(cluster, s.machine, s.metal3, infrastructure.Metal3{}.Place(s.metal3))
+}
+
+// assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.
+func assignedSoon(s *scope) time.Duration {
+	_, wait := s.asked()
+	return provider.AssignedSoon(wait, s.metal3, time.Now())
 }
 
 // wants is what the machine asks of a host. A condition with a reason says why it may ask for none now.

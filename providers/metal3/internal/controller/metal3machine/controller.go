@@ -75,7 +75,7 @@ func (s *scope) key() client.ObjectKey {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Machine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written,
-		Gather: r.gather, Normal: r.provision, Delete: r.delete, Paused: r.pause,
+		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Paused: r.pause,
 		Summarize: r.summarize, Forget: r.Hosts.Inventory.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Machine{})
 }

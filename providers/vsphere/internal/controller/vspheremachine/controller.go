@@ -50,7 +50,7 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.MachineFinalizer,
-		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: summarize,
+		Gather: r.gather, Quiet: assignedSoon, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: summarize,
 	}.Run(ctx, req, &infrav1.VSphereMachine{})
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,10 +76,24 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.
+func assignedSoon(s *scope) time.Duration {
+	if s.infraCluster == nil {
+		return 0
+	}
+	_, wait := s.asked()
+	return provider.AssignedSoon(wait, s.vsphere, time.Now())
+}
+
+// asked is the failure domain that the machine belongs to. A condition with a reason says that it must wait until it belongs to one.
+func (s *scope) asked() (domain string, wait metav1.Condition) {
+	return provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
+}
+
 // zone finds the deployment zone that the Machine names. A condition with a reason says why it may not be used now; the
 // zone is nil when the Machine names none.
 func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, metav1.Condition, error) {
-	name, wait := provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
+	name, wait := s.asked()
 	if name == "" || wait.Reason != "" {
 		return nil, wait, nil
 	}
