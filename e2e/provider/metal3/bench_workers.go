@@ -29,6 +29,8 @@ const deployment = "workers"
 type Workers struct {
 	Machines int `json:"machines"`
 	Hosts    int `json:"hosts"`
+	// Created is after how many seconds the last machine was created.
+	Created float64 `json:"createdSeconds"`
 	// Assigned is after how many seconds the last machine was assigned a failure domain, 0 where Machines name theirs.
 	Assigned float64 `json:"assignedSeconds"`
 	// Associated is after how many seconds the last machine had its host, and Cost what it took until then.
@@ -71,11 +73,15 @@ func (l scenario) workers(ctx context.Context, into *Workers, spread bool) error
 	if err := y.deploy(ctx, into.Machines, spread); err != nil {
 		return err
 	}
+	all, err := y.prepareWorkers(ctx, into.Machines, spread)
+	if err != nil {
+		return err
+	}
 	if err := l.Rest(ctx, y); err != nil {
 		return err
 	}
 	into.Cost, err = l.During(ctx, y, func() error {
-		if err := y.makeWorkers(ctx, into, spread); err != nil {
+		if err := y.makeWorkers(ctx, into, all, spread); err != nil {
 			return err
 		}
 		l.Progressf("%d workers have hosts after %.1f s", into.Machines, into.Associated)
@@ -108,47 +114,63 @@ func (y *metal3Setup) deploy(ctx context.Context, replicas int, spread bool) err
 	return y.in.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
 }
 
-// makeWorkers creates Machines and Metal3Machines and waits until each has its failure domain and its host.
-func (y *metal3Setup) makeWorkers(ctx context.Context, into *Workers, spread bool) error {
-	names, racks := make([]string, into.Machines), make([]string, into.Machines)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s-%04d", y.name, i)
-		if !spread {
-			racks[i] = y.racks.Domains[i%benchRacks].Name
-		}
-	}
-	began := time.Now()
-	group, groupCtx := errgroup.WithContext(ctx)
+// prepareWorkers makes the Machines of the MachineDeployment with their bootstrap data, and returns their Metal3Machines, which are
+// still to be created. Machines that are not to be spread name their failure domains.
+func (y *metal3Setup) prepareWorkers(ctx context.Context, n int, spread bool) ([]*infrav1.Metal3Machine, error) {
+	made := make([]*infrav1.Metal3Machine, n)
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
-	if spread {
-		group.SetLimit(provider.CreateAtOnce + 1)
-		group.Go(func() error {
-			err := benchmark.Await(groupCtx, y.in.Client, &infrav1.Metal3MachineList{}, y.name, benchmark.NewWaiting(names, assigned))
-			into.Assigned = time.Since(began).Seconds()
+	for i := range made {
+		rack := y.racks.Domains[i%benchRacks].Name
+		if spread {
+			rack = ""
+		}
+		group.Go(func() (err error) {
+			made[i], err = y.prepareWorker(ctx, fmt.Sprintf("%s-%04d", y.name, i), rack)
 			return err
 		})
 	}
-	for i := range names {
-		group.Go(func() error { return y.makeWorker(groupCtx, names[i], racks[i]) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	err := benchmark.Await(ctx, y.in.Client, &infrav1.Metal3MachineList{}, y.name, benchmark.NewWaiting(names, associated))
-	into.Associated = time.Since(began).Seconds()
-	return err
+	return made, group.Wait()
 }
 
-func (y *metal3Setup) makeWorker(ctx context.Context, name, rack string) error {
+func (y *metal3Setup) prepareWorker(ctx context.Context, name, rack string) (*infrav1.Metal3Machine, error) {
 	machine, data := y.cluster.Machine(name, rack)
 	machine.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
 	if err := provider.Create(ctx, y.in.Client, data, machine); err != nil {
-		return err
+		return nil, err
 	}
 	infra := Machine(y.cluster.Meta(name))
 	infra.Labels[clusterv1.MachineDeploymentNameLabel] = deployment
 	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
-	return provider.Create(ctx, y.in.Client, infra)
+	return infra, nil
+}
+
+// makeWorkers creates the Metal3Machines and waits until each has its host, and its failure domain before if it is to be assigned one.
+func (y *metal3Setup) makeWorkers(ctx context.Context, into *Workers, all []*infrav1.Metal3Machine, spread bool) error {
+	began := time.Now()
+	group, groupCtx := errgroup.WithContext(ctx)
+	seen := func(done func(*infrav1.Metal3Machine) bool, after *float64) {
+		group.Go(func() error {
+			_, err := y.await(groupCtx, all, done)
+			*after = time.Since(began).Seconds()
+			return err
+		})
+	}
+	seen(associated, &into.Associated)
+	if spread {
+		seen(assigned, &into.Assigned)
+	}
+	group.Go(func() error {
+		making, makingCtx := errgroup.WithContext(groupCtx)
+		making.SetLimit(provider.CreateAtOnce)
+		for _, machine := range all {
+			making.Go(func() error { return provider.Create(makingCtx, y.in.Client, machine) })
+		}
+		err := making.Wait()
+		into.Created = time.Since(began).Seconds()
+		return err
+	})
+	return group.Wait()
 }
 
 func assigned(machine *infrav1.Metal3Machine) bool {
