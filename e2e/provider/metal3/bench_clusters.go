@@ -90,7 +90,7 @@ func (c *clusters) measure(ctx context.Context, r *ClusterResults) error {
 	}
 	var err error
 	c.in.Progressf("starting the manager while nothing is to be spread")
-	if r.Off, err = c.start(ctx, c.nothing); err != nil {
+	if r.Off, err = c.start(ctx, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
 	if err := c.in.Kill(); err != nil {
@@ -222,9 +222,6 @@ func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 	}
 	return uneven, nil
 }
-
-// nothing is what is waited for where no cluster is to be judged.
-func (c *clusters) nothing(context.Context) error { return nil }
 
 // start starts the manager, which has been killed. It returns what it takes until the clusters are judged and the manager is at rest,
 // and then to be at rest.

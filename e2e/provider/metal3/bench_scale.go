@@ -74,12 +74,14 @@ func measureScale(ctx context.Context, b *benchmark.Runner, text string) (benchm
 	}
 	b.Limit = size.limit()
 	r := &ScaleResults{CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
-	var clusters, workers error
+	var errs []error
 	if size.Workers > 0 {
-		r.Workers, workers = measureWorkers(ctx, b, size.Workers)
+		workers, err := measureWorkers(ctx, b, size.Workers)
+		r.Workers, errs = workers, append(errs, err)
 	}
 	if size.Clusters > 0 && ctx.Err() == nil {
-		r.Clusters, clusters = measureClusters(ctx, b, *size)
+		clusters, err := measureClusters(ctx, b, *size)
+		r.Clusters, errs = clusters, append(errs, err)
 	}
-	return r, errors.Join(workers, clusters)
+	return r, errors.Join(errs...)
 }
