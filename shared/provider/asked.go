@@ -16,7 +16,7 @@ import (
 )
 
 // soon is how long a new machine is expected to be assigned its failure domain in, also when hundreds are made at once.
-const soon = 5 * time.Second
+const soon = 10 * time.Second
 
 // Asked is the failure domain that a machine belongs to: the one that its Machine names, else the one that its infrastructure
 // machine was assigned; "" when it belongs to none. Place is where the machine is. Every provider asks before it gives a machine a

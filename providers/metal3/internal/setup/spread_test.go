@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -117,6 +119,8 @@ func TestAWorkerThatHasNoRackYetIsCountedAndHasNoHost(t *testing.T) {
 	w.machineDeployment(1)
 	machine := w.workers(1, 1)[0]
 	w.waits(machine, faultlinev1.ReasonFailureDomainNotAssigned)
+	w.Expect(conditions.GetLastTransitionTime(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition).Sub(machine.CreationTimestamp.Time)).
+		To(BeNumerically(">=", 4*time.Second), "that it waits is said when it has not been assigned one for a while")
 	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	w.Eventually(func() error {
 		return testutil.GatherAndCompare(w.metrics, strings.NewReader(`

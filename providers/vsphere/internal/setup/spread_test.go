@@ -6,11 +6,13 @@ package setup_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -105,6 +107,8 @@ func TestAWorkerWaitsForItsZoneAndNothingIsMadeOfItBefore(t *testing.T) {
 	w.machineDeployment(1)
 	machine := w.workers(1, 1)[0]
 	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, faultlinev1.ReasonFailureDomainNotAssigned)
+	w.Expect(conditions.GetLastTransitionTime(machine, infrav1.VSphereMachinePlacementReadyCondition).Sub(machine.CreationTimestamp.Time)).
+		To(BeNumerically(">=", 4*time.Second), "that it waits is said when it has not been assigned one for a while")
 	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	w.Expect(w.vms()).To(BeEmpty())
 	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.FailureDomains = nil })
