@@ -15,8 +15,9 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// soon is how long a new machine is expected to be assigned its failure domain in, also when hundreds are made at once.
-const soon = 10 * time.Second
+// soon is how long a new machine is expected to be assigned its failure domain in, also when hundreds are made at once and the API
+// server has much to do. The condition of the cluster says at once which machines cannot be assigned any.
+const soon = 20 * time.Second
 
 // Asked is the failure domain that a machine belongs to: the one that its Machine names, else the one that its infrastructure
 // machine was assigned; "" when it belongs to none. Place is where the machine is. Every provider asks before it gives a machine a

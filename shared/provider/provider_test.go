@@ -114,11 +114,11 @@ func TestAMachineThatWillBeAssignedADomainSoonIsLeftAsItIsUntilThen(t *testing.T
 		age    time.Duration
 		left   time.Duration
 	}{
-		"just made":                             {reason: faultlinev1.ReasonFailureDomainNotAssigned, left: 10 * time.Second},
-		"made a moment ago":                     {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: 2 * time.Second, left: 8 * time.Second},
-		"not assigned in time":                  {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: 10 * time.Second},
+		"just made":                             {reason: faultlinev1.ReasonFailureDomainNotAssigned, left: 20 * time.Second},
+		"made a moment ago":                     {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: 2 * time.Second, left: 18 * time.Second},
+		"not assigned in time":                  {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: 20 * time.Second},
 		"made long ago":                         {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: time.Hour},
-		"made in the next second, by its clock": {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Second, left: 10 * time.Second},
+		"made in the next second, by its clock": {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Second, left: 20 * time.Second},
 		"made in an hour, by its clock":         {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Hour},
 		"it waits for nothing":                  {},
 		"it waits for somebody":                 {reason: faultlinev1.ReasonFailureDomainNotNamed},

@@ -23,10 +23,10 @@ import (
 // mentioned is how many of many things a message names.
 const mentioned = 10
 
-// parallel is how many infrastructure machines of a cluster are written at the same time: about as many as a provider works on at the
-// same time. Both share the requests a second that a manager may send, and with few the machines that are assigned their places first
-// would hold up the others.
-const parallel = 50
+// parallel is how many infrastructure machines of a cluster are written at the same time: at least as many as a provider works on at
+// the same time. Both share the requests a second that a manager may send, and with few the machines that are assigned their places
+// first would hold up the others.
+const parallel = 100
 
 // assign writes what was decided on the infrastructure machines, one request each. Each goes with the resource version that the
 // decision was made from: a machine that its provider, or another manager, has changed since is decided anew.
