@@ -200,17 +200,8 @@ func (d *demo) replace(ctx context.Context) error {
 	for _, m := range before.Machines {
 		known[m.Name] = true
 	}
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: d.failed.Name}}
-	if err := d.management.Client.Delete(ctx, machine); err != nil {
-		return fmt.Errorf("deleting Machine %s: %w", d.failed.Name, err)
-	}
-	d.reporter.note("deleted Machine " + d.failed.Name)
-	notes, err := d.infrastructure.Abandon(ctx, d.failed.Host)
-	if err != nil {
-		return fmt.Errorf("letting Machine %s go: %w", d.failed.Name, err)
-	}
-	for _, note := range notes {
-		d.reporter.note(note)
+	if err := d.letGo(ctx, d.failed); err != nil {
+		return err
 	}
 	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		now, err := d.observe(ctx)
@@ -226,6 +217,23 @@ func (d *demo) replace(ctx context.Context) error {
 		}
 		return missing, err
 	})
+}
+
+// letGo deletes a machine, and does what a person has to do before it can go.
+func (d *demo) letGo(ctx context.Context, m Machine) error {
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: m.Name}}
+	if err := d.management.Client.Delete(ctx, machine); err != nil {
+		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
+	}
+	d.reporter.note("deleted Machine " + m.Name)
+	notes, err := d.infrastructure.Abandon(ctx, m.Host)
+	if err != nil {
+		return fmt.Errorf("letting Machine %s go: %w", m.Name, err)
+	}
+	for _, note := range notes {
+		d.reporter.note(note)
+	}
+	return nil
 }
 
 // wholeWithout is whole while a domain is broken. The Cluster as a whole is not

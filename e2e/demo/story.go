@@ -148,7 +148,12 @@ func outageSteps(d *demo) []step {
 }
 
 func returnSteps(d *demo) []step {
-	return append(outageSteps(d), step{"The control plane spreads onto it again, one machine at a time", 4 * time.Minute, d.rebalanced})
+	steps := outageSteps(d)
+	return slices.Concat(steps[:2], []step{
+		{"A worker that belongs in it waits for it", 3 * time.Minute, d.workerWaits},
+	}, steps[2:], []step{
+		{"The control plane spreads onto it again, one machine at a time", 4 * time.Minute, d.rebalanced},
+	})
 }
 
 func addSteps(d *demo) []step {

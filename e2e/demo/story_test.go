@@ -110,3 +110,19 @@ func TestLevelKeys(t *testing.T) {
 	g.Expect(levelKeys(map[string]string{"a": "md-0", "b": "md-2"}, "md", 2)).To(ContainSubstring(`"md-2", which is none of the 2 of md`))
 	g.Expect(levelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("not 1 to 1"))
 }
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gone := Machine{Name: "w1", Role: "md", Domain: "zone-b"}
+	heir, missing, err := waiting(Snapshot{Machines: []Machine{gone}}, gone)
+	g.Expect(heir, err).To(BeEmpty())
+	g.Expect(missing).To(Equal("Machine w1 is still there"))
+	_, missing, err = waiting(Snapshot{Machines: []Machine{{Name: "cp", Role: roleControlPlane, Domain: "zone-a"}}}, gone)
+	g.Expect(missing, err).To(Equal("nothing has come in the place of Machine w1"))
+	heir, missing, err = waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b"}}}, gone)
+	g.Expect(missing, err).To(BeEmpty())
+	g.Expect(heir).To(Equal("w2"))
+	_, _, err = waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b", Domain: "zone-a"}}}, gone)
+	g.Expect(err).To(MatchError("machine w2 was put into zone-a while zone-b is broken"))
+}
