@@ -4,11 +4,9 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -16,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/faultline-io/faultline/e2e/monitoring"
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
@@ -67,20 +66,13 @@ func TestAlertsAreOfMetricsThatExist(t *testing.T) {
 
 func TestDashboardIsOfMetricsThatExistAndShowsAllOfThem(t *testing.T) {
 	g := NewWithT(t)
-	content, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "dashboard.json"))
+	dashboard, err := monitoring.Load(filepath.Join("..", "docs", "monitoring", "dashboard.json"))
 	g.Expect(err).NotTo(HaveOccurred())
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	g.Expect(json.Unmarshal(content, &dashboard)).To(Succeed())
 	known, shown := exported(t), map[string]bool{}
 	for _, panel := range dashboard.Panels {
 		g.Expect(panel.Targets).NotTo(BeEmpty(), panel.Title)
 		for _, target := range panel.Targets {
-			for _, name := range uses(t, strings.NewReplacer("$namespace", "ns", "$cluster", "c").Replace(target.Expr), known) {
+			for _, name := range uses(t, monitoring.Everything(target.Expr), known) {
 				shown[name] = true
 			}
 		}

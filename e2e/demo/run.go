@@ -16,6 +16,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/monitoring"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 )
@@ -54,6 +55,9 @@ type demo struct {
 	background sync.WaitGroup
 	// interrupted tells whether whoever started the demo does not want it any more.
 	interrupted func() bool
+
+	// recorder is told of every step, and scrapes if somebody wants to have the metrics.
+	recorder *monitoring.Recorder
 
 	story   story
 	cluster client.ObjectKey
@@ -115,6 +119,7 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
 	s.reporter = newReporter(options, s.began)
+	s.recorder = monitoring.NewRecorder(options.command(), scrapeEvery)
 	s.life, s.end = context.WithCancelCause(ctx)
 	s.interrupted = func() bool { return ctx.Err() != nil }
 	return s
@@ -125,6 +130,7 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 func (d *demo) run(steps []step) error {
 	for _, step := range steps {
 		d.reporter.begin(step.name)
+		d.recorder.Begin(step.name)
 		began := time.Now()
 		err := step.within(d.life)
 		d.reporter.end(err)
@@ -174,6 +180,7 @@ func (d *demo) begin(ctx context.Context) error {
 		return err
 	}
 	d.background.Go(d.show)
+	d.record()
 	return nil
 }
 
