@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/workload"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Specified is a provider that the specs can be run against.
@@ -35,8 +36,10 @@ type Management struct {
 type Observer interface {
 	// Prepare makes a namespace ready for the provider's cluster template.
 	Prepare(ctx context.Context, namespace string) error
-	// ShortenGrace makes a cluster act at once on what it sees of its failure domains.
-	ShortenGrace(ctx context.Context, cluster client.ObjectKey) error
+	// Distribute changes how a cluster uses its failure domains.
+	Distribute(ctx context.Context, cluster client.ObjectKey, change func(*faultlinev1.Distribution)) error
+	// SetDomains gives a cluster the failure domains of these names, out of those of the Description, and no others.
+	SetDomains(ctx context.Context, cluster client.ObjectKey, names []string) error
 	// Observed tells in which failure domain the provider observed each control-plane machine of a namespace.
 	Observed(ctx context.Context, namespace string) (map[string]string, error)
 	// Places tells, as the outside system says, where each machine is whose cluster has this name: its failure domain by

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework"
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // cluster is a workload cluster of one of our own specs.
@@ -101,7 +103,25 @@ func (c *cluster) published(ctx context.Context, g Gomega) []string {
 // shortenGrace makes the cluster act on what it sees at once: the specs cannot wait for the ten minutes that a domain has to
 // have been healthy.
 func (c *cluster) shortenGrace(ctx context.Context) {
-	Eventually(func(g Gomega) { infra.shortenGrace(ctx, g, c.namespace, c.name) }, "10s", "100ms").Should(Succeed())
+	c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
+		distribution.GracePeriodSeconds, distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
+	})
+}
+
+// distribute changes how the cluster uses its failure domains.
+func (c *cluster) distribute(ctx context.Context, change func(*faultlinev1.Distribution)) {
+	Eventually(func(g Gomega) { infra.distribute(ctx, g, c.key(), change) }, "10s", "200ms").Should(Succeed())
+}
+
+// setDomains gives the cluster these failure domains and no others, and waits for them to be published.
+func (c *cluster) setDomains(ctx context.Context, names []string) {
+	Eventually(func(g Gomega) { infra.setDomains(ctx, g, c.key(), names) }, "10s", "200ms").Should(Succeed())
+	Eventually(func(g Gomega) []string { return c.published(ctx, g) }, config.GetIntervals("default", "wait-failure-domain")...).
+		Should(ConsistOf(names))
+}
+
+func (c *cluster) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: c.namespace, Name: c.name}
 }
 
 // hastenHealthChecks makes the template's health checks give up a node soon that is not heard of.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/kind"
 	"github.com/faultline-io/faultline/e2e/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // infrastructure is the provider that the specs run against, in the words of specs: what cannot be found out fails the spec.
@@ -34,8 +35,12 @@ func (i infrastructure) prepare(ctx context.Context, namespace string) {
 	Expect(i.observer.Prepare(ctx, namespace)).To(Succeed())
 }
 
-func (i infrastructure) shortenGrace(ctx context.Context, g Gomega, namespace, name string) {
-	g.Expect(i.observer.ShortenGrace(ctx, client.ObjectKey{Namespace: namespace, Name: name})).To(Succeed())
+func (i infrastructure) distribute(ctx context.Context, g Gomega, cluster client.ObjectKey, change func(*faultlinev1.Distribution)) {
+	g.Expect(i.observer.Distribute(ctx, cluster, change)).To(Succeed())
+}
+
+func (i infrastructure) setDomains(ctx context.Context, g Gomega, cluster client.ObjectKey, names []string) {
+	g.Expect(i.observer.SetDomains(ctx, cluster, names)).To(Succeed())
 }
 
 func (i infrastructure) observed(ctx context.Context, g Gomega, namespace string) map[string]string {

@@ -51,7 +51,8 @@ const (
 	onlyFast = "fast" // needs clusters that are kept in memory, or learns nothing from machines that boot
 	onlyBoot = "boot" // needs machines that boot
 	long     = "long" // is left out by `make e2e` unless asked for
-	// demonstrated is what the tests of the demo prove as well; .ci/run, which runs them, leaves it out.
+	// demonstrated is what the tests of the demo, or those of a package on a real API server, prove as well; .ci/run, which runs
+	// them, leaves it out.
 	demonstrated = "demonstrated"
 )
 

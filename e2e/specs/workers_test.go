@@ -6,6 +6,7 @@
 package specs
 
 import (
+	"cmp"
 	"context"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,7 +29,7 @@ var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func()
 		zones := infra.Domains
 
 		By("Adding a MachineDeployment for the third zone")
-		c.addDeployment(ctx, zones[2])
+		c.addDeployment(ctx, zones[2], 1)
 		available := config.GetIntervals(spec, "wait-worker-nodes")
 		Eventually(func(g Gomega) { c.settled(ctx, g, 1) }, available...).Should(Succeed())
 		Expect(c.workerZones(ctx)).To(HaveLen(3))
@@ -50,11 +51,12 @@ var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func()
 	})
 })
 
-// addDeployment copies the first MachineDeployment for a zone. From then on it is the one that the spec looks at.
-func (c *cluster) addDeployment(ctx context.Context, zone string) {
+// addDeployment copies the first MachineDeployment for a zone, or for none that it names. From then on it is the one that the spec
+// looks at.
+func (c *cluster) addDeployment(ctx context.Context, zone string, replicas int32) {
 	first := c.deployment(ctx, Default)
-	next := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name + "-md-" + zone}}
-	next.Spec.ClusterName, next.Spec.Replicas = first.Spec.ClusterName, ptr.To[int32](1)
+	next := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name + "-md-" + cmp.Or(zone, "all")}}
+	next.Spec.ClusterName, next.Spec.Replicas = first.Spec.ClusterName, ptr.To(replicas)
 	next.Spec.Template.Spec = *first.Spec.Template.Spec.DeepCopy()
 	next.Spec.Template.Spec.FailureDomain = zone
 	Expect(management.GetClient().Create(ctx, next)).To(Succeed())
@@ -64,16 +66,6 @@ func (c *cluster) addDeployment(ctx context.Context, zone string) {
 // intend says what failure domains of the cluster are to be used for; those that are left out are to be active.
 func (c *cluster) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
 	c.distribute(ctx, func(distribution *faultlinev1.Distribution) { distribution.FailureDomains = intents })
-}
-
-// distribute changes how the cluster uses its failure domains.
-func (c *cluster) distribute(ctx context.Context, change func(*faultlinev1.Distribution)) {
-	Eventually(func(g Gomega) {
-		cluster := &infrav1.VSphereCluster{}
-		g.Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(c.Cluster), cluster)).To(Succeed())
-		change(&cluster.Spec.Distribution)
-		g.Expect(management.GetClient().Update(ctx, cluster)).To(Succeed())
-	}, "10s", "200ms").Should(Succeed())
 }
 
 // workerZones tells for each worker the zone that its Machine names.

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 const (
@@ -55,12 +56,25 @@ func (o *observer) Prepare(ctx context.Context, namespace string) error {
 	return simulator.Create(ctx, o.Client(), namespace, layout)
 }
 
-func (o *observer) ShortenGrace(ctx context.Context, key client.ObjectKey) error {
+func (o *observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {
+	return o.change(ctx, key, func(cluster *infrav1.Metal3Cluster) { change(&cluster.Spec.Distribution) })
+}
+
+func (o *observer) SetDomains(ctx context.Context, key client.ObjectKey, names []string) error {
+	return o.change(ctx, key, func(cluster *infrav1.Metal3Cluster) {
+		cluster.Spec.FailureDomains = nil
+		for _, name := range names {
+			cluster.Spec.FailureDomains = append(cluster.Spec.FailureDomains, clusterv1.FailureDomain{Name: name, ControlPlane: ptr.To(true)})
+		}
+	})
+}
+
+func (o *observer) change(ctx context.Context, key client.ObjectKey, change func(*infrav1.Metal3Cluster)) error {
 	cluster := &infrav1.Metal3Cluster{}
 	if err := o.Client().Get(ctx, key, cluster); err != nil {
 		return err
 	}
-	cluster.Spec.Distribution.GracePeriodSeconds, cluster.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
+	change(cluster)
 	return o.Client().Update(ctx, cluster)
 }
 

@@ -6,7 +6,9 @@ package vsphere
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -15,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // observer looks at clusters on a vCenter.
@@ -29,12 +32,37 @@ func (Provider) Connect(context.Context, *rest.Config, *workload.Simulator) erro
 // Prepare has nothing to do: zones are in no namespace.
 func (observer) Prepare(context.Context, string) error { return nil }
 
-func (o observer) ShortenGrace(ctx context.Context, key client.ObjectKey) error {
+func (o observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {
 	cluster := &infrav1.VSphereCluster{}
 	if err := o.Client().Get(ctx, key, cluster); err != nil {
 		return err
 	}
-	cluster.Spec.Distribution.GracePeriodSeconds, cluster.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1), ptr.To[int32](1)
+	change(&cluster.Spec.Distribution)
+	return o.Client().Update(ctx, cluster)
+}
+
+// SetDomains labels the zones for the cluster, and has it select them. Zones are in no namespace: other clusters have them too.
+func (o observer) SetDomains(ctx context.Context, key client.ObjectKey, names []string) error {
+	label := "of-cluster/" + key.Name
+	for _, name := range (Provider{}).Describe().Domains {
+		zone := &infrav1.VSphereDeploymentZone{}
+		if err := o.Client().Get(ctx, client.ObjectKey{Name: name}, zone); err != nil {
+			return err
+		}
+		before := zone.DeepCopy()
+		delete(zone.Labels, label)
+		if slices.Contains(names, name) {
+			metav1.SetMetaDataLabel(&zone.ObjectMeta, label, "")
+		}
+		if err := o.Client().Patch(ctx, zone, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	cluster := &infrav1.VSphereCluster{}
+	if err := o.Client().Get(ctx, key, cluster); err != nil {
+		return err
+	}
+	cluster.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label: ""}}
 	return o.Client().Update(ctx, cluster)
 }
 

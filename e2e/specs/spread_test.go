@@ -1,0 +1,178 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+var _ = Describe("Workers that name no failure domain", Ordered, Label(demonstrated), func() {
+	const (
+		spec    = "spread"
+		workers = 4
+	)
+	var c *cluster
+
+	BeforeAll(func(ctx SpecContext) {
+		c = newCluster(ctx, spec, 1, 0)
+		c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
+			distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
+			distribution.ControlPlane.StabilizationSeconds = ptr.To[int32](3)
+		})
+	})
+
+	It("are spread over the failure domains, and onto one that is added, one machine at a time", Label("workers"), func(ctx SpecContext) {
+		By("Making a MachineDeployment where there are all failure domains but one")
+		some := c.domainsButOne(ctx)
+		c.setDomains(ctx, some)
+		c.addDeployment(ctx, "", workers)
+		before := c.spread(ctx, spec, some)
+
+		By("Adding the failure domain that was left out")
+		c.setDomains(ctx, infra.Domains)
+		Expect(newIn(c.spread(ctx, spec, infra.Domains), before)).To(HaveLen(1), "a third of four machines is one: the others stay")
+	})
+
+	It("are in as many logical failure domains as are asked for", Label("logical"), func(ctx SpecContext) {
+		if c.deployment(ctx, Default).Spec.Template.Spec.FailureDomain != "" {
+			c.addDeployment(ctx, "", workers) // The other spec, which has made it, was not asked for.
+		}
+		before := c.spread(ctx, spec, infra.Domains)
+		for _, step := range []struct{ domains, replaced int }{{3, 0}, {2, 1}, {4, 2}} {
+			By(fmt.Sprintf("Asking for %d", step.domains))
+			c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
+				distribution.Workers.DesiredFailureDomains = ptr.To(int32(step.domains))
+			})
+			now := c.keyed(ctx, spec, step.domains)
+			Expect(newIn(now, before)).To(HaveLen(step.replaced), "the fewest machines are replaced")
+			before = now
+		}
+	})
+})
+
+// domainsButOne are the failure domains without one in which no machine is.
+func (c *cluster) domainsButOne(ctx context.Context) []string {
+	used := slices.Collect(maps.Values(c.places(ctx)))
+	for i, domain := range infra.Domains {
+		if !slices.Contains(used, domain) {
+			return slices.Delete(slices.Clone(infra.Domains), i, i+1)
+		}
+	}
+	Fail("there is a machine in every failure domain")
+	return nil
+}
+
+// spread waits until the machines of the MachineDeployment are spread evenly over the failure domains, as the outside system says,
+// and tells in which each is.
+func (c *cluster) spread(ctx context.Context, spec string, domains []string) (places map[string]string) {
+	c.oneAtATime(ctx, spec, func(g Gomega) {
+		places = c.workersOutside(ctx, g)
+		g.Expect(slices.Sorted(maps.Keys(sizes(places)))).To(Equal(domains))
+		g.Expect(sizes(places)).To(evenly(len(places), len(domains)))
+	})
+	return places
+}
+
+// keyed waits until the machines of the MachineDeployment are spread evenly over a number of logical failure domains, and tells in
+// which each is. As long as there are enough failure domains, none has machines of two, as the outside system says.
+func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[string]string) {
+	c.oneAtATime(ctx, spec, func(g Gomega) {
+		keys = map[string]string{}
+		for _, machine := range c.workerMachines(ctx, g) {
+			keys[machine.Name] = machine.Labels[faultlinev1.DistributionKeyLabel]
+		}
+		for i := range number {
+			g.Expect(sizes(keys)).To(HaveKey(fmt.Sprintf("%s-%d", c.MachineDeployments[0].Name, i)))
+		}
+		g.Expect(sizes(keys)).To(And(HaveLen(number), evenly(len(keys), number)))
+	})
+	places := c.workersOutside(ctx, Default)
+	Expect(places).To(HaveLen(len(keys)))
+	if number > len(infra.Domains) {
+		return keys
+	}
+	shared := map[string]string{}
+	for machine, domain := range places {
+		if other, taken := shared[domain]; taken {
+			Expect(keys[machine]).To(Equal(other), "%s is in %s", machine, domain)
+		}
+		shared[domain] = keys[machine]
+	}
+	return keys
+}
+
+// oneAtATime waits until nothing is moved any more and the check succeeds, and fails when two machines go at the same time.
+func (c *cluster) oneAtATime(ctx context.Context, spec string, check func(Gomega)) {
+	replicas := *c.deployment(ctx, Default).Spec.Replicas
+	Eventually(func(g Gomega) {
+		var going []string
+		for _, machine := range c.workerMachines(ctx, g) {
+			if machine.DeletionTimestamp != nil {
+				going = append(going, machine.Name)
+			}
+		}
+		if len(going) > 1 {
+			StopTrying("more than one machine is being moved").Attach("machines", going).Now()
+		}
+		c.settled(ctx, g, replicas)
+		check(g)
+	}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
+}
+
+// workerMachines are the Machines of the MachineDeployment.
+func (c *cluster) workerMachines(ctx context.Context, g Gomega) []clusterv1.Machine {
+	machines := &clusterv1.MachineList{}
+	g.Expect(management.GetClient().List(ctx, machines, c.in(), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: c.MachineDeployments[0].Name})).
+		To(Succeed())
+	return machines.Items
+}
+
+// workersOutside tells where the machines of the MachineDeployment are, as the outside system says.
+func (c *cluster) workersOutside(ctx context.Context, g Gomega) map[string]string {
+	all, workers := c.places(ctx), map[string]string{}
+	for _, machine := range c.workerMachines(ctx, g) {
+		g.Expect(all).To(HaveKey(machine.Name))
+		workers[machine.Name] = all[machine.Name]
+	}
+	return workers
+}
+
+// sizes are the numbers of machines in each group.
+func sizes(groups map[string]string) map[string]int {
+	counted := map[string]int{}
+	for _, group := range groups {
+		counted[group]++
+	}
+	return counted
+}
+
+// evenly matches sizes of groups that differ by no more than one.
+func evenly(machines, groups int) types.GomegaMatcher {
+	return HaveEach(And(BeNumerically(">=", machines/groups), BeNumerically("<=", (machines+groups-1)/groups)))
+}
+
+// newIn are the machines that were not there before.
+func newIn(now, before map[string]string) []string {
+	var fresh []string
+	for machine := range now {
+		if _, known := before[machine]; !known {
+			fresh = append(fresh, machine)
+		}
+	}
+	return fresh
+}
