@@ -77,5 +77,8 @@ func TestAPlanSaysWhyNothingIsMoved(t *testing.T) {
 	g.Expect(plan.Of(c, md)[1].Source).To(BeEmpty(), "nothing is calculated for logical domains")
 	c.Wanted.Workers = faultlinev1.WorkersDistribution{}
 	g.Expect(plan.Of(c, md)[1].Why).To(ConsistOf(ContainSubstring("workers.enabled")))
-	g.Expect(plan.Of(c, []plan.Deployment{{Name: "md", Named: "a"}})[1].Why).To(ConsistOf(ContainSubstring("names failure domain a")))
+	named := []plan.Deployment{{Name: "md", Named: "a"}}
+	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a")))
+	c.Domain("a").State = faultlinev1.DomainEvicting
+	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a"), ContainSubstring("a is Evicting: have spec.template")))
 }

@@ -96,6 +96,18 @@ func TestNoLineIsLongerThanTheTerminalAndNoWordIsLost(t *testing.T) {
 		ConsistOf(strings.Fields(strings.NewReplacer("├─*", "", "└─*", "", "│", "").Replace(wide.String()))), "no word is lost")
 }
 
+func TestLinesOfAMessageStayApart(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := report.Of(fixture.Clusters()[0])
+	for i := range cluster.Conditions {
+		cluster.Conditions[i].Message = "To be moved:\n  a from b to c\nStabilizing: wait\n\n* set it to SurgeOne"
+	}
+	var out bytes.Buffer
+	g.Expect(render.Tree(&out, []report.Cluster{cluster}, false, render.Style{Now: fixture.Now()})).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring(": To be moved: a from b to c; Stabilizing: wait; * set it to SurgeOne\n"))
+}
+
 func TestNothingIsColouredWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -187,4 +187,18 @@ func stateColour(state faultlinev1.DomainState) colour {
 }
 
 // oneLine makes text of several lines one.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func oneLine(text string) string {
+	var line string
+	for part := range strings.Lines(text) {
+		switch part = strings.Join(strings.Fields(part), " "); {
+		case part == "":
+		case line == "":
+			line = part
+		case strings.HasSuffix(line, ":"):
+			line += " " + part
+		default:
+			line += "; " + part
+		}
+	}
+	return line
+}
