@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
@@ -125,4 +126,8 @@ func TestWaiting(t *testing.T) {
 	g.Expect(heir).To(Equal("w2"))
 	_, _, err = waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b", Domain: "zone-a"}}}, gone)
 	g.Expect(err).To(MatchError("machine w2 was put into zone-a while zone-b is broken"))
+	says := metav1.Condition{Type: "InfrastructureReady", Status: metav1.ConditionFalse, Reason: "NotReady", Message: "it is not provisioned"}
+	g.Expect(waitsFor("zone-b", []metav1.Condition{says})).To(BeEmpty())
+	says.Message = "zone-b is Cordoned"
+	g.Expect(waitsFor("zone-b", []metav1.Condition{says})).To(Equal("InfrastructureReady=False NotReady: zone-b is Cordoned"))
 }

@@ -6,6 +6,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -42,15 +43,16 @@ func (d *demo) workerWaits(ctx context.Context) error {
 		if err := d.management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: heir}, &machine); err != nil {
 			return "", err
 		}
-		if waits = waitsBecause(machine.Status.Conditions); waits == "" {
-			return fmt.Sprintf("Machine %s does not say what it waits for", heir), nil
+		if waits = waitsFor(worker.Domain, machine.Status.Conditions); waits == "" {
+			return fmt.Sprintf("Machine %s does not say that it waits for %s", heir, worker.Domain), nil
 		}
 		return "", nil
 	})
-	if err == nil {
-		d.reporter.note(waits)
+	if err != nil {
+		return err
 	}
-	return err
+	d.tell("", waits)
+	return nil
 }
 
 // waiting finds the machine that has come in the place of another, which has to be gone, and checks that the infrastructure has
@@ -73,10 +75,10 @@ func waiting(now Snapshot, gone Machine) (heir, missing string, err error) {
 	return heir, missing, nil
 }
 
-// waitsBecause is what a Machine says of its infrastructure as long as that is not ready.
-func waitsBecause(conditions []metav1.Condition) string {
+// waitsFor is what a Machine says of its infrastructure as long as that waits for a domain; "" when it does not say so.
+func waitsFor(domain string, conditions []metav1.Condition) string {
 	for _, c := range conditions {
-		if c.Type == clusterv1.MachineInfrastructureReadyCondition && c.Status != metav1.ConditionTrue && c.Message != "" {
+		if c.Type == clusterv1.MachineInfrastructureReadyCondition && c.Status != metav1.ConditionTrue && strings.Contains(c.Message, domain) {
 			return fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func TestThePictureInTheDocsIsTheDashboardOfWhatTheDemoRecorded(t *testing.T) {
 	wellFormed(t, drawn.String())
 	picture, err := os.ReadFile(filepath.Join(docs, "dashboard.svg"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(drawn.String() == string(picture)).To(BeTrue(), "the picture is not of this dashboard: cd e2e && go run ./cmd/dashboard draws it again")
+	g.Expect(bytes.Equal(drawn.Bytes(), picture)).To(BeTrue(), "the picture is not of this dashboard: cd e2e && go run ./cmd/dashboard draws it again")
 	for _, panel := range dashboard.Panels {
 		g.Expect(drawn.String()).To(ContainSubstring("<title>" + panel.Title + ": "))
 	}
@@ -173,9 +174,9 @@ func TestOnlyWhatIsExportedAboutFailureDomainsIsRecordedWithTheStepThatGoesOn(t 
 func TestARecorderScrapesUntilItIsToldToEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	asked := 0
+	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked == 3 {
+		if asked.Add(1) == 3 {
 			cancel()
 		}
 		_, _ = io.WriteString(w, "capi_failure_domain_skew 1\n")
