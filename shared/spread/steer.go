@@ -122,32 +122,37 @@ func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	if paused(md) || autoscaled(md) {
 		return nil, nil
 	}
-	var present, waiting []string
-	staying, sets := 0, map[string]bool{}
-	for _, m := range byAge(s.state.Machines, func(m *Machine) bool { return m.Deployment == md.Name && !m.Deleting }) {
+	all := byAge(s.state.Machines, func(m *Machine) bool { return m.Deployment == md.Name && !m.Deleting })
+	marked, waiting, ok := s.markable(all)
+	tooMany := len(all) - int(ptr.Deref(md.Spec.Replicas, 1))
+	switch {
+	case !ok:
+		return nil, nil
+	case tooMany > 0 && tooMany < len(all):
+		return s.leaving(md, tooMany, waiting)
+	case len(waiting) > 0 && len(marked) == 1:
+		return marked, nil
+	}
+	return Victims(s.state, md.Name, 1)
+}
+
+// markable names the machines that are marked, and those that wait for a domain. It reports whether any may be marked.
+func (s *scope) markable(all []*Machine) (marked, waiting []string, ok bool) {
+	sets := map[string]bool{}
+	for _, m := range all {
 		machine := s.members[m.Name].machine
-		if theirs(machine) {
-			return nil, nil
-		}
-		if ours(machine) {
-			present = append(present, m.Name)
+		switch {
+		case theirs(machine):
+			return nil, nil, false
+		case ours(machine):
+			marked = append(marked, m.Name)
 		}
 		if m.waits() {
 			waiting = append(waiting, m.Name)
 		}
-		staying++
 		sets[machine.Labels[clusterv1.MachineSetNameLabel]] = true
 	}
-	tooMany := staying - int(ptr.Deref(md.Spec.Replicas, 1))
-	switch {
-	case staying < 2 || len(sets) > 1:
-		return nil, nil
-	case tooMany > 0 && tooMany < staying:
-		return s.leaving(md, tooMany, waiting)
-	case len(waiting) > 0 && len(present) == 1:
-		return present, nil
-	}
-	return Victims(s.state, md.Name, 1)
+	return marked, waiting, len(all) >= 2 && len(sets) == 1
 }
 
 // leaving are the machines that are right to go when so many have to: of those that wait for a domain, of which nothing exists, the
