@@ -119,7 +119,7 @@ func (d *demo) startManagement(ctx context.Context) error {
 		return err
 	}
 	manager := completed(managementcluster.Provider(d.programs, d.builder.Root, d.about.Name), d.setup, objects)
-	manager.Args = append(manager.Args, "--kubeadm-control-plane-version="+version) // nothing was installed by clusterctl
+	manager.Args = append(manager.Args, managementcluster.KubeadmVersion(version))
 	d.management, err = managementcluster.Start(ctx, managementcluster.Options{
 		Dir: d.dir, Programs: d.programs, Progress: d.reporter.note,
 		Components: append(managementcluster.ClusterAPI(d.programs, source, version), manager),

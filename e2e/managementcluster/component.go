@@ -54,6 +54,10 @@ func ClusterAPI(programs binaries.Paths, dir, version string) []Component {
 	}
 }
 
+// KubeadmVersion tells a provider's manager which control planes there are: the managers of ClusterAPI were not installed by clusterctl,
+// whose inventory would say it.
+func KubeadmVersion(version string) string { return "--kubeadm-control-plane-version=" + version }
+
 // Provider is the manager of one of our providers, from the repository at root.
 func Provider(programs binaries.Paths, root, provider string) Component {
 	name := binaries.Provider(provider)

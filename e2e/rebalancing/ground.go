@@ -86,6 +86,7 @@ func (g *ground) start(ctx context.Context, options Options, dir string) error {
 	}
 	component := managementcluster.Provider(programs, g.root, g.about.Name)
 	component.Args, component.Objects = append(component.Args, g.setup.ManagerArgs...), objects
+	component.Args = append(component.Args, managementcluster.KubeadmVersion(version))
 	maps.Copy(component.Variables, g.setup.ManagerVariables)
 	g.management, err = managementcluster.Start(ctx, managementcluster.Options{
 		Dir: dir, Programs: programs, Components: append(managementcluster.ClusterAPI(programs, source, version), component),
