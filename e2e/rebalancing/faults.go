@@ -27,6 +27,10 @@ func (p *plane) do(ctx context.Context, s step) error {
 		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && len(unsettled(m)) == 0 })
 	}
 	p.arm(s.kill)
+	return p.happen(ctx, s)
+}
+
+func (p *plane) happen(ctx context.Context, s step) error {
 	switch s.act {
 	case cordon:
 		return p.intend(ctx, s, faultlinev1.DomainCordoned)
@@ -36,26 +40,27 @@ func (p *plane) do(ctx context.Context, s step) error {
 		return p.intend(ctx, s, faultlinev1.DomainActive)
 	case lose:
 		return p.lose(ctx, s)
-	case restore:
-		return p.restore(ctx)
 	case stop:
 		return p.stop(ctx, s)
-	case start:
-		return p.start(ctx)
 	case remove:
 		return p.deleteMachine(ctx, s)
 	case claim:
 		return p.claim(ctx, s)
-	case release:
-		return p.release(ctx)
-	default:
-		return p.changePlane(ctx, s)
 	}
+	if undo, ok := p.undoings()[s.act]; ok {
+		return undo(ctx)
+	}
+	return p.changePlane(ctx, s)
+}
+
+// undoings are the acts that undo others, but for resume.
+func (p *plane) undoings() map[act]func(context.Context) error {
+	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release}
 }
 
 // calm takes back everything that keeps a control plane from coming to rest. What was meant for failure domains stays.
 func (p *plane) calm(ctx context.Context) error {
-	for _, undo := range []func(context.Context) error{p.restore, p.start, p.release} {
+	for _, undo := range p.undoings() {
 		if err := undo(ctx); err != nil {
 			return err
 		}
@@ -65,7 +70,11 @@ func (p *plane) calm(ctx context.Context) error {
 
 // intend says what a failure domain is to be used for. One stays Active.
 func (p *plane) intend(ctx context.Context, s step, state faultlinev1.DomainState) error {
-	name, ok := picked(s, slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.meant(name) == state }))
+	from := slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.meant(name) == state })
+	if occupied := slices.DeleteFunc(slices.Clone(from), func(name string) bool { return !p.holds(name) }); state == faultlinev1.DomainEvicting && len(occupied) > 0 {
+		from = occupied
+	}
+	name, ok := picked(s, from)
 	if !ok {
 		return nil
 	}
@@ -80,6 +89,11 @@ func (p *plane) intend(ctx context.Context, s step, state faultlinev1.DomainStat
 	}
 	p.recorder.done(ctx, fmt.Sprintf("%s %s", s.act, name), nil)
 	return p.patch(ctx, p.infra, map[string]any{"spec": map[string]any{"distribution": map[string]any{"failureDomains": listed}}})
+}
+
+// holds reports whether there are machines in a failure domain.
+func (p *plane) holds(domain string) bool {
+	return slices.ContainsFunc(p.recorder.last().machines, func(is machine) bool { return is.domain == domain })
 }
 
 // meant is what a failure domain is to be used for.
@@ -236,10 +250,7 @@ func (p *plane) newTemplate(ctx context.Context) (string, error) {
 	p.renewed++
 	object := p.template.DeepCopy()
 	object.SetName(fmt.Sprintf("%s-%d", p.name(), p.renewed))
-	if err := p.client.Create(ctx, object); err != nil {
-		return "", fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return object.GetName(), nil
+	return object.GetName(), p.createObject(ctx, object)
 }
 
 func (p *plane) patch(ctx context.Context, object client.Object, change map[string]any) error {
@@ -248,7 +259,7 @@ func (p *plane) patch(ctx context.Context, object client.Object, change map[stri
 		return err
 	}
 	object = object.DeepCopyObject().(client.Object)
-	if err := p.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, body)); err != nil {
+	if err := insist(func() error { return p.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, body)) }); err != nil {
 		return fmt.Errorf("changing %T %s: %w", object, object.GetName(), err)
 	}
 	return nil

@@ -189,14 +189,16 @@ func unsettled(m moment) []string {
 	if m.move != nil || m.shown {
 		faults = append(faults, "a move is left under way")
 	}
-	uneven, excused := uneven(m), m.balanced.Status == metav1.ConditionFalse && excuses(m.balanced.Reason)
-	switch {
-	case uneven == "" && m.balanced.Status != metav1.ConditionTrue && !excused:
-		faults = append(faults, fmt.Sprintf("the machines are spread, but ControlPlaneBalanced is %s %s: %s", cmp.Or(m.balanced.Status, "absent"), m.balanced.Reason, m.balanced.Message))
-	case uneven != "" && !excused:
-		faults = append(faults, fmt.Sprintf("%s, and ControlPlaneBalanced is %s %s: %s", uneven, cmp.Or(m.balanced.Status, "absent"), m.balanced.Reason, m.balanced.Message))
+	return append(faults, misspread(m)...)
+}
+
+// misspread finds machines that are not spread as they should be without a word, and words without such machines.
+func misspread(m moment) []string {
+	wrong, is := uneven(m), m.balanced
+	if is.Status == metav1.ConditionFalse && excuses(is.Reason) || wrong == "" && is.Status == metav1.ConditionTrue {
+		return nil
 	}
-	return faults
+	return []string{fmt.Sprintf("%s, and ControlPlaneBalanced is %s %s: %s", cmp.Or(wrong, "the machines are spread"), cmp.Or(is.Status, "absent"), is.Reason, is.Message)}
 }
 
 // excuses reports whether a reason says why machines stay where they are although nothing is under way.

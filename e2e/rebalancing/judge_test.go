@@ -177,7 +177,7 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 		"a machine where none is to be": {begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting),
 			[]string{`Machine m0 is in "a", which is to be empty`}},
 		"spread, but said not to be": {begin("abc", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonNotBalanced),
-			[]string{"the machines are spread, but ControlPlaneBalanced is False NotBalanced"}},
+			[]string{"the machines are spread, and ControlPlaneBalanced is False NotBalanced"}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			g := NewWithT(t)

@@ -19,6 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,12 +31,11 @@ import (
 )
 
 const (
-	// upLimit, calmLimit and settleLimit bound how long a control plane takes to come up, its failure domains to be what they are
-	// meant to be, and all of it to come to rest. Controllers wait for up to half a minute here and there.
-	upLimit     = 6 * time.Minute
-	calmLimit   = 2 * time.Minute
-	settleLimit = 8 * time.Minute
-	goneLimit   = 3 * time.Minute
+	// restLimit bounds how long a control plane takes to come up, and to come to rest, when nothing moves any more; mostLimit when
+	// something does. Controllers wait for half a minute here and there, and the machine may do other things too.
+	restLimit = 4 * time.Minute
+	mostLimit = 30 * time.Minute
+	goneLimit = 3 * time.Minute
 	// amidLimit bounds how long a move is waited for that may not come.
 	amidLimit = time.Minute
 )
@@ -93,7 +94,9 @@ func (p *plane) live(ctx context.Context) error {
 	if err := p.create(ctx); err != nil {
 		return err
 	}
-	if err := p.await(ctx, upLimit, "coming up", func(m moment) bool { return m.whole() && len(m.members) == m.replicas && m.states != nil }); err != nil {
+	if err := p.await(ctx, mostLimit, "coming up", func(m moment) bool {
+		return m.replicas > 0 && m.whole() && len(m.members) == m.replicas && m.states != nil
+	}); err != nil {
 		return err
 	}
 	for _, step := range p.steps {
@@ -107,27 +110,31 @@ func (p *plane) live(ctx context.Context) error {
 	if err := p.calm(ctx); err != nil {
 		return fmt.Errorf("ending the faults: %w", err)
 	}
-	if err := p.await(ctx, calmLimit, "the failure domains being what they are meant to be", p.asMeant); err != nil {
+	if err := p.await(ctx, mostLimit, "the failure domains being what they are meant to be", p.asMeant); err != nil {
 		return err
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
 	// What does not come to rest is for the judge.
-	err := p.await(ctx, settleLimit, "coming to rest", func(m moment) bool { return len(unsettled(m)) == 0 })
+	err := p.await(ctx, mostLimit, "coming to rest", func(m moment) bool { return len(unsettled(m)) == 0 })
 	if ctx.Err() != nil {
 		return err
 	}
 	return nil
 }
 
-// await waits until the control plane is as it should be.
+// await waits until the control plane is as it should be, unless nothing of it changes any more.
 func (p *plane) await(ctx context.Context, limit time.Duration, what string, holds func(moment) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %s", what, limit))
 	defer cancel()
 	return provider.Until(ctx, func(context.Context) (string, error) {
-		if last := p.recorder.last(); !holds(last) {
-			return last.String(), nil
+		last := p.recorder.last()
+		switch {
+		case holds(last):
+			return "", nil
+		case !last.at.IsZero() && time.Since(last.at) > restLimit:
+			return "", &provider.Violation{Rule: fmt.Sprintf("%s: nothing happens any more: %s", what, last)}
 		}
-		return "", nil
+		return last.String(), nil
 	})
 }
 
@@ -149,11 +156,23 @@ func (p *plane) create(ctx context.Context) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := p.client.Create(ctx, object); err != nil {
-			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		if err := p.createObject(ctx, object); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (p *plane) createObject(ctx context.Context, object *unstructured.Unstructured) error {
+	if err := insist(func() error { return p.client.Create(ctx, object) }); err != nil {
+		return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// insist does something again as long as a webhook does not answer: the manager is killed for other control planes, too.
+func insist(do func() error) error {
+	return retry.OnError(wait.Backoff{Duration: time.Second, Steps: int(readyLimit / time.Second)}, apierrors.IsInternalError, do)
 }
 
 // objects are those of the template that a control plane needs.

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -93,25 +94,40 @@ type kinds struct{ cluster, machine unstructured.Unstructured }
 func (r *recorder) record(ctx context.Context, namespace string) error {
 	r.state = newState()
 	lists := []client.ObjectList{&clusterv1.MachineList{}, &controlplanev1.KubeadmControlPlaneList{}, listOf(r.kinds.cluster), listOf(r.kinds.machine)}
-	watchers := make([]watch.Interface, 0, len(lists))
 	for _, list := range lists {
 		w, err := r.client.Watch(ctx, list, client.InNamespace(namespace))
 		if err != nil {
 			return fmt.Errorf("watching %T in %s: %w", list, namespace, err)
 		}
-		watchers = append(watchers, w)
-	}
-	for _, w := range watchers {
-		go func() {
-			defer w.Stop()
-			for event := range w.ResultChan() {
-				if object, ok := event.Object.(client.Object); ok {
-					r.note(ctx, changeOf(object, event.Type == watch.Deleted))
-				}
-			}
-		}()
+		go r.follow(ctx, w, list, namespace)
 	}
 	return nil
+}
+
+// follow notes changes until ctx ends. A watch that ends is taken up again after the last revision that it has brought.
+func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.ObjectList, namespace string) {
+	last := ""
+	for {
+		for event := range w.ResultChan() {
+			object, ok := event.Object.(client.Object)
+			if !ok || event.Type == watch.Error {
+				last = "" // It is not known any more: begin with all there is.
+				continue
+			}
+			last = object.GetResourceVersion()
+			r.note(ctx, changeOf(object, event.Type == watch.Deleted))
+		}
+		w.Stop()
+		for {
+			if provider.Pause(ctx, provider.LookEvery) != nil {
+				return
+			}
+			var err error
+			if w, err = r.client.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: last}}); err == nil {
+				break
+			}
+		}
+	}
 }
 
 func listOf(kind unstructured.Unstructured) *unstructured.UnstructuredList {
