@@ -38,8 +38,9 @@ type Installation struct {
 	// Root is the root folder of the repository.
 	Root string
 
-	clusterAPI string // source folder
-	objects    []*unstructured.Unstructured
+	// core and controlPlane are source folders of Cluster API.
+	core, controlPlane string
+	objects            []*unstructured.Unstructured
 }
 
 // Install builds the programs that are missing or outdated.
@@ -53,9 +54,11 @@ func Install(ctx context.Context, p provider.Installed, progress io.Writer) (*In
 	if err != nil {
 		return nil, err
 	}
-	if i.clusterAPI, _, err = builder.ClusterAPI(ctx); err != nil {
+	source, version, err := builder.ClusterAPI(ctx)
+	if err != nil {
 		return nil, err
 	}
+	i.core, i.controlPlane = filepath.Join(source, binaries.CAPICoreFolder(version)), filepath.Join(source, "controlplane", "kubeadm")
 	i.objects, err = p.Objects()
 	return i, err
 }
@@ -104,10 +107,10 @@ func (i *Installation) writeConfig(dir string) error {
 // crds are the files with Cluster API's CRDs, those of its control planes included.
 func (i *Installation) crds() ([]string, error) {
 	var files []string
-	for _, of := range []string{"core", filepath.Join("controlplane", "kubeadm")} {
-		found, err := filepath.Glob(filepath.Join(i.clusterAPI, of, "config", "crd", "bases", "*.yaml"))
+	for _, of := range []string{i.core, i.controlPlane} {
+		found, err := filepath.Glob(filepath.Join(of, "config", "crd", "bases", "*.yaml"))
 		if err != nil || len(found) == 0 {
-			return nil, fmt.Errorf("finding the CRDs of Cluster API in %s of %s: %d found (%w)", of, i.clusterAPI, len(found), err)
+			return nil, fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", of, len(found), err)
 		}
 		files = append(files, found...)
 	}

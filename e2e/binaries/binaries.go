@@ -11,6 +11,7 @@ package binaries
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,9 @@ import (
 // AssetsVariable names a folder of ready etcd, kube-apiserver and kubectl
 // programs. What is found there is used and not built.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
+
+// CAPIVariable names the version of Cluster API to build instead of the one that the repository is made for, such as v1.13.6.
+const CAPIVariable = "FAULTLINE_CAPI"
 
 // Names of the programs that can be asked for, besides those of Provider and of package programs.
 const (
@@ -84,6 +88,8 @@ type Builder struct {
 	Cache string
 	// Source says whether those are downloaded or built.
 	Source source.Source
+	// CAPI is the version of Cluster API whose managers are built; "" is the one that the repository is made for.
+	CAPI string
 	// Progress receives a line for each thing that takes time.
 	Progress io.Writer
 
@@ -93,7 +99,7 @@ type Builder struct {
 }
 
 // New returns a builder for the repository that the working directory belongs
-// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE and FAULTLINE_BINARIES.
+// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES and FAULTLINE_CAPI.
 func New(progress io.Writer) (*Builder, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -111,7 +117,7 @@ func New(progress io.Writer) (*Builder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", SourceVariable, err)
 	}
-	return &Builder{Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, Progress: progress}, nil
+	return &Builder{Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, CAPI: os.Getenv(CAPIVariable), Progress: progress}, nil
 }
 
 // findRoot walks up from dir to the folder that holds go.work.
@@ -217,6 +223,9 @@ func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain
 // ClusterAPI is the source folder of the Cluster API version that the managers
 // are built from: its CRDs, RBAC rules and webhook manifests are there.
 func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err error) {
+	if b.CAPI != "" {
+		return b.published(ctx, clusterAPIModule, b.CAPI)
+	}
 	return b.source(ctx, clusterAPIBuildFolder, clusterAPIModule)
 }
 
@@ -235,6 +244,19 @@ func (b *Builder) KubeVIP(ctx context.Context) (version string, err error) {
 // Kind is the source folder of kind, where the files of a node are.
 func (b *Builder) Kind(ctx context.Context) (dir, version string, err error) {
 	return b.source(ctx, "e2e", "sigs.k8s.io/kind")
+}
+
+// published is the folder of a module's version, whatever the repository requires.
+func (b *Builder) published(ctx context.Context, module, version string) (dir, found string, err error) {
+	out, err := b.goCommand(ctx, "e2e", "mod", "download", "-json", module+"@"+version)
+	var known struct{ Dir, Version string }
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &known)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("downloading %s@%s: %w\n%s", module, version, err, out)
+	}
+	return known.Dir, known.Version, nil
 }
 
 // source is the folder and the version of a module that the module in a folder of

@@ -6,6 +6,7 @@ package binaries
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 
 // recipe looks up how a program is built.
 func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(), []recipe.Recipe{golangciLint()}, programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint()}, programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -41,20 +42,33 @@ func (b *Builder) recipe(name string) (recipe.Recipe, error) {
 	return recipe.Recipe{}, fmt.Errorf("no program is called %q; there are %s, the folders of e2e/cmd, and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
 }
 
-// clusterAPIPrograms are always built: Cluster API publishes its managers in images only.
-func clusterAPIPrograms() []recipe.Recipe {
+// clusterAPIPrograms are always built: Cluster API publishes its managers in images only. They are of the version that the repository
+// is made for, or of another one as it was published.
+func clusterAPIPrograms(version string) []recipe.Recipe {
 	program := func(name, pkg string, estimate time.Duration) recipe.Recipe {
-		return recipe.Recipe{
-			Name: name, Folder: clusterAPIBuildFolder, Package: clusterAPIModule + "/" + pkg, Module: clusterAPIModule,
+		r := recipe.Recipe{
+			Name: name, Folder: clusterAPIBuildFolder, Package: path.Join(clusterAPIModule, pkg), Module: clusterAPIModule, Version: version,
 			Flags: func(version string) string { return recipe.GitVersion(clusterAPIModule+"/version", version) }, Estimate: estimate,
 		}
+		if version != "" {
+			r.Folder = ""
+		}
+		return r
 	}
 	return []recipe.Recipe{
-		program(CAPICore, "core", 2*time.Minute),
+		program(CAPICore, CAPICoreFolder(version), 2*time.Minute),
 		program(CAPIKubeadmBootstrap, "bootstrap/kubeadm", 10*time.Second),
 		program(CAPIKubeadmControlPlane, "controlplane/kubeadm", 10*time.Second),
 		program(Clusterctl, "cmd/clusterctl", 30*time.Second),
 	}
+}
+
+// CAPICoreFolder is where a version of Cluster API has its core manager.
+func CAPICoreFolder(version string) string {
+	if strings.HasPrefix(version, "v1.13.") {
+		return "."
+	}
+	return "core"
 }
 
 func golangciLint() recipe.Recipe {

@@ -183,7 +183,7 @@ func (e *Environment) theirImages(ctx context.Context) ([]image.Image, error) {
 		images = append(images, image.Program(certmanager.Image(part, certManager),
 			e.found.programs[programs.CertManager(part)], certmanager.Entrypoint(part), image.NonRoot))
 	}
-	for _, manager := range clusterAPIManagers() {
+	for _, manager := range e.clusterAPIManagers() {
 		name := fmt.Sprintf("registry.k8s.io/cluster-api/%s:%s", manager.image, clusterAPI)
 		images = append(images, image.Program(name, e.found.programs[manager.program], managerPath, image.NonRoot))
 	}

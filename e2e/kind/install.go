@@ -26,9 +26,9 @@ type manager struct {
 	folder  string // in the module
 }
 
-func clusterAPIManagers() []manager {
+func (e *Environment) clusterAPIManagers() []manager {
 	return []manager{
-		{binaries.CAPICore, "cluster-api-controller", "cluster-api", repository.Core, "core"},
+		{binaries.CAPICore, "cluster-api-controller", "cluster-api", repository.Core, binaries.CAPICoreFolder(e.builder.CAPI)},
 		{binaries.CAPIKubeadmBootstrap, "kubeadm-bootstrap-controller", "kubeadm", repository.Bootstrap, "bootstrap/kubeadm"},
 		{binaries.CAPIKubeadmControlPlane, "kubeadm-control-plane-controller", "kubeadm", repository.ControlPlane, "controlplane/kubeadm"},
 	}
@@ -73,7 +73,7 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 		return err
 	}
 	var providers []repository.Provider
-	for _, m := range clusterAPIManagers() {
+	for _, m := range e.clusterAPIManagers() {
 		providers = append(providers, repository.Provider{
 			Name: m.name, Type: m.kind, Version: version,
 			Config: filepath.Join(capi, m.folder, "config", "default"), Metadata: filepath.Join(capi, "metadata.yaml"),

@@ -48,7 +48,7 @@ func ClusterAPI(programs binaries.Paths, dir, version string) []Component {
 		}
 	}
 	return []Component{
-		manager(binaries.CAPICore, "core"),
+		manager(binaries.CAPICore, binaries.CAPICoreFolder(version)),
 		manager(binaries.CAPIKubeadmBootstrap, "bootstrap/kubeadm"),
 		manager(binaries.CAPIKubeadmControlPlane, "controlplane/kubeadm"),
 	}
