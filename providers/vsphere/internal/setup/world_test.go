@@ -56,7 +56,7 @@ type world struct {
 
 func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
 	t.Helper()
-	g := patient(t)
+	g := newGomega(t)
 	w := &world{WithT: g, t: t, client: user, vc: simulator.Start(t, layout, opts...)}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
@@ -73,11 +73,11 @@ func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	inner := *w
-	inner.WithT, inner.t = patient(t), t
+	inner.WithT, inner.t = newGomega(t), t
 	return &inner
 }
 
-func patient(t *testing.T) *WithT {
+func newGomega(t *testing.T) *WithT {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)

@@ -5,10 +5,7 @@ package vcenter
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // vSphere shows SHA-1 thumbprints; a pin in that form must work
-	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -17,13 +14,15 @@ import (
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // newClient prepares a client without calling anything.
 func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	u, err := soap.ParseURL(ep.Server)
 	if err != nil {
-		return nil, fmt.Errorf("%w: server %q is not host[:port]", ErrInvalid, ep.Server)
+		return nil, fmt.Errorf("%w: server %q is not host[:port]", vcerrors.ErrInvalid, ep.Server)
 	}
 	u.User = nil
 	wire := soap.NewClient(u, true)
@@ -44,56 +43,9 @@ func trust(thumbprint string, opts *Options) *tls.Config {
 	return &tls.Config{
 		InsecureSkipVerify: true, //nolint:gosec // the thumbprint takes the authority's place, as the API defines it
 		VerifyConnection: func(state tls.ConnectionState) error {
-			return verify(thumbprint, state.PeerCertificates)
+			return vcerrors.Verify(thumbprint, state.PeerCertificates)
 		},
 	}
-}
-
-type thumbprintError struct{ detail string }
-
-func (e *thumbprintError) Error() string { return e.detail }
-
-func verify(pin string, chain []*x509.Certificate) error {
-	if len(chain) == 0 {
-		return &thumbprintError{"it shows no certificate"}
-	}
-	want := plainThumbprint(pin)
-	var got string
-	switch len(want) {
-	case 2 * sha1.Size:
-		got = fmt.Sprintf("%X", sha1.Sum(chain[0].Raw)) //nolint:gosec // see the import
-	case 2 * sha256.Size:
-		got = fmt.Sprintf("%X", sha256.Sum256(chain[0].Raw))
-	default:
-		return &thumbprintError{fmt.Sprintf("%q is neither a SHA-1 nor a SHA-256 thumbprint", pin)}
-	}
-	if got != want {
-		return &thumbprintError{fmt.Sprintf("expected %s, got %s", colons(want), colons(got))}
-	}
-	return nil
-}
-
-// distrusted says why a certificate is not accepted, and what its thumbprint is.
-func distrusted(failure *tls.CertificateVerificationError) string {
-	if len(failure.UnverifiedCertificates) == 0 {
-		return failure.Err.Error()
-	}
-	sum := sha256.Sum256(failure.UnverifiedCertificates[0].Raw)
-	return fmt.Sprintf("%v: set the thumbprint, after comparing it with the vCenter's (it shows %s), or add its authority to those that the manager trusts",
-		failure.Err, colons(fmt.Sprintf("%X", sum)))
-}
-
-// plainThumbprint is the one spelling of a thumbprint.
-func plainThumbprint(pin string) string {
-	return strings.ToUpper(strings.NewReplacer(":", "", " ", "").Replace(pin))
-}
-
-func colons(hex string) string {
-	var pairs []string
-	for i := 0; i+2 <= len(hex); i += 2 {
-		pairs = append(pairs, hex[i:i+2])
-	}
-	return strings.Join(pairs, ":")
 }
 
 // meter reports every SOAP call.

@@ -12,19 +12,23 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // CloneSpec describes a virtual machine to be made from a template.
 type CloneSpec struct {
 	Name, InstanceUUID, Annotation string
 
-	Template VM
+	Template inventory.VM
 	// Linked asks for a clone that shares the disks of a snapshot: Snapshot, or the template's current one. A template
 	// without any is cloned in full unless Snapshot is named: see Session.LinkedPossible.
 	Linked   bool
 	Snapshot string
 
-	Placement      Resolved
+	Placement      lookup.Resolved
 	NumCPUs        int32  // at least MinCPUs
 	CoresPerSocket *int32 // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
 	MemoryMiB      int64  // at least minMemoryMiB
@@ -35,7 +39,7 @@ type CloneSpec struct {
 
 // NICSpec describes a network card.
 type NICSpec struct {
-	Network NetworkBacking
+	Network lookup.NetworkBacking
 	MAC     string // "": vCenter chooses
 }
 
@@ -49,7 +53,7 @@ const (
 // changed. The virtual machine comes up powered off with the network cards of the spec only. ErrNoSnapshot and
 // ErrInvalid say that the template cannot give what is asked.
 func (s *Session) CloneVM(ctx context.Context, spec CloneSpec) (string, error) {
-	template, err := s.template(ctx, parseRef("VirtualMachine", spec.Template.Ref))
+	template, err := s.template(ctx, inventory.ParseRef("VirtualMachine", spec.Template.Ref))
 	if err != nil {
 		return "", err
 	}
@@ -57,12 +61,12 @@ func (s *Session) CloneVM(ctx context.Context, spec CloneSpec) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cloning template %s: %w", spec.Template.Path, err)
 	}
-	task, err := s.start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+	task, err := s.start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.CloneVM_Task(ctx, rt, &types.CloneVM_Task{
-			This: template.ref, Folder: parseRef("Folder", spec.Placement.FolderRef), Name: spec.Name, Spec: clone,
+			This: template.ref, Folder: inventory.ParseRef("Folder", spec.Placement.FolderRef), Name: spec.Name, Spec: clone,
 		})
 		if err != nil {
-			return ref{}, err
+			return inventory.Ref{}, err
 		}
 		return res.Returnval, nil
 	})
@@ -74,8 +78,8 @@ func (s *Session) CloneVM(ctx context.Context, spec CloneSpec) (string, error) {
 
 // LinkedPossible says whether CloneVM can make a linked clone on a datastore. A snapshot that is named but missing is
 // ErrNoSnapshot, and one that cannot be cloned from there ErrInvalid.
-func (s *Session) LinkedPossible(ctx context.Context, template VM, snapshot, datastoreRef string) (bool, error) {
-	read, err := s.template(ctx, parseRef("VirtualMachine", template.Ref))
+func (s *Session) LinkedPossible(ctx context.Context, template inventory.VM, snapshot, datastoreRef string) (bool, error) {
+	read, err := s.template(ctx, inventory.ParseRef("VirtualMachine", template.Ref))
 	if err != nil {
 		return false, err
 	}
@@ -83,33 +87,12 @@ func (s *Session) LinkedPossible(ctx context.Context, template VM, snapshot, dat
 	if err != nil || found == nil {
 		return false, err
 	}
-	bound := s.index.boundTo(read.devices, parseRef("Datastore", datastoreRef))
+	bound := s.index.BoundTo(read.devices, inventory.ParseRef("Datastore", datastoreRef))
 	if bound != "" && snapshot != "" {
 		return false, fmt.Errorf("%w: no linked clone of snapshot %q of template %s can be made there: %s; place the machine on that datastore, "+
-			"or set cloneMode to fullClone", ErrInvalid, snapshot, template.Path, bound)
+			"or set cloneMode to fullClone", vcerrors.ErrInvalid, snapshot, template.Path, bound)
 	}
 	return bound == "", nil
-}
-
-// boundTo says which disk cannot be the parent of one on another datastore: vSAN and virtual volumes keep the two together,
-// where files refer to one another across datastores. It returns "" if there is none.
-func (ix *index) boundTo(devices object.VirtualDeviceList, datastore ref) string {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	for _, device := range devices.SelectByType((*types.VirtualDisk)(nil)) {
-		backing, ok := device.GetVirtualDevice().Backing.(types.BaseVirtualDeviceFileBackingInfo)
-		if !ok {
-			continue
-		}
-		parent := backing.GetVirtualDeviceFileBackingInfo().Datastore
-		if parent == nil || *parent == datastore {
-			continue
-		}
-		if store, known := ix.entities[*parent]; known && store.keepsTogether() {
-			return fmt.Sprintf("its disk is on datastore %s of type %s, which a linked clone cannot leave", store.name, store.storage)
-		}
-	}
-	return ""
 }
 
 // cloneSpec decides what to ask of vCenter.
@@ -170,13 +153,13 @@ func growDisk(devices object.VirtualDeviceList, sizeGiB int32) ([]types.BaseVirt
 	}
 	disks := devices.SelectByType((*types.VirtualDisk)(nil))
 	if len(disks) == 0 {
-		return nil, fmt.Errorf("%w: diskGiB is %d, but the template has no disk", ErrInvalid, sizeGiB)
+		return nil, fmt.Errorf("%w: diskGiB is %d, but the template has no disk", vcerrors.ErrInvalid, sizeGiB)
 	}
 	disk := *disks[0].(*types.VirtualDisk) // selected by this type
 	now, want := max(disk.CapacityInBytes, disk.CapacityInKB<<10), int64(sizeGiB)<<30
 	if want < now {
 		return nil, fmt.Errorf("%w: diskGiB is %d, less than the %.3g GiB of the template's disk, and a disk cannot shrink",
-			ErrInvalid, sizeGiB, float64(now)/(1<<30))
+			vcerrors.ErrInvalid, sizeGiB, float64(now)/(1<<30))
 	}
 	if want == now {
 		return nil, nil
@@ -213,15 +196,15 @@ func replaceNICs(devices object.VirtualDeviceList, nics []NICSpec) []types.BaseV
 	return changes
 }
 
-func cardBacking(network NetworkBacking) types.BaseVirtualDeviceBackingInfo {
+func cardBacking(network lookup.NetworkBacking) types.BaseVirtualDeviceBackingInfo {
 	switch {
-	case network.portgroupKey != "":
+	case network.PortgroupKey != "":
 		return &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
-			PortgroupKey: network.portgroupKey, SwitchUuid: network.switchUUID,
+			PortgroupKey: network.PortgroupKey, SwitchUuid: network.SwitchUUID,
 		}}
-	case network.opaqueID != "":
+	case network.OpaqueID != "":
 		return &types.VirtualEthernetCardOpaqueNetworkBackingInfo{
-			OpaqueNetworkId: network.opaqueID, OpaqueNetworkType: network.opaqueType,
+			OpaqueNetworkId: network.OpaqueID, OpaqueNetworkType: network.OpaqueType,
 		}
 	}
 	return &types.VirtualEthernetCardNetworkBackingInfo{
@@ -230,10 +213,10 @@ func cardBacking(network NetworkBacking) types.BaseVirtualDeviceBackingInfo {
 	}
 }
 
-func optional(s string) *ref {
+func optional(s string) *inventory.Ref {
 	if s == "" {
 		return nil
 	}
-	r := parseRef("", s)
+	r := inventory.ParseRef("", s)
 	return &r
 }

@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 const (
@@ -37,7 +39,7 @@ type entry struct {
 }
 
 func newEntry(ep Endpoint, opts *Options) *entry {
-	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), asked: make(chan struct{}, 1), err: fmt.Errorf("%w %s", ErrConnecting, ep.Server)}
+	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), asked: make(chan struct{}, 1), err: fmt.Errorf("%w %s", vcerrors.ErrConnecting, ep.Server)}
 	e.life, e.stop = context.WithCancelCause(context.Background())
 	return e
 }
@@ -59,7 +61,7 @@ func (e *entry) ask() {
 // refused reports whether vCenter has refused the account the last time.
 func (e *entry) refused() bool {
 	_, err := e.current()
-	return errors.Is(err, ErrUnauthorized)
+	return errors.Is(err, vcerrors.ErrUnauthorized)
 }
 
 func (e *entry) set(s *Session, err error) {
@@ -97,7 +99,7 @@ func (e *entry) run() {
 		began := time.Now()
 		err := e.serve()
 		if e.life.Err() != nil {
-			e.set(nil, fmt.Errorf("%w: %w", ErrConnecting, context.Cause(e.life)))
+			e.set(nil, fmt.Errorf("%w: %w", vcerrors.ErrConnecting, context.Cause(e.life)))
 			return
 		}
 		e.failed(err)
@@ -105,7 +107,7 @@ func (e *entry) run() {
 			delay = backoff{}
 		}
 		pause(e.life, delay.next(err))
-		if errors.Is(err, ErrUnauthorized) {
+		if errors.Is(err, vcerrors.ErrUnauthorized) {
 			e.awaitUser()
 		}
 	}
@@ -140,7 +142,7 @@ func (e *entry) serve() error {
 		}
 		err = e.resume(ctx, s, err, &delay)
 	}
-	e.set(nil, fmt.Errorf("%w %s again: %w", ErrConnecting, e.ep.Server, err))
+	e.set(nil, fmt.Errorf("%w %s again: %w", vcerrors.ErrConnecting, e.ep.Server, err))
 	s.close(ctx, err)
 	return err
 }
@@ -167,7 +169,7 @@ func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backof
 
 // failed says why there is no session now.
 func (e *entry) failed(err error) {
-	err = redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
+	err = vcerrors.Redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
 	select {
 	case <-e.asked: // before it failed
 	default:
@@ -181,7 +183,7 @@ func (e *entry) failed(err error) {
 type backoff struct{ last time.Duration }
 
 func (b *backoff) next(err error) time.Duration {
-	if errors.Is(err, ErrUnauthorized) {
+	if errors.Is(err, vcerrors.ErrUnauthorized) {
 		return maxBackoff // vCenter locks an account after a few wrong passwords in a short time
 	}
 	wait := b.last

@@ -11,6 +11,8 @@ import (
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
 const (
@@ -38,19 +40,19 @@ type follower struct {
 
 	mu     sync.Mutex
 	list   listView
-	wanted map[ref]struct{} // virtual machines in the list, or about to be
-	lookAt time.Time        // zero: nothing is under way
+	wanted map[inventory.Ref]struct{} // virtual machines in the list, or about to be
+	lookAt time.Time                  // zero: nothing is under way
 	pause  time.Duration
 }
 
 // listView is a view on vCenter, and how it is to be changed.
 type listView struct {
-	view        ref
-	add, remove []ref
+	view        inventory.Ref
+	add, remove []inventory.Ref
 }
 
 func newFollower() *follower {
-	return &follower{news: make(chan struct{}, 1), wanted: map[ref]struct{}{}}
+	return &follower{news: make(chan struct{}, 1), wanted: map[inventory.Ref]struct{}{}}
 }
 
 // createView makes the view on vCenter.
@@ -63,13 +65,13 @@ func (s *Session) createView(ctx context.Context) error {
 }
 
 // followTask makes a task that is under way known to those who ask, and has it added to the view.
-func (s *Session) followTask(r ref, task Task) {
-	if s.index.track(r, task) {
+func (s *Session) followTask(r inventory.Ref, task inventory.Task) {
+	if s.index.Track(r, task) {
 		s.follower.put(r)
 	}
 }
 
-func (f *follower) put(task ref) {
+func (f *follower) put(task inventory.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list.add = append(f.list.add, task)
@@ -86,14 +88,14 @@ func (f *follower) tell() {
 }
 
 // ended has a task removed from the view when it is next changed.
-func (f *follower) ended(task ref) {
+func (f *follower) ended(task inventory.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list.drop(task)
 }
 
 // want has the details of a virtual machine followed, at once or as soon as the stream has something else to report.
-func (f *follower) want(vm ref, atOnce bool) {
+func (f *follower) want(vm inventory.Ref, atOnce bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, already := f.wanted[vm]; already {
@@ -110,7 +112,7 @@ func (f *follower) want(vm ref, atOnce bool) {
 }
 
 // unwant ends that for virtual machines that are gone.
-func (f *follower) unwant(vms ...ref) {
+func (f *follower) unwant(vms ...inventory.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, vm := range vms {
@@ -140,7 +142,7 @@ func (f *follower) giveBack(undone listView) {
 	f.tell()
 }
 
-func (l *listView) drop(r ref) {
+func (l *listView) drop(r inventory.Ref) {
 	if at := slices.Index(l.add, r); at >= 0 {
 		l.add = slices.Delete(l.add, at, at+1)
 	} else {
@@ -149,7 +151,7 @@ func (l *listView) drop(r ref) {
 }
 
 // keep reports whether what was to be dropped is in the view still, and leaves it there.
-func (l *listView) keep(r ref) bool {
+func (l *listView) keep(r inventory.Ref) bool {
 	at := slices.Index(l.remove, r)
 	if at >= 0 {
 		l.remove = slices.Delete(l.remove, at, at+1)
@@ -191,7 +193,7 @@ func (f *follower) looked(underWay bool) {
 
 // updateView adds to the view what is new and removes what has ended: at most one call.
 func (s *Session) updateView(ctx context.Context) error {
-	s.index.forgetTasks(taskAge)
+	s.index.ForgetTasks(taskAge)
 	change := s.follower.take()
 	gone, err := s.changeView(ctx, change)
 	if err != nil {
@@ -200,7 +202,7 @@ func (s *Session) updateView(ctx context.Context) error {
 	}
 	for _, r := range gone {
 		if r.Type == "Task" {
-			s.report(s.index.loseTask(r))
+			s.report(s.index.LoseTask(r))
 		} else {
 			s.follower.unwant(r) // one that comes back is asked for again
 		}
@@ -209,7 +211,7 @@ func (s *Session) updateView(ctx context.Context) error {
 }
 
 // changeView returns what could not be added because it is gone.
-func (s *Session) changeView(ctx context.Context, change listView) (gone []ref, err error) {
+func (s *Session) changeView(ctx context.Context, change listView) (gone []inventory.Ref, err error) {
 	if len(change.add) == 0 && len(change.remove) == 0 {
 		return nil, nil
 	}
@@ -219,18 +221,18 @@ func (s *Session) changeView(ctx context.Context, change listView) (gone []ref, 
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(res.Returnval, func(r ref) bool { return !slices.Contains(change.add, r) }), nil
+	return slices.DeleteFunc(res.Returnval, func(r inventory.Ref) bool { return !slices.Contains(change.add, r) }), nil
 }
 
 // lookAtTasks asks for the tasks under way, one call for all: of one the stream may have missed the last change. It
 // reports whether any had ended.
 func (s *Session) lookAtTasks(ctx context.Context) bool {
-	underWay := s.index.tasksUnderWay()
+	underWay := s.index.TasksUnderWay()
 	s.follower.looked(len(underWay) > 0)
 	if len(underWay) == 0 {
 		return false
 	}
-	read, err := s.retrieveAll(ctx, "looking after tasks", underWay, taskProperties())
+	read, err := s.retrieveAll(ctx, "looking after tasks", underWay, inventory.TaskProperties())
 	if err != nil {
 		if ctx.Err() == nil {
 			s.opts.Log.Warn("looking after tasks", "server", s.server, "error", err)
@@ -245,49 +247,13 @@ func (s *Session) lookAtTasks(ctx context.Context) bool {
 		}
 		set.FilterSet[0].ObjectSet = append(set.FilterSet[0].ObjectSet, update)
 	}
-	c := s.index.apply(set)
+	c := s.index.Apply(set)
 	s.report(c)
-	return len(c.tasks) > 0
+	return len(c.Tasks) > 0
 }
 
-// track notes a task that is under way; false if it is known already.
-func (ix *index) track(r ref, task Task) bool {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if _, known := ix.tasks[r]; known {
-		return false
-	}
-	ix.tasks[r] = task
-	return true
-}
-
-// loseTask ends a task that vCenter has forgotten. Whoever waits for it must ask.
-func (ix *index) loseTask(r ref) changes {
-	return ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{
-		ObjectSet: []types.ObjectUpdate{{Kind: types.ObjectUpdateKindLeave, Obj: r}},
-	}}})
-}
-
-func (ix *index) tasksUnderWay() []ref {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	var underWay []ref
-	for r, task := range ix.tasks {
-		if !task.Done() {
-			underWay = append(underWay, r)
-		}
-	}
-	slices.SortFunc(underWay, compareRefs)
-	return underWay
-}
-
-// forgetTasks drops tasks that ended so long ago.
-func (ix *index) forgetTasks(age time.Duration) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	for r, task := range ix.tasks {
-		if task.Done() && time.Since(task.ended) > age {
-			delete(ix.tasks, r)
-		}
-	}
+// want has the details of a virtual machine followed from now on. What is not known yet is reported by VMChanged. No guest
+// runs in one that is switched off, and the stream reports when it is switched on.
+func (s *Session) want(vm inventory.Ref, power inventory.PowerState) {
+	s.follower.want(vm, power == inventory.PoweredOn)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 const (
@@ -34,16 +37,11 @@ const (
 // that are waiting, reads the groups, and writes them with the new members. Nothing keeps out who writes the group through
 // another manager: a virtual machine that leaves a group is reported by a VMChanged event, upon which it is to join again.
 func (s *Session) JoinGroup(_ context.Context, clusterRef, group, vmRef string) (bool, error) {
-	cluster, vm := parseRef("ClusterComputeResource", clusterRef), parseRef("VirtualMachine", vmRef)
-	if s.index.inGroup(cluster, group, vm) {
+	cluster, vm := inventory.ParseRef("ClusterComputeResource", clusterRef), inventory.ParseRef("VirtualMachine", vmRef)
+	if s.index.InGroup(cluster, group, vm) {
 		return true, nil
 	}
-	return false, s.groups.join(cluster, membership{group, vm})
-}
-
-type membership struct {
-	group string
-	vm    ref
+	return false, s.groups.join(cluster, inventory.Membership{Group: group, VM: vm})
 }
 
 // groups holds the joins that wait, for each compute cluster.
@@ -51,16 +49,16 @@ type groups struct {
 	s *Session
 
 	mu     sync.Mutex
-	queues map[ref][]membership // present while a writer is at work
-	failed map[ref]map[membership]error
+	queues map[inventory.Ref][]inventory.Membership // present while a writer is at work
+	failed map[inventory.Ref]map[inventory.Membership]error
 }
 
 func newGroups(s *Session) *groups {
-	return &groups{s: s, queues: map[ref][]membership{}, failed: map[ref]map[membership]error{}}
+	return &groups{s: s, queues: map[inventory.Ref][]inventory.Membership{}, failed: map[inventory.Ref]map[inventory.Membership]error{}}
 }
 
 // join returns what went wrong the last time, or queues the virtual machine.
-func (g *groups) join(cluster ref, m membership) error {
+func (g *groups) join(cluster inventory.Ref, m inventory.Membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err, ok := g.failed[cluster][m]; ok {
@@ -78,7 +76,7 @@ func (g *groups) join(cluster ref, m membership) error {
 }
 
 // write works a cluster's queue off.
-func (g *groups) write(ctx context.Context, cluster ref) {
+func (g *groups) write(ctx context.Context, cluster inventory.Ref) {
 	for {
 		pause(ctx, joinWindow)
 		done, err := g.s.opts.writers.turn(ctx, g.s.vcenter(), cluster)
@@ -106,7 +104,7 @@ type groupWriters struct {
 }
 
 // turn waits until nobody else writes. The caller ends its turn with done.
-func (w *groupWriters) turn(ctx context.Context, vcenter string, cluster ref) (done func(), err error) {
+func (w *groupWriters) turn(ctx context.Context, vcenter string, cluster inventory.Ref) (done func(), err error) {
 	w.mu.Lock()
 	if w.turns == nil {
 		w.turns = map[string]chan struct{}{}
@@ -132,29 +130,29 @@ func (s *Session) vcenter() string {
 }
 
 // take empties a queue, and removes one that is empty already.
-func (g *groups) take(cluster ref) []membership {
+func (g *groups) take(cluster inventory.Ref) []inventory.Membership {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	joins := g.queues[cluster]
 	if len(joins) == 0 {
 		delete(g.queues, cluster)
 	} else {
-		g.queues[cluster] = []membership{}
+		g.queues[cluster] = []inventory.Membership{}
 	}
 	return joins
 }
 
-func (g *groups) finish(cluster ref, joins []membership, failures map[membership]error) {
+func (g *groups) finish(cluster inventory.Ref, joins []inventory.Membership, failures map[inventory.Membership]error) {
 	g.mu.Lock()
 	for m, err := range failures {
 		if g.failed[cluster] == nil {
-			g.failed[cluster] = map[membership]error{}
+			g.failed[cluster] = map[inventory.Membership]error{}
 		}
 		g.failed[cluster][m] = err
 	}
 	g.mu.Unlock()
 	for _, m := range joins {
-		if vm, ok := g.s.VMByRef(m.vm.String()); ok {
+		if vm, ok := g.s.VMByRef(m.VM.String()); ok {
 			g.s.emit(Event{Kind: VMChanged, InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
 		}
 	}
@@ -162,25 +160,25 @@ func (g *groups) finish(cluster ref, joins []membership, failures map[membership
 
 // add writes the groups with their new members and returns the joins that failed. vCenter refuses a group with a virtual
 // machine that has gone since the group was read, whoever's it is: then everything is read and written again.
-func (g *groups) add(ctx context.Context, cluster ref, joins []membership, tries int) map[membership]error {
-	failures := map[membership]error{}
+func (g *groups) add(ctx context.Context, cluster inventory.Ref, joins []inventory.Membership, tries int) map[inventory.Membership]error {
+	failures := map[inventory.Membership]error{}
 	if len(joins) == 0 {
 		return failures
 	}
-	fail := func(err error, which ...membership) {
+	fail := func(err error, which ...inventory.Membership) {
 		for _, m := range which {
-			failures[m] = fmt.Errorf("joining group %s: %w", m.group, err)
+			failures[m] = fmt.Errorf("joining group %s: %w", m.Group, err)
 		}
 	}
 	if err := g.s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
 		fail(err, joins...)
 		return failures
 	}
-	wanted := g.s.index.membersWith(cluster, joins)
-	var writing []membership
+	wanted := g.s.index.MembersWith(cluster, joins)
+	var writing []inventory.Membership
 	for _, m := range joins {
-		if members, exists := wanted[m.group]; !exists {
-			fail(fmt.Errorf("%w: the compute cluster has no group of virtual machines of that name", ErrNotFound), m)
+		if members, exists := wanted[m.Group]; !exists {
+			fail(fmt.Errorf("%w: the compute cluster has no group of virtual machines of that name", vcerrors.ErrNotFound), m)
 		} else if members != nil {
 			writing = append(writing, m)
 		}
@@ -189,7 +187,7 @@ func (g *groups) add(ctx context.Context, cluster ref, joins []membership, tries
 		return failures
 	}
 	if err := g.reconfigure(ctx, cluster, wanted); err != nil {
-		if errors.Is(err, ErrNotFound) && tries > 1 {
+		if errors.Is(err, vcerrors.ErrNotFound) && tries > 1 {
 			return g.add(ctx, cluster, g.present(joins), tries-1)
 		}
 		fail(err, writing...)
@@ -202,14 +200,14 @@ func (g *groups) add(ctx context.Context, cluster ref, joins []membership, tries
 }
 
 // present leaves out the joins of virtual machines that have gone themselves. Nobody asks what became of those.
-func (g *groups) present(joins []membership) []membership {
-	return slices.DeleteFunc(slices.Clone(joins), func(m membership) bool {
-		_, there := g.s.VMByRef(m.vm.String())
+func (g *groups) present(joins []inventory.Membership) []inventory.Membership {
+	return slices.DeleteFunc(slices.Clone(joins), func(m inventory.Membership) bool {
+		_, there := g.s.VMByRef(m.VM.String())
 		return !there
 	})
 }
 
-func (g *groups) reconfigure(ctx context.Context, cluster ref, wanted map[string][]ref) error {
+func (g *groups) reconfigure(ctx context.Context, cluster inventory.Ref, wanted map[string][]inventory.Ref) error {
 	spec := &types.ClusterConfigSpecEx{}
 	for name, members := range wanted {
 		if members != nil {
@@ -219,12 +217,12 @@ func (g *groups) reconfigure(ctx context.Context, cluster ref, wanted map[string
 			})
 		}
 	}
-	started, err := g.s.start(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+	started, err := g.s.start(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.ReconfigureComputeResource_Task(ctx, rt, &types.ReconfigureComputeResource_Task{
 			This: cluster, Spec: spec, Modify: true,
 		})
 		if err != nil {
-			return ref{}, err
+			return inventory.Ref{}, err
 		}
 		return res.Returnval, nil
 	})
@@ -240,48 +238,5 @@ func (g *groups) reconfigure(ctx context.Context, cluster ref, wanted map[string
 
 // HasGroup reports whether the compute cluster has a group of virtual machines of that name, as far as the account sees.
 func (s *Session) HasGroup(clusterRef, group string) bool {
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
-	e, ok := s.index.entities[parseRef("ClusterComputeResource", clusterRef)]
-	if !ok {
-		return false
-	}
-	_, ok = e.groups.vms[group]
-	return ok
-}
-
-func (ix *index) inGroup(cluster ref, group string, vm ref) bool {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	e, ok := ix.entities[cluster]
-	return ok && slices.Contains(e.groups.of[vm], group)
-}
-
-// membersWith returns the members that each group shall have: nil if the joins are in already, absent if there is no
-// such group.
-func (ix *index) membersWith(cluster ref, joins []membership) map[string][]ref {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	e, ok := ix.entities[cluster]
-	if !ok {
-		return nil
-	}
-	wanted := map[string][]ref{}
-	for _, join := range joins {
-		now, exists := e.groups.vms[join.group]
-		if !exists {
-			continue
-		}
-		if _, seen := wanted[join.group]; !seen {
-			wanted[join.group] = nil
-		}
-		if slices.Contains(e.groups.of[join.vm], join.group) {
-			continue
-		}
-		if wanted[join.group] == nil {
-			wanted[join.group] = slices.Clone(now)
-		}
-		wanted[join.group] = append(wanted[join.group], join.vm)
-	}
-	return wanted
+	return s.index.HasGroup(inventory.ParseRef("ClusterComputeResource", clusterRef), group)
 }

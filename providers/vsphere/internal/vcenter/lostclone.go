@@ -14,6 +14,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
 const (
@@ -46,7 +48,7 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 			continue // somebody else's, else a template that is cloned without pause would hold the caller for ever
 		}
 		if lost.TemplateRef == "" || info.Entity != nil && info.Entity.String() == lost.TemplateRef {
-			s.followTask(info.Task, Task{Ref: info.Task.Value, State: TaskState(info.State)})
+			s.followTask(info.Task, inventory.Task{Ref: info.Task.Value, State: inventory.TaskState(info.State)})
 			found = true
 		}
 	}

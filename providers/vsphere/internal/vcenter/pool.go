@@ -22,6 +22,9 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // Endpoint is one vCenter and one account on it.
@@ -66,9 +69,9 @@ type Options struct {
 	KeepNotes func(notes string) string
 	Log       *slog.Logger
 
-	writers  *groupWriters // of all sessions
-	lines    *lines        // of all sessions
-	vcenters *vcenters     // of all sessions
+	writers  *groupWriters     // of all sessions
+	lines    *lines            // of all sessions
+	vcenters *inventory.Shared // of all sessions
 
 	dial func(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error)
 }
@@ -119,7 +122,7 @@ type key struct {
 }
 
 func keyOf(ep Endpoint) key {
-	return key{ep.Server, ep.Username, plainThumbprint(ep.Thumbprint), sha256.Sum256([]byte(ep.Password))}
+	return key{ep.Server, ep.Username, vcerrors.PlainThumbprint(ep.Thumbprint), sha256.Sum256([]byte(ep.Password))}
 }
 
 // NewPool returns an empty pool. Close it to log out.
@@ -145,7 +148,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.writers, opts.lines, opts.vcenters = &groupWriters{}, &lines{}, &vcenters{keep: opts.KeepNotes}
+	opts.writers, opts.lines, opts.vcenters = &groupWriters{}, &lines{}, &inventory.Shared{Keep: opts.KeepNotes}
 	return &Pool{opts: opts, entries: map[key]*entry{}}
 }
 
@@ -156,13 +159,13 @@ func NewPool(opts Options) *Pool {
 // earliest, only if somebody asks in the meantime.
 func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	if ep.Server == "" {
-		return nil, fmt.Errorf("%w: no vCenter server is named", ErrInvalid)
+		return nil, fmt.Errorf("%w: no vCenter server is named", vcerrors.ErrInvalid)
 	}
 	id := keyOf(ep)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, fmt.Errorf("%w: the session pool is closed", ErrUnreachable)
+		return nil, fmt.Errorf("%w: the session pool is closed", vcerrors.ErrUnreachable)
 	}
 	e, ok := p.entries[id]
 	if !ok {
@@ -226,7 +229,7 @@ func (p *Pool) leave(server string) {
 		}
 	}
 	p.opts.lines.forget(server)
-	p.opts.vcenters.forget(server)
+	p.opts.vcenters.Forget(server)
 	p.opts.OnServerGone(server)
 }
 

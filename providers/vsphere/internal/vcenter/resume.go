@@ -10,6 +10,8 @@ import (
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // interruption ended a call of the stream that vCenter has not answered. It says nothing of the session, nor of what the
@@ -20,10 +22,10 @@ func (i *interruption) Unwrap() error { return i.error }
 
 // streamError returns why the stream cannot go on: an interruption, or what ends the session.
 func streamError(err error) error {
-	if errors.Is(classify(err), ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
-		return &interruption{sessionError(err)}
+	if errors.Is(vcerrors.Classify(err), vcerrors.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+		return &interruption{vcerrors.OfSession(err)}
 	}
-	return sessionError(err)
+	return vcerrors.OfSession(err)
 }
 
 // doubts is what calls have found that makes it questionable whether vCenter can be reached. The stream's own call may not
@@ -79,7 +81,7 @@ func (s *Session) resume(ctx context.Context) error {
 			return streamError(err)
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
-			s.report(s.index.apply(set))
+			s.report(s.index.Apply(set))
 		}
 	}
 	return nil

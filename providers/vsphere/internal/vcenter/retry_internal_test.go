@@ -12,6 +12,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // refusing is a pool whose vCenters refuse every account.
@@ -20,7 +22,7 @@ func refusing(attempts *atomic.Int32, gone *[]string) *Pool {
 		OnServerGone: func(server string) { *gone = append(*gone, server) },
 		dial: func(context.Context, Endpoint, *Options, context.CancelCauseFunc) (*Session, error) {
 			attempts.Add(1)
-			return nil, fmt.Errorf("%w: wrong password", ErrUnauthorized)
+			return nil, fmt.Errorf("%w: wrong password", vcerrors.ErrUnauthorized)
 		},
 	})
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 const (
@@ -41,7 +44,7 @@ type Session struct {
 	client *vim25.Client
 	lose   context.CancelCauseFunc // ends this session, for the reason given
 
-	index     *index
+	index     *inventory.Index
 	collector types.ManagedObjectReference
 	position  string        // of the stream, which alone uses it
 	readTook  time.Duration // the whole inventory, the last time
@@ -75,7 +78,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
-		index: newIndex(opts.vcenters.records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
+		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
 		line: opts.lines.line(ep.Server),
 	}
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
@@ -84,7 +87,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	s.tags = newTagReader(s, user)
 
 	if err := s.connect(ctx, user); err != nil {
-		err = sessionError(err)
+		err = vcerrors.OfSession(err)
 		s.close(ctx, err)
 		return nil, err
 	}
@@ -100,7 +103,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	}
 	if content.About.ApiType != "VirtualCenter" || content.SessionManager == nil || content.TaskManager == nil || content.ViewManager == nil ||
 		content.SearchIndex == nil {
-		return fmt.Errorf("%w: it is no vCenter but %q", ErrUnreachable, content.About.FullName)
+		return fmt.Errorf("%w: it is no vCenter but %q", vcerrors.ErrUnreachable, content.About.FullName)
 	}
 	s.client.ServiceContent = content
 	password, _ := user.Password()
@@ -113,7 +116,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	if err := s.createView(opening); err != nil {
 		return err
 	}
-	return s.openStream(ctx, func(changes) {})
+	return s.openStream(ctx, func(inventory.Changes) {})
 }
 
 // close ends what the session does and logs out, unless vCenter has ended the session itself. It does so even if ctx has
@@ -125,9 +128,9 @@ func (s *Session) close(ctx context.Context, why error) {
 	s.mu.Lock()   // whoever holds it starts work that is waited for; later ones see that the session is over
 	s.mu.Unlock() //nolint:staticcheck // an empty critical section is meant
 	s.work.Wait()
-	s.index.close()
+	s.index.Close()
 	defer s.client.CloseIdleConnections()
-	if !s.loggedIn || errors.Is(why, ErrConnecting) {
+	if !s.loggedIn || errors.Is(why, vcerrors.ErrConnecting) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
@@ -141,7 +144,7 @@ func (s *Session) close(ctx context.Context, why error) {
 // call runs one call within its limits. doing is a gerund for the error.
 func (s *Session) call(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
 	if s.line.hangs() {
-		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, ErrUnavailable, maxCalls, slotTimeout)
+		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, maxCalls, slotTimeout)
 	}
 	if err := acquire(ctx, s.slots); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -157,7 +160,7 @@ func (s *Session) call(ctx context.Context, doing string, f func(context.Context
 	}
 	s.judge(err)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, classify(err))
+		return fmt.Errorf("%s: %w", doing, vcerrors.Classify(err))
 	}
 	return nil
 }
@@ -177,7 +180,7 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return fmt.Errorf("%w: %d calls are in flight", ErrUnavailable, cap(slots))
+		return fmt.Errorf("%w: %d calls are in flight", vcerrors.ErrUnavailable, cap(slots))
 	}
 }
 
@@ -187,16 +190,16 @@ func (s *Session) judge(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		if s.timeouts.Add(1) >= maxTimeouts {
 			s.timeouts.Store(0)
-			s.doubts.raise(fmt.Errorf("%w: %d calls in a row were not answered", ErrUnreachable, maxTimeouts))
+			s.doubts.raise(fmt.Errorf("%w: %d calls in a row were not answered", vcerrors.ErrUnreachable, maxTimeouts))
 		}
 		return
 	}
 	s.timeouts.Store(0)
-	if failed := classify(err); errors.Is(failed, ErrUnreachable) {
+	if failed := vcerrors.Classify(err); errors.Is(failed, vcerrors.ErrUnreachable) {
 		s.doubts.raise(failed)
 	}
-	for _, over := range []error{ErrConnecting, ErrThumbprint, ErrUntrusted} {
-		if err := classify(err); errors.Is(err, over) {
+	for _, over := range []error{vcerrors.ErrConnecting, vcerrors.ErrThumbprint, vcerrors.ErrUntrusted} {
+		if err := vcerrors.Classify(err); errors.Is(err, over) {
 			s.lose(err)
 		}
 	}

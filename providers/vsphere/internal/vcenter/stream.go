@@ -12,6 +12,8 @@ import (
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
 const (
@@ -36,23 +38,23 @@ const (
 //
 // The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
 // reports a whole view again when it changes. The filters of tasks and of details walk from one list view.
-func (s *Session) openStream(ctx context.Context, used func(changes)) error {
+func (s *Session) openStream(ctx context.Context, used func(inventory.Changes)) error {
 	s.whole = false
 	if err := s.makeCollector(ctx); err != nil {
 		return err
 	}
-	began, seen := time.Now(), map[ref]struct{}{}
+	began, seen := time.Now(), map[inventory.Ref]struct{}{}
 	for more := true; more; {
 		set, err := s.wait(ctx, 0, pageTimeout)
 		if err != nil {
 			return err
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
-			s.index.note(seen, set)
-			used(s.index.apply(set))
+			s.index.Note(seen, set)
+			used(s.index.Apply(set))
 		}
 	}
-	used(s.index.sweep(seen))
+	used(s.index.Sweep(seen))
 	s.readTook, s.whole = time.Since(began), true
 	return nil
 }
@@ -61,7 +63,7 @@ func (s *Session) makeCollector(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	content := s.client.ServiceContent
-	if s.collector != (ref{}) {
+	if s.collector != (inventory.Ref{}) {
 		if _, err := methods.DestroyPropertyCollector(ctx, s.client, &types.DestroyPropertyCollector{This: s.collector}); err != nil {
 			return err
 		}
@@ -73,37 +75,25 @@ func (s *Session) makeCollector(ctx context.Context) error {
 	s.collector, s.position = made.Returnval, ""
 	for _, spec := range []types.PropertyFilterSpec{{
 		ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: inventoryTree()}},
-		PropSet:   followed(),
-	}, listed(s.follower.list.view, "Task", taskProperties()), listed(s.follower.list.view, "VirtualMachine", detailProperties())} {
+		PropSet:   inventory.Followed(),
+	}, listed(s.follower.list.view, "Task", inventory.TaskProperties()), listed(s.follower.list.view, "VirtualMachine", inventory.DetailProperties())} {
 		res, err := methods.CreateFilter(ctx, s.client, &types.CreateFilter{This: s.collector, Spec: spec})
 		if err != nil {
 			return err
 		}
-		s.index.setDetailsFilter(res.Returnval) // the last one's
+		s.index.SetDetailsFilter(res.Returnval) // the last one's
 	}
 	return nil
 }
 
 // listed is a filter of what is in a list view and of the kind. What is gone may be in the view for a while.
-func listed(view ref, kind string, properties []string) types.PropertyFilterSpec {
+func listed(view inventory.Ref, kind string, properties []string) types.PropertyFilterSpec {
 	return types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj: view, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{step("ListView", "view")},
 		}},
 		PropSet:                       []types.PropertySpec{{Type: kind, PathSet: properties}},
 		ReportMissingObjectsInResults: types.NewBool(true),
-	}
-}
-
-// note adds the objects that are reported to those seen. What has details need not be in the inventory.
-func (ix *index) note(seen map[ref]struct{}, set *types.UpdateSet) {
-	for _, filter := range set.FilterSet {
-		if filter.Filter != (ref{}) && filter.Filter == ix.detailsFilter {
-			continue
-		}
-		for _, update := range filter.ObjectSet {
-			seen[update.Obj] = struct{}{}
-		}
 	}
 }
 
@@ -135,36 +125,6 @@ func step(kind, path string, next ...string) *types.TraversalSpec {
 		t.SelectSet = append(t.SelectSet, &types.SelectionSpec{Name: name})
 	}
 	return t
-}
-
-// followed names the properties that the index keeps: small ones that change rarely. A cluster's groups and rules come
-// with its whole configurationEx because vCenter refuses paths into that property. Of a task its parts are named, so
-// that its progress is not reported.
-func followed() []types.PropertySpec {
-	return []types.PropertySpec{
-		{Type: "Folder", PathSet: []string{"name", "parent"}},
-		{Type: "Datacenter", PathSet: []string{"name", "parent", "vmFolder"}},
-		{Type: "ComputeResource", PathSet: []string{"name", "parent", "host", "network", "resourcePool", "configurationEx"}},
-		{Type: "HostSystem", PathSet: []string{"name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode"}},
-		{Type: "ResourcePool", PathSet: []string{"name", "parent"}},
-		{Type: "Datastore", PathSet: []string{"name", "parent", "host", "summary.accessible", "summary.maintenanceMode", "summary.type"}},
-		{Type: "Network", PathSet: []string{"name", "parent", "host"}},
-		{Type: "OpaqueNetwork", PathSet: []string{"name", "parent", "host", "summary"}},
-		{Type: "DistributedVirtualPortgroup", PathSet: []string{"name", "parent", "host", "key", "config.distributedVirtualSwitch"}},
-		{Type: "DistributedVirtualSwitch", PathSet: []string{"name", "parent", "uuid"}},
-		{Type: "VirtualMachine", PathSet: vmProperties()},
-	}
-}
-
-// vmProperties are those of every virtual machine; see detailProperties for the others.
-func vmProperties() []string {
-	return []string{
-		"name", "parent", "summary.config", "resourcePool", "runtime.host", "runtime.powerState", "runtime.connectionState",
-	}
-}
-
-func taskProperties() []string {
-	return []string{"info.state", "info.descriptionId", "info.entity", "info.result", "info.error"}
 }
 
 // follow applies what the stream reports until it is interrupted or the session is lost, and returns why.
@@ -199,7 +159,7 @@ func (s *Session) step(ctx context.Context) (more bool, err error) {
 	if err != nil || set == nil {
 		return false, err
 	}
-	s.report(s.index.apply(set))
+	s.report(s.index.Apply(set))
 	return isTrue(set.Truncated), nil
 }
 
@@ -308,8 +268,8 @@ func (s *Session) catchUp(ctx context.Context) error {
 			return err
 		}
 		news = false
-		if err := s.openStream(ctx, func(c changes) {
-			news = news || len(c.vms) > 0 || len(c.tasks) > 0 || c.structural
+		if err := s.openStream(ctx, func(c inventory.Changes) {
+			news = news || len(c.VMs) > 0 || len(c.Tasks) > 0 || c.Structural
 			s.report(c)
 		}); err != nil {
 			return err
@@ -337,23 +297,23 @@ func (s *Session) wait(ctx context.Context, patience, timeout time.Duration) (*t
 }
 
 // report tells the world what changed.
-func (s *Session) report(c changes) {
-	for _, task := range c.tasks {
-		s.follower.ended(parseRef("Task", task.Ref))
-		if task.Err != nil && task.entity.Type == "VirtualMachine" {
-			s.templates.forget(task.entity) // what was read of it may be the reason
+func (s *Session) report(c inventory.Changes) {
+	for _, task := range c.Tasks {
+		s.follower.ended(inventory.ParseRef("Task", task.Ref))
+		if task.Err != nil && task.EntityRef.Type == "VirtualMachine" {
+			s.templates.forget(task.EntityRef) // what was read of it may be the reason
 		}
-		if task.State == TaskSuccess && task.result.Type == "VirtualMachine" {
-			s.want(task.result, PoweredOff) // its owner is about to ask for it
+		if task.State == inventory.TaskSuccess && task.ResultRef.Type == "VirtualMachine" {
+			s.want(task.ResultRef, inventory.PoweredOff) // its owner is about to ask for it
 		}
 		s.completeClone(task)
 		s.emit(s.taskEvent(task))
 	}
-	s.follower.unwant(c.gone...)
-	for _, vm := range c.vms {
-		s.emit(Event{Kind: VMChanged, VM: vm.ref.String(), InstanceUUID: vm.instanceUUID, BiosUUID: vm.biosUUID, Name: vm.name})
+	s.follower.unwant(c.Gone...)
+	for _, vm := range c.VMs {
+		s.emit(Event{Kind: VMChanged, VM: vm.Ref.String(), InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
 	}
-	if c.structural {
+	if c.Structural {
 		s.notify.trigger()
 	}
 }

@@ -8,20 +8,23 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 )
 
 // Without a role on the distributed switch its UUID is not to be had, and vCenter refuses every clone onto its port groups.
 func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
-	dc, cluster, host := ref{Type: "Datacenter", Value: "dc"}, ref{Type: "ClusterComputeResource", Value: "c"}, ref{Type: "HostSystem", Value: "h"}
-	group, dvs := ref{Type: "DistributedVirtualPortgroup", Value: "pg"}, ref{Type: "VmwareDistributedVirtualSwitch", Value: "dvs"}
+	dc, cluster, host := inventory.Ref{Type: "Datacenter", Value: "dc"}, inventory.Ref{Type: "ClusterComputeResource", Value: "c"}, inventory.Ref{Type: "HostSystem", Value: "h"}
+	group, dvs := inventory.Ref{Type: "DistributedVirtualPortgroup", Value: "pg"}, inventory.Ref{Type: "VmwareDistributedVirtualSwitch", Value: "dvs"}
 	property := func(name string, value types.AnyType) types.PropertyChange {
 		return types.PropertyChange{Name: name, Op: types.PropertyChangeOpAssign, Val: value}
 	}
-	enter := func(r ref, changes ...types.PropertyChange) types.ObjectUpdate {
+	enter := func(r inventory.Ref, changes ...types.PropertyChange) types.ObjectUpdate {
 		return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: r, ChangeSet: changes}
 	}
-	hosts := types.ArrayOfManagedObjectReference{ManagedObjectReference: []ref{host}}
-	inventory := []types.ObjectUpdate{
+	hosts := types.ArrayOfManagedObjectReference{ManagedObjectReference: []inventory.Ref{host}}
+	shown := []types.ObjectUpdate{
 		enter(dc, property("name", "dc-1")),
 		enter(cluster, property("name", "cluster-1"), property("parent", dc), property("host", hosts)),
 		enter(host, property("name", "host-1"), property("parent", cluster),
@@ -30,11 +33,11 @@ func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		with  []types.ObjectUpdate
-		wants []ZoneReason
+		wants []lookup.ZoneReason
 	}{
-		"the port group does not tell its switch": {nil, []ZoneReason{NetworkNotFound}},
+		"the port group does not tell its switch": {nil, []lookup.ZoneReason{lookup.NetworkNotFound}},
 		"the switch is out of sight": {
-			[]types.ObjectUpdate{enter(group, property("config.distributedVirtualSwitch", dvs))}, []ZoneReason{NetworkNotFound},
+			[]types.ObjectUpdate{enter(group, property("config.distributedVirtualSwitch", dvs))}, []lookup.ZoneReason{lookup.NetworkNotFound},
 		},
 		"the switch may be read": {
 			[]types.ObjectUpdate{enter(group, property("config.distributedVirtualSwitch", dvs)), enter(dvs, property("uuid", "50 1f"))}, nil,
@@ -42,11 +45,11 @@ func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := &Session{index: newIndex(newRecords(nil))}
-			s.index.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: append(append([]types.ObjectUpdate{}, inventory...), test.with...)}}})
-			report, err := s.CheckZone(t.Context(), ZoneSpec{Placement: Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1", Networks: []string{"nodes"}}})
+			s := &Session{index: inventory.NewIndex(inventory.NewRecords(nil))}
+			s.index.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: append(append([]types.ObjectUpdate{}, shown...), test.with...)}}})
+			report, err := s.CheckZone(t.Context(), lookup.ZoneSpec{Placement: lookup.Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1", Networks: []string{"nodes"}}})
 			g.Expect(err).NotTo(HaveOccurred())
-			var reasons []ZoneReason
+			var reasons []lookup.ZoneReason
 			for _, problem := range report.Problems {
 				reasons = append(reasons, problem.Reason)
 				g.Expect(problem.Message).To(ContainSubstring("this account cannot read"))

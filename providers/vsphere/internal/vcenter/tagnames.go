@@ -10,15 +10,12 @@ import (
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
 // namesAge is after how long a name is looked up again: tags can be renamed.
 const namesAge = 10 * time.Minute
-
-// tagName is a tag and its category by name.
-type tagName struct{ category, name string }
-
-func (t tagName) String() string { return t.category + ":" + t.name }
 
 // tagNames knows tags and categories by identifier. vCenter lists identifiers only and tells names one by one, so what was
 // looked up is kept even if the time for all was too short. Its zero value is ready to use, by one caller at a time.
@@ -35,9 +32,9 @@ type named struct {
 func (n named) fresh() bool { return time.Since(n.at) < namesAge }
 
 // identify returns the identifier of a tag, "" if there is none of the name. One that is known costs a call in namesAge.
-func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want tagName) (string, error) {
+func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inventory.TagName) (string, error) {
 	for id, tag := range n.tags {
-		if tag.name != want.name || n.categories[tag.category].name != want.category {
+		if tag.name != want.Name || n.categories[tag.category].name != want.Category {
 			continue
 		}
 		if now, err := n.of(ctx, manager, id); ignoreGone(err) != nil {
@@ -46,7 +43,7 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want tag
 			return id, nil
 		}
 	}
-	category, err := n.categoryOf(ctx, manager, want.category)
+	category, err := n.categoryOf(ctx, manager, want.Category)
 	if err != nil || category == "" {
 		return "", err
 	}
@@ -80,13 +77,13 @@ func (n *tagNames) categoryOf(ctx context.Context, manager *tags.Manager, name s
 }
 
 // of looks up what a tag is called.
-func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (tagName, error) {
+func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (inventory.TagName, error) {
 	tag := n.tags[id]
 	if !tag.fresh() {
 		delete(n.tags, id)
 		read, err := manager.GetTag(ctx, id)
 		if err != nil {
-			return tagName{}, err
+			return inventory.TagName{}, err
 		}
 		if n.tags == nil {
 			n.tags = map[string]named{}
@@ -95,7 +92,7 @@ func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (ta
 		n.tags[id] = tag
 	}
 	category, err := n.category(ctx, manager, tag.category)
-	return tagName{category, tag.name}, err
+	return inventory.TagName{Category: category, Name: tag.name}, err
 }
 
 func (n *tagNames) category(ctx context.Context, manager *tags.Manager, id string) (string, error) {

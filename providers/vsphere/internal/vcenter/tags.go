@@ -18,6 +18,9 @@ import (
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 const (
@@ -39,8 +42,8 @@ type tagReader struct {
 	names   tagNames
 
 	mu         sync.Mutex // guards what was read
-	attached   map[ref][]string
-	ids        map[tagName]string
+	attached   map[inventory.Ref][]string
+	ids        map[inventory.TagName]string
 	attachedAt time.Time
 }
 
@@ -49,7 +52,7 @@ func newTagReader(s *Session, user *url.Userinfo) *tagReader {
 	client.Transport = &restMeter{client.Transport, s.server, s.opts}
 	return &tagReader{
 		s: s, user: user, client: client, turn: make(chan struct{}, 1), reading: make(chan struct{}, 1),
-		attached: map[ref][]string{},
+		attached: map[inventory.Ref][]string{},
 	}
 }
 
@@ -58,7 +61,7 @@ func (s *Session) AttachTags(ctx context.Context, vmRef string, tagIDs []string)
 	if len(tagIDs) == 0 {
 		return nil
 	}
-	r := parseRef("VirtualMachine", vmRef)
+	r := inventory.ParseRef("VirtualMachine", vmRef)
 	body := map[string]any{"object_id": map[string]string{"type": r.Type, "id": r.Value}, "tag_ids": tagIDs}
 	return s.tags.do(ctx, "attaching tags to "+r.Value, func(ctx context.Context) error {
 		var result struct {
@@ -83,27 +86,27 @@ func refusal(errs tags.BatchErrors) error {
 	}
 	switch {
 	case says("notfound"), says("not_found"):
-		return ErrNotFound
+		return vcerrors.ErrNotFound
 	case says("unauthorized"), says("permission"), says("privilege"):
-		return ErrForbidden
+		return vcerrors.ErrForbidden
 	}
-	return ErrInvalid
+	return vcerrors.ErrInvalid
 }
 
 // attachments is what is attached to objects, and which tags the names that were asked for are.
 type attachments struct {
-	to  map[ref][]string // identifiers
-	ids map[tagName]string
+	to  map[inventory.Ref][]string // identifiers
+	ids map[inventory.TagName]string
 }
 
 // has reports whether a tag is attached to an object.
-func (a attachments) has(object ref, tag tagName) bool {
+func (a attachments) has(object inventory.Ref, tag inventory.TagName) bool {
 	id, exists := a.ids[tag]
 	return exists && slices.Contains(a.to[object], id)
 }
 
 // on returns the tags that are attached to any of the objects.
-func (a attachments) on(objects []ref) []string {
+func (a attachments) on(objects []inventory.Ref) []string {
 	var ids []string
 	for _, object := range objects {
 		ids = append(ids, a.to[object]...)
@@ -113,7 +116,7 @@ func (a attachments) on(objects []ref) []string {
 }
 
 // of returns the tags attached to objects, no older than attachmentAge.
-func (t *tagReader) of(ctx context.Context, objects []ref, wanted []tagName) (attachments, error) {
+func (t *tagReader) of(ctx context.Context, objects []inventory.Ref, wanted []inventory.TagName) (attachments, error) {
 	if known, fresh := t.cached(objects, wanted); fresh {
 		return known, nil
 	}
@@ -132,11 +135,11 @@ func (t *tagReader) of(ctx context.Context, objects []ref, wanted []tagName) (at
 	return known, nil
 }
 
-func (t *tagReader) cached(objects []ref, wanted []tagName) (attachments, bool) {
+func (t *tagReader) cached(objects []inventory.Ref, wanted []inventory.TagName) (attachments, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := time.Since(t.attachedAt) < attachmentAge
-	known := attachments{map[ref][]string{}, map[tagName]string{}}
+	known := attachments{map[inventory.Ref][]string{}, map[inventory.TagName]string{}}
 	for _, object := range objects {
 		ids, ok := t.attached[object]
 		fresh = fresh && ok
@@ -153,13 +156,13 @@ func (t *tagReader) cached(objects []ref, wanted []tagName) (attachments, bool) 
 }
 
 // read replaces what is known. Objects that the inventory does not show any more are left out.
-func (t *tagReader) read(ctx context.Context, objects []ref, wanted []tagName) error {
+func (t *tagReader) read(ctx context.Context, objects []inventory.Ref, wanted []inventory.TagName) error {
 	t.mu.Lock()
 	all := append(slices.Clone(objects), slices.Collect(maps.Keys(t.attached))...)
 	names := append(slices.Clone(wanted), slices.Collect(maps.Keys(t.ids))...)
 	t.mu.Unlock()
-	slices.SortFunc(all, compareRefs)
-	all = slices.DeleteFunc(slices.Compact(all), func(object ref) bool { return !t.s.index.shows(object) })
+	slices.SortFunc(all, inventory.CompareRefs)
+	all = slices.DeleteFunc(slices.Compact(all), func(object inventory.Ref) bool { return !t.s.index.Shows(object) })
 	began := time.Now()
 	manager := tags.NewManager(t.client)
 	references := make([]mo.Reference, len(all))
@@ -170,13 +173,13 @@ func (t *tagReader) read(ctx context.Context, objects []ref, wanted []tagName) e
 	if err != nil {
 		return err
 	}
-	ids := map[tagName]string{}
+	ids := map[inventory.TagName]string{}
 	for _, name := range names {
 		if ids[name], err = t.names.identify(ctx, manager, name); err != nil {
 			return err
 		}
 	}
-	attached := map[ref][]string{}
+	attached := map[inventory.Ref][]string{}
 	for _, object := range objects {
 		attached[object] = nil
 	}
@@ -190,12 +193,12 @@ func (t *tagReader) read(ctx context.Context, objects []ref, wanted []tagName) e
 }
 
 // named tells people what some tags are called. It looks up few of them, and none if it cannot.
-func (t *tagReader) named(ctx context.Context, ids []string) []tagName {
+func (t *tagReader) named(ctx context.Context, ids []string) []inventory.TagName {
 	if err := acquire(ctx, t.reading); err != nil {
 		return nil
 	}
 	defer func() { <-t.reading }()
-	var found []tagName
+	var found []inventory.TagName
 	_ = t.do(ctx, "reading tags", func(ctx context.Context) error {
 		manager := tags.NewManager(t.client)
 		for _, id := range ids[:min(len(ids), maxNamed)] {
@@ -265,14 +268,14 @@ func (t *tagReader) logout(ctx context.Context) {
 // restError classifies. A REST API that fails says nothing about the session of the SOAP API, so it is never ErrUnreachable.
 func restError(err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrInvalid), errors.Is(err, ErrNotFound), errors.Is(err, ErrUnavailable), errors.Is(err, ErrForbidden):
+	case err == nil, errors.Is(err, vcerrors.ErrInvalid), errors.Is(err, vcerrors.ErrNotFound), errors.Is(err, vcerrors.ErrUnavailable), errors.Is(err, vcerrors.ErrForbidden):
 		return err
 	case rest.IsStatusError(err, http.StatusUnauthorized), rest.IsStatusError(err, http.StatusForbidden):
-		return fmt.Errorf("%w: %w", ErrForbidden, err)
+		return fmt.Errorf("%w: %w", vcerrors.ErrForbidden, err)
 	case rest.IsStatusError(err, http.StatusNotFound):
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
+		return fmt.Errorf("%w: %w", vcerrors.ErrNotFound, err)
 	case strings.HasPrefix(err.Error(), "400 "):
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: %w", vcerrors.ErrInvalid, err)
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", vcerrors.ErrUnavailable, err)
 }

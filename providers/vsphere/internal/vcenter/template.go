@@ -12,24 +12,27 @@ import (
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // templateData is what must be known of a template to clone it.
 type templateData struct {
-	ref       ref
+	ref       inventory.Ref
 	devices   object.VirtualDeviceList
 	snapshots []types.VirtualMachineSnapshotTree
-	current   *ref // snapshot
+	current   *inventory.Ref // snapshot
 
 	version string // of the template when it was read
 }
 
 // snapshot returns nil without an error if none is named and there is none.
-func (t templateData) snapshot(name string) (*ref, error) {
+func (t templateData) snapshot(name string) (*inventory.Ref, error) {
 	if name == "" {
 		return t.current, nil
 	}
-	var found []ref
+	var found []inventory.Ref
 	var all []string
 	var walk func([]types.VirtualMachineSnapshotTree)
 	walk = func(tree []types.VirtualMachineSnapshotTree) {
@@ -47,9 +50,9 @@ func (t templateData) snapshot(name string) (*ref, error) {
 		return &found[0], nil
 	case 0:
 		slices.Sort(all)
-		return nil, fmt.Errorf("%w: %q; the template has %s", ErrNoSnapshot, name, orNone(all))
+		return nil, fmt.Errorf("%w: %q; the template has %s", vcerrors.ErrNoSnapshot, name, orNone(all))
 	}
-	return nil, fmt.Errorf("%w: the template has %d snapshots named %q; rename all but one", ErrAmbiguous, len(found), name)
+	return nil, fmt.Errorf("%w: the template has %d snapshots named %q; rename all but one", vcerrors.ErrAmbiguous, len(found), name)
 }
 
 func orNone(names []string) string {
@@ -62,7 +65,7 @@ func orNone(names []string) string {
 // templates remembers what was read of templates for as long as they do not change.
 type templates struct {
 	mu    sync.Mutex
-	known map[ref]*templateEntry
+	known map[inventory.Ref]*templateEntry
 }
 
 type templateEntry struct {
@@ -70,9 +73,9 @@ type templateEntry struct {
 	data    *templateData
 }
 
-func newTemplates() *templates { return &templates{known: map[ref]*templateEntry{}} }
+func newTemplates() *templates { return &templates{known: map[inventory.Ref]*templateEntry{}} }
 
-func (t *templates) entry(r ref) *templateEntry {
+func (t *templates) entry(r inventory.Ref) *templateEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.known[r]
@@ -83,29 +86,29 @@ func (t *templates) entry(r ref) *templateEntry {
 	return e
 }
 
-func (t *templates) forget(r ref) {
+func (t *templates) forget(r inventory.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, r)
 }
 
 // template answers from memory if the stream has reported no change of the template since it was read.
-func (s *Session) template(ctx context.Context, r ref) (templateData, error) {
+func (s *Session) template(ctx context.Context, r inventory.Ref) (templateData, error) {
 	e := s.templates.entry(r)
 	if err := acquire(ctx, e.reading); err != nil {
 		return templateData{}, fmt.Errorf("reading template %s: %w", r.Value, err)
 	}
 	defer func() { <-e.reading }()
-	s.want(r, PoweredOff)
-	version := s.index.versionOf(r)
+	s.want(r, inventory.PoweredOff)
+	version := s.index.VersionOf(r)
 	if e.data != nil && (version == "" || e.data.version == version) {
 		return *e.data, nil
 	}
 	data := templateData{ref: r}
-	var now details
-	err := s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", changeVersion}, func(p []types.DynamicProperty) {
+	var now inventory.Details
+	err := s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", inventory.ChangeVersion}, func(p []types.DynamicProperty) {
 		for _, property := range p {
-			now.set(property.Name, property.Val)
+			now.Set(property.Name, property.Val)
 			switch value := property.Val.(type) {
 			case types.ArrayOfVirtualDevice:
 				data.devices = value.VirtualDevice
@@ -118,20 +121,9 @@ func (s *Session) template(ctx context.Context, r ref) (templateData, error) {
 		return templateData{}, err
 	}
 	if data.current != nil {
-		now.snapshot = *data.current
+		now.Snapshot = *data.current
 	}
-	data.version = now.version()
+	data.version = now.Version()
 	e.data = &data
 	return data, nil
-}
-
-// versionOf changes with the configuration and the snapshots of a virtual machine. It is "" as long as these are not followed.
-func (ix *index) versionOf(r ref) string {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	d, ok := ix.details[r]
-	if !ok {
-		return ""
-	}
-	return d.version()
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // NIC is a virtual network card.
@@ -25,10 +28,10 @@ type NIC struct {
 // address when it makes the virtual machine.
 func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
 	var nics []NIC
-	r := parseRef("VirtualMachine", vmRef)
+	r := inventory.ParseRef("VirtualMachine", vmRef)
 	err := s.retrieve(ctx, "reading the network cards of "+r.Value, r, []string{"config.hardware.device"}, func(p []types.DynamicProperty) {
 		for _, property := range p {
-			nics = nicsOf(as[types.ArrayOfVirtualDevice](property.Val).VirtualDevice)
+			nics = nicsOf(inventory.As[types.ArrayOfVirtualDevice](property.Val).VirtualDevice)
 		}
 	})
 	return nics, err
@@ -38,7 +41,7 @@ func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
 // a folder: a machine can leave it by being moved into a vApp, or by a change of permissions. It is gone only when vCenter
 // says so: an answer without the machine is the answer to an account that may not see it.
 func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
-	r := parseRef("VirtualMachine", vmRef)
+	r := inventory.ParseRef("VirtualMachine", vmRef)
 	err := s.call(ctx, "looking for "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
 		_, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
 			This: s.client.ServiceContent.PropertyCollector,
@@ -49,7 +52,7 @@ func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 		})
 		return err
 	})
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, vcerrors.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
@@ -58,12 +61,12 @@ func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 // ExtraConfig reads the advanced settings of a virtual machine, the data that its guest boots with included: one call.
 func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]string, error) {
 	values := map[string]string{}
-	r := parseRef("VirtualMachine", vmRef)
+	r := inventory.ParseRef("VirtualMachine", vmRef)
 	err := s.retrieve(ctx, "reading the settings of "+r.Value, r, []string{"config.extraConfig"}, func(p []types.DynamicProperty) {
 		for _, property := range p {
-			for _, option := range as[types.ArrayOfOptionValue](property.Val).OptionValue {
+			for _, option := range inventory.As[types.ArrayOfOptionValue](property.Val).OptionValue {
 				setting := option.GetOptionValue()
-				values[setting.Key] = as[string](setting.Value)
+				values[setting.Key] = inventory.As[string](setting.Value)
 			}
 		}
 	})
@@ -72,7 +75,7 @@ func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]str
 
 // Unregister takes a virtual machine that cannot be deleted out of vCenter's inventory. Its files, if there are any, stay.
 func (s *Session) Unregister(ctx context.Context, vmRef string) error {
-	r := parseRef("VirtualMachine", vmRef)
+	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.call(ctx, "unregistering "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
 		_, err := methods.UnregisterVM(ctx, rt, &types.UnregisterVM{This: r})
 		return err
@@ -107,13 +110,13 @@ func backedBy(backing types.BaseVirtualDeviceBackingInfo) string {
 
 // SetExtraConfig sets advanced settings of a virtual machine, such as guestinfo variables. An empty value removes one.
 func (s *Session) SetExtraConfig(ctx context.Context, vmRef string, values map[string]string) (string, error) {
-	r := parseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "reconfiguring "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+	r := inventory.ParseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "reconfiguring "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{
 			This: r, Spec: types.VirtualMachineConfigSpec{ExtraConfig: extraConfig(values)},
 		})
 		if err != nil {
-			return ref{}, err
+			return inventory.Ref{}, err
 		}
 		return res.Returnval, nil
 	})
@@ -129,11 +132,11 @@ func extraConfig(values map[string]string) []types.BaseOptionValue {
 
 // PowerOn starts to power a virtual machine on.
 func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
-	r := parseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "powering on "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+	r := inventory.ParseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "powering on "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.PowerOnVM_Task(ctx, rt, &types.PowerOnVM_Task{This: r})
 		if err != nil {
-			return ref{}, err
+			return inventory.Ref{}, err
 		}
 		return res.Returnval, nil
 	})
@@ -141,11 +144,11 @@ func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
 
 // PowerOff starts to power a virtual machine off without asking its guest.
 func (s *Session) PowerOff(ctx context.Context, vmRef string) (string, error) {
-	r := parseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "powering off "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+	r := inventory.ParseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "powering off "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.PowerOffVM_Task(ctx, rt, &types.PowerOffVM_Task{This: r})
 		if err != nil {
-			return ref{}, err
+			return inventory.Ref{}, err
 		}
 		return res.Returnval, nil
 	})
@@ -153,11 +156,11 @@ func (s *Session) PowerOff(ctx context.Context, vmRef string) (string, error) {
 
 // Destroy starts to delete a virtual machine and its disks. It must be powered off.
 func (s *Session) Destroy(ctx context.Context, vmRef string) (string, error) {
-	r := parseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "deleting "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (ref, error) {
+	r := inventory.ParseRef("VirtualMachine", vmRef)
+	return s.start(ctx, "deleting "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.Destroy_Task(ctx, rt, &types.Destroy_Task{This: r})
 		if err != nil {
-			return ref{}, err
+			return inventory.Ref{}, err
 		}
 		return res.Returnval, nil
 	})
@@ -165,7 +168,7 @@ func (s *Session) Destroy(ctx context.Context, vmRef string) (string, error) {
 
 // ShutdownGuest asks the guest to shut down, which needs VMware Tools in it. Its power state follows in the stream.
 func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
-	r := parseRef("VirtualMachine", vmRef)
+	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return s.call(ctx, "shutting down the guest of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
 		_, err := methods.ShutdownGuest(ctx, rt, &types.ShutdownGuest{This: r})
 		return err
@@ -173,15 +176,15 @@ func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
 }
 
 // start runs a call that starts a task, follows the task, and returns its reference without waiting for it.
-func (s *Session) start(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (ref, error)) (string, error) {
-	var task ref
+func (s *Session) start(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (inventory.Ref, error)) (string, error) {
+	var task inventory.Ref
 	err := s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
 		var err error
 		task, err = f(ctx, rt)
 		return err
 	})
 	if err == nil {
-		s.followTask(task, Task{Ref: task.Value, State: TaskQueued})
+		s.followTask(task, inventory.Task{Ref: task.Value, State: inventory.TaskQueued})
 	}
 	return task.Value, err
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package inventory
 
 import (
 	"cmp"
@@ -14,31 +14,31 @@ import (
 // record is what the index keeps of every virtual machine or template, whoever it belongs to. It never changes once it is
 // shared.
 type record struct {
-	ref, parent, host, pool ref
-	name                    string
-	instanceUUID, biosUUID  string
+	Ref, Parent, host, pool Ref
+	Name                    string
+	InstanceUUID, BiosUUID  string
 	annotation, file        string
 	power                   types.VirtualMachinePowerState
 	connection              types.VirtualMachineConnectionState
-	template                bool
+	Template                bool
 }
 
 func (r *record) set(property string, value types.AnyType) {
 	switch property {
 	case "name":
-		r.name = as[string](value)
+		r.Name = As[string](value)
 	case "parent":
-		r.parent = as[ref](value)
+		r.Parent = As[Ref](value)
 	case "summary.config":
 		r.setConfig(value)
 	case "resourcePool":
-		r.pool = as[ref](value)
+		r.pool = As[Ref](value)
 	case "runtime.host":
-		r.host = as[ref](value)
+		r.host = As[Ref](value)
 	case "runtime.powerState":
-		r.power = as[types.VirtualMachinePowerState](value)
+		r.power = As[types.VirtualMachinePowerState](value)
 	case "runtime.connectionState":
-		r.connection = as[types.VirtualMachineConnectionState](value)
+		r.connection = As[types.VirtualMachineConnectionState](value)
 	}
 }
 
@@ -49,16 +49,16 @@ func (r *record) setConfig(value types.AnyType) {
 	if !there {
 		return
 	}
-	r.template, r.annotation = config.Template, config.Annotation
+	r.Template, r.annotation = config.Template, config.Annotation
 	r.file = cmp.Or(config.VmPathName, r.file)
-	r.instanceUUID = cmp.Or(config.InstanceUuid, r.instanceUUID)
-	r.biosUUID = cmp.Or(config.Uuid, r.biosUUID)
+	r.InstanceUUID = cmp.Or(config.InstanceUuid, r.InstanceUUID)
+	r.BiosUUID = cmp.Or(config.Uuid, r.BiosUUID)
 }
 
-// records keeps what is equal for several accounts of a vCenter once. That is all that the accounts share: each has a
+// Records keeps what is equal for several accounts of a vCenter once. That is all that the accounts share: each has a
 // stream and an index of its own. What an account may see only vCenter can say, and the answer changes without notice; if
 // one reading served all, a tenant could be shown, and act on, virtual machines that his account has no right to.
-type records struct {
+type Records struct {
 	keep func(notes string) string // the part of a virtual machine's notes that is kept
 
 	mu    sync.Mutex
@@ -71,22 +71,23 @@ type sharedRecord struct {
 	users  int // indexes that have the virtual machine, be it with an older record
 }
 
-func newRecords(keep func(notes string) string) *records {
-	return &records{keep: keep, vms: map[string]*sharedRecord{}, words: map[string]string{}}
+// NewRecords returns empty records, which keep of notes what the function leaves of them; nil keeps all.
+func NewRecords(keep func(notes string) string) *Records {
+	return &Records{keep: keep, vms: map[string]*sharedRecord{}, words: map[string]string{}}
 }
 
 // share returns the record that all use which are equal to this one. The first of an index for a virtual machine is new to it.
-func (r *records) share(one record, isNew bool) *record {
+func (r *Records) share(one record, isNew bool) *record {
 	if r.keep != nil {
 		one.annotation = r.keep(one.annotation)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	shared, ok := r.vms[one.ref.Value]
+	shared, ok := r.vms[one.Ref.Value]
 	if !ok {
 		r.intern(&one)
 		shared = &sharedRecord{latest: &one}
-		r.vms[one.ref.Value] = shared
+		r.vms[one.Ref.Value] = shared
 	}
 	if isNew {
 		shared.users++
@@ -99,7 +100,7 @@ func (r *records) share(one record, isNew bool) *record {
 }
 
 // release tells that an index has the virtual machine no more.
-func (r *records) release(vm ref) {
+func (r *Records) release(vm Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	shared, ok := r.vms[vm.Value]
@@ -114,9 +115,9 @@ func (r *records) release(vm ref) {
 	}
 }
 
-func (r *records) intern(one *record) {
-	one.ref.Type = r.word(one.ref.Type)
-	for _, related := range []*ref{&one.parent, &one.host, &one.pool} {
+func (r *Records) intern(one *record) {
+	one.Ref.Type = r.word(one.Ref.Type)
+	for _, related := range []*Ref{&one.Parent, &one.host, &one.pool} {
 		related.Type, related.Value = r.word(related.Type), r.word(related.Value)
 	}
 	one.power = types.VirtualMachinePowerState(r.word(string(one.power)))
@@ -124,7 +125,7 @@ func (r *records) intern(one *record) {
 	one.annotation = strings.Clone(one.annotation) // may be a part of longer notes
 }
 
-func (r *records) word(w string) string {
+func (r *Records) word(w string) string {
 	if known, ok := r.words[w]; ok {
 		return known
 	}
@@ -132,27 +133,29 @@ func (r *records) word(w string) string {
 	return w
 }
 
-// vcenters holds the records of a pool, by server.
-type vcenters struct {
-	keep func(notes string) string
+// Shared holds the records of a pool, by server.
+type Shared struct {
+	Keep func(notes string) string
 
 	mu sync.Mutex
-	of map[string]*records
+	of map[string]*Records
 }
 
-func (v *vcenters) records(server string) *records {
+// Records returns those of a server.
+func (v *Shared) Records(server string) *Records {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.of == nil {
-		v.of = map[string]*records{}
+		v.of = map[string]*Records{}
 	}
 	if v.of[server] == nil {
-		v.of[server] = newRecords(v.keep)
+		v.of[server] = NewRecords(v.Keep)
 	}
 	return v.of[server]
 }
 
-func (v *vcenters) forget(server string) {
+// Forget drops those of a server.
+func (v *Shared) Forget(server string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.of, server)

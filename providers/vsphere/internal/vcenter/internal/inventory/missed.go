@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package inventory
 
 import (
 	"path"
@@ -16,8 +16,8 @@ type missed struct {
 	what map[string]struct{} // in lower case
 }
 
-// note remembers a name, the last part of a path, or a UUID.
-func (m *missed) note(value string) {
+// Note remembers a name, the last part of a path, or a UUID.
+func (m *missed) Note(value string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.what == nil {
@@ -34,7 +34,7 @@ func (m *missed) take(values ...string) bool {
 	found := false
 	for _, value := range values {
 		for pattern := range m.what {
-			matches, err := path.Match(pattern, strings.ToLower(unescape(value)))
+			matches, err := path.Match(pattern, strings.ToLower(Unescape(value)))
 			if value != "" && (matches && err == nil || strings.EqualFold(pattern, value)) {
 				delete(m.what, pattern)
 				found = true

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package inventory
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // foreignVM is a virtual machine of somebody else as the stream reports it: no two updates share a string.
 func foreignVM(i int) types.ObjectUpdate {
 	fresh := strings.Clone
-	at := func(kind, value string) ref { return ref{Type: fresh(kind), Value: fresh(value)} }
+	at := func(kind, value string) Ref { return Ref{Type: fresh(kind), Value: fresh(value)} }
 	values := map[string]types.AnyType{
 		"name":   fmt.Sprintf("somebody-elses-%05d", i),
 		"parent": at("Folder", fmt.Sprintf("group-v%d", i%20)),
@@ -37,7 +37,7 @@ func foreignVM(i int) types.ObjectUpdate {
 		"config.changeVersion":     fmt.Sprintf("2026-11-22T18:42:30.%06dZ", i),
 	}
 	update := types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: at("VirtualMachine", fmt.Sprintf("vm-%d", i))}
-	for _, property := range vmProperties() {
+	for _, property := range VMProperties() {
 		if value, ok := values[property]; ok {
 			update.ChangeSet = append(update.ChangeSet, types.PropertyChange{Name: fresh(property), Val: value})
 		}
@@ -58,12 +58,12 @@ func heap() int64 {
 func TestForeignVirtualMachineCostsLittleMemory(t *testing.T) {
 	const vms, firstAccount, otherAccount = 20000, 1200, 500
 	g := NewWithT(t)
-	shared := newRecords(func(string) string { return "" })
-	read := func() (*index, int64) {
+	shared := NewRecords(func(string) string { return "" })
+	read := func() (*Index, int64) {
 		before := heap()
-		ix := newIndex(shared)
+		ix := NewIndex(shared)
 		for i := range vms {
-			ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{foreignVM(i)}}}})
+			ix.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{foreignVM(i)}}}})
 		}
 		return ix, (heap() - before) / vms
 	}
@@ -73,21 +73,21 @@ func TestForeignVirtualMachineCostsLittleMemory(t *testing.T) {
 	g.Expect(first).To(BeNumerically("<", firstAccount))
 	g.Expect(second).To(BeNumerically("<", otherAccount))
 
-	one.close()
+	one.Close()
 	g.Expect(shared.vms).To(HaveLen(vms), "the other has them still")
-	other.close()
+	other.Close()
 	g.Expect(shared.vms).To(BeEmpty())
 	g.Expect(shared.words).To(BeEmpty())
-	g.Expect(one.vms).To(HaveLen(vms), "who has the session of an account that logged out sees what it has shown")
+	g.Expect(one.VMs).To(HaveLen(vms), "who has the session of an account that logged out sees what it has shown")
 }
 
 // TestAccountSeesOnlyWhatItsOwnStreamShows has an account that may see one virtual machine of two, and not whose it is.
 func TestAccountSeesOnlyWhatItsOwnStreamShows(t *testing.T) {
 	g := NewWithT(t)
-	shared := newRecords(nil)
-	all, some := newIndex(shared), newIndex(shared)
-	show := func(ix *index, updates ...types.ObjectUpdate) {
-		ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: updates}}})
+	shared := NewRecords(nil)
+	all, some := NewIndex(shared), NewIndex(shared)
+	show := func(ix *Index, updates ...types.ObjectUpdate) {
+		ix.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: updates}}})
 	}
 	one, two := foreignVM(1), foreignVM(2)
 	show(all, one, two)
@@ -95,65 +95,48 @@ func TestAccountSeesOnlyWhatItsOwnStreamShows(t *testing.T) {
 	blind.ChangeSet = blind.ChangeSet[:1]
 	show(some, blind)
 	uuid := func(i int) string { return fmt.Sprintf("50000000-0000-4000-8000-%012d", i) }
-	g.Expect(all.candidates(uuid(1), "", ref{})).To(HaveLen(1))
-	g.Expect(some.candidates(uuid(1), "", ref{})).To(BeEmpty())
-	g.Expect(some.candidates(uuid(2), "", two.Obj)).To(BeEmpty())
-	g.Expect(some.candidates("", "", one.Obj)).To(HaveLen(1))
+	g.Expect(all.Candidates(uuid(1), "", Ref{})).To(HaveLen(1))
+	g.Expect(some.Candidates(uuid(1), "", Ref{})).To(BeEmpty())
+	g.Expect(some.Candidates(uuid(2), "", two.Obj)).To(BeEmpty())
+	g.Expect(some.Candidates("", "", one.Obj)).To(HaveLen(1))
 
 	show(some, foreignVM(1))
 	moved := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: one.Obj, ChangeSet: []types.PropertyChange{{Name: "name", Val: "renamed"}}}
 	show(all, moved)
-	g.Expect(some.vms[one.Obj].name).To(Equal("somebody-elses-00001"), "as its own stream last told")
+	g.Expect(some.VMs[one.Obj].Name).To(Equal("somebody-elses-00001"), "as its own stream last told")
 	show(some, moved)
-	g.Expect(some.vms[one.Obj].record).To(BeIdenticalTo(all.vms[one.Obj].record), "what is equal is kept once")
+	g.Expect(some.VMs[one.Obj].record).To(BeIdenticalTo(all.VMs[one.Obj].record), "what is equal is kept once")
 	show(all, types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: one.Obj})
-	g.Expect(some.candidates(uuid(1), "", ref{})).To(HaveLen(1))
+	g.Expect(some.Candidates(uuid(1), "", Ref{})).To(HaveLen(1))
 }
 
 func TestDetailsAreReportedOfTheirOwnFilterOnly(t *testing.T) {
 	g := NewWithT(t)
-	ix := newIndex(newRecords(nil))
-	inventory, following := ref{Type: "PropertyFilter", Value: "1"}, ref{Type: "PropertyFilter", Value: "2"}
-	ix.setDetailsFilter(following)
+	ix := NewIndex(NewRecords(nil))
+	inventory, following := Ref{Type: "PropertyFilter", Value: "1"}, Ref{Type: "PropertyFilter", Value: "2"}
+	ix.SetDetailsFilter(following)
 	vm := foreignVM(1).Obj
-	show := func(filter ref, kind types.ObjectUpdateKind, changed ...types.PropertyChange) changes {
-		return ix.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{Filter: filter, ObjectSet: []types.ObjectUpdate{
+	show := func(filter Ref, kind types.ObjectUpdateKind, changed ...types.PropertyChange) Changes {
+		return ix.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{Filter: filter, ObjectSet: []types.ObjectUpdate{
 			{Kind: kind, Obj: vm, ChangeSet: changed},
 		}}}})
 	}
 	nics := types.PropertyChange{Name: "guest.net", Val: types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{{MacAddress: "00:50:56:00:00:01"}}}}
 	version := types.PropertyChange{Name: "config.changeVersion", Val: "1"}
 	entered := foreignVM(1)
-	g.Expect(show(following, types.ObjectUpdateKindEnter, nics, version).vms).To(BeEmpty(), "the inventory does not show it yet")
-	g.Expect(show(inventory, types.ObjectUpdateKindEnter, entered.ChangeSet...).vms).To(HaveLen(1))
-	g.Expect(ix.candidates("", "", vm)[0].Guest).To(HaveLen(1))
-	g.Expect(show(following, types.ObjectUpdateKindEnter, nics, version).vms).To(BeEmpty(), "nothing has changed")
+	g.Expect(show(following, types.ObjectUpdateKindEnter, nics, version).VMs).To(BeEmpty(), "the inventory does not show it yet")
+	g.Expect(show(inventory, types.ObjectUpdateKindEnter, entered.ChangeSet...).VMs).To(HaveLen(1))
+	g.Expect(ix.Candidates("", "", vm)[0].Guest).To(HaveLen(1))
+	g.Expect(show(following, types.ObjectUpdateKindEnter, nics, version).VMs).To(BeEmpty(), "nothing has changed")
 	version.Val = "2"
-	g.Expect(show(following, types.ObjectUpdateKindModify, version).vms).To(BeEmpty(), "not news by itself")
-	g.Expect(ix.versionOf(vm)).To(HavePrefix("2"))
-	g.Expect(show(following, types.ObjectUpdateKindModify, types.PropertyChange{Name: "guest.net"}).vms).To(HaveLen(1))
-	g.Expect(show(following, types.ObjectUpdateKindModify, nics).vms).To(HaveLen(1))
-	g.Expect(show(inventory, types.ObjectUpdateKindLeave).gone).To(Equal([]ref{vm}))
+	g.Expect(show(following, types.ObjectUpdateKindModify, version).VMs).To(BeEmpty(), "not news by itself")
+	g.Expect(ix.VersionOf(vm)).To(HavePrefix("2"))
+	g.Expect(show(following, types.ObjectUpdateKindModify, types.PropertyChange{Name: "guest.net"}).VMs).To(HaveLen(1))
+	g.Expect(show(following, types.ObjectUpdateKindModify, nics).VMs).To(HaveLen(1))
+	g.Expect(show(inventory, types.ObjectUpdateKindLeave).Gone).To(Equal([]Ref{vm}))
 	show(inventory, types.ObjectUpdateKindEnter, entered.ChangeSet...)
-	g.Expect(ix.candidates("", "", vm)[0].Guest).To(HaveLen(1), "of its details none has changed")
-	g.Expect(show(following, types.ObjectUpdateKindLeave).vms).To(BeEmpty())
+	g.Expect(ix.Candidates("", "", vm)[0].Guest).To(HaveLen(1), "of its details none has changed")
+	g.Expect(show(following, types.ObjectUpdateKindLeave).VMs).To(BeEmpty())
 	g.Expect(ix.details).To(BeEmpty())
-	g.Expect(ix.candidates("", "", vm)).To(HaveLen(1), "it has left the view, not the vCenter")
-}
-
-func TestMachineThatComesBackIntoSightStaysInTheView(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	f, vm := newFollower(), foreignVM(1).Obj
-	f.want(vm, true)
-	change := f.take()
-	g.Expect(change.add).To(Equal([]ref{vm}))
-	f.unwant(vm)
-	f.want(vm, true)
-	change = f.take()
-	g.Expect(change.add).To(BeEmpty())
-	g.Expect(f.list.remove).To(BeEmpty(), "vCenter would remove what the same call adds")
-	f.want(vm, true)
-	f.unwant(vm)
-	g.Expect(f.list.remove).To(Equal([]ref{vm}))
+	g.Expect(ix.Candidates("", "", vm)).To(HaveLen(1), "it has left the view, not the vCenter")
 }

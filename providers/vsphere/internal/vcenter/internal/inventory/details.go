@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package inventory
 
 import (
 	"reflect"
@@ -10,34 +10,36 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// details is what is followed of the virtual machines that somebody has asked for, and of templates that were cloned. Most
+// Details is what is followed of the virtual machines that somebody has asked for, and of templates that were cloned. Most
 // of a vCenter's virtual machines are nobody's here, and this is what changes most of them.
-type details struct {
+type Details struct {
 	guest         []GuestNIC
 	tools         bool
 	changeVersion string
-	snapshot      ref // the current one
+	Snapshot      Ref // the current one
 }
 
-const changeVersion = "config.changeVersion"
+const ChangeVersion = "config.changeVersion"
 
-func detailProperties() []string {
-	return []string{"guest.net", "guest.toolsRunningStatus", changeVersion, "snapshot.currentSnapshot"}
+// DetailProperties are those of the virtual machines that somebody has asked for.
+func DetailProperties() []string {
+	return []string{"guest.net", "guest.toolsRunningStatus", ChangeVersion, "snapshot.currentSnapshot"}
 }
 
-// version changes with the configuration and the snapshots.
-func (d details) version() string { return d.changeVersion + "/" + d.snapshot.Value }
+// Version changes with the configuration and the snapshots.
+func (d Details) Version() string { return d.changeVersion + "/" + d.Snapshot.Value }
 
-func (d *details) set(property string, value types.AnyType) {
+// Set takes over a property.
+func (d *Details) Set(property string, value types.AnyType) {
 	switch property {
 	case "guest.net":
-		d.guest = guestNICs(as[types.ArrayOfGuestNicInfo](value).GuestNicInfo)
+		d.guest = guestNICs(As[types.ArrayOfGuestNicInfo](value).GuestNicInfo)
 	case "guest.toolsRunningStatus":
-		d.tools = as[string](value) == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
-	case changeVersion:
-		d.changeVersion = as[string](value)
+		d.tools = As[string](value) == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
+	case ChangeVersion:
+		d.changeVersion = As[string](value)
 	case "snapshot.currentSnapshot":
-		d.snapshot = as[ref](value)
+		d.Snapshot = As[Ref](value)
 	}
 }
 
@@ -64,7 +66,7 @@ func guestNICs(reported []types.GuestNicInfo) []GuestNIC {
 
 // applyDetails takes over what the filter of details reports. What leaves that filter may well be there still, and what the
 // inventory does not show, because it was moved to where the account cannot look, is not reported again when it comes back.
-func (ix *index) applyDetails(update types.ObjectUpdate, c *changes) {
+func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 	if update.Kind == types.ObjectUpdateKindLeave {
 		delete(ix.details, update.Obj)
 		return
@@ -72,13 +74,13 @@ func (ix *index) applyDetails(update types.ObjectUpdate, c *changes) {
 	before, known := ix.details[update.Obj]
 	now := before
 	if update.Kind == types.ObjectUpdateKindEnter {
-		now = details{} // all that it has is reported
+		now = Details{} // all that it has is reported
 	}
 	for _, change := range update.ChangeSet {
-		now.set(change.Name, change.Val)
+		now.Set(change.Name, change.Val)
 	}
 	ix.details[update.Obj] = now
-	m, shown := ix.vms[update.Obj]
+	m, shown := ix.VMs[update.Obj]
 	if !shown {
 		return
 	}
@@ -86,18 +88,25 @@ func (ix *index) applyDetails(update types.ObjectUpdate, c *changes) {
 	if !reflect.DeepEqual(before, now) {
 		c.vm(m)
 	}
-	if m.template && known && before.snapshot != now.snapshot {
-		c.structural = true
+	if m.Template && known && before.Snapshot != now.Snapshot {
+		c.Structural = true
 	}
 }
 
-// setDetailsFilter tells which filter of the stream reports details.
-func (ix *index) setDetailsFilter(filter ref) {
+// SetDetailsFilter tells which filter of the stream reports details.
+func (ix *Index) SetDetailsFilter(filter Ref) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.detailsFilter = filter
 }
 
-// want has the details of a virtual machine followed from now on. What is not known yet is reported by VMChanged. No guest
-// runs in one that is switched off, and the stream reports when it is switched on.
-func (s *Session) want(vm ref, power PowerState) { s.follower.want(vm, power == PoweredOn) }
+// VersionOf changes with the configuration and the snapshots of a virtual machine. It is "" as long as these are not followed.
+func (ix *Index) VersionOf(r Ref) string {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	d, ok := ix.details[r]
+	if !ok {
+		return ""
+	}
+	return d.Version()
+}

@@ -1,7 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+// Package lookup finds in an inventory what names, paths and patterns mean, and checks whether a zone is as its specification
+// says. It calls nobody.
+package lookup
 
 import (
 	"cmp"
@@ -9,11 +11,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // find returns the one object that a value names. unfit says why a candidate cannot be used, or "".
-func (r *resolver) find(k kind, value string, unfit func(ref) string) (ref, error) {
-	var fit []ref
+func (r *resolver) find(k inventory.Kind, value string, unfit func(inventory.Ref) string) (inventory.Ref, error) {
+	var fit []inventory.Ref
 	var why []string
 	for _, candidate := range r.candidates(k, value) {
 		reason := ""
@@ -23,10 +28,10 @@ func (r *resolver) find(k kind, value string, unfit func(ref) string) (ref, erro
 		if reason == "" {
 			fit = append(fit, candidate)
 		} else {
-			why = append(why, fmt.Sprintf("%s is %s", r.ix.fullPath(candidate), reason))
+			why = append(why, fmt.Sprintf("%s is %s", r.ix.FullPath(candidate), reason))
 		}
 	}
-	failure := &LookupError{Field: string(k), Value: value}
+	failure := &vcerrors.LookupError{Field: string(k), Value: value}
 	if value == "*" { // stands for none
 		failure.Value = ""
 	}
@@ -34,36 +39,36 @@ func (r *resolver) find(k kind, value string, unfit func(ref) string) (ref, erro
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:
-		failure.Err, failure.Detail = ErrAmbiguous, fmt.Sprintf("name one of %s", r.list(fit))
+		failure.Err, failure.Detail = vcerrors.ErrAmbiguous, fmt.Sprintf("name one of %s", r.list(fit))
 	case len(why) > 0:
 		slices.Sort(why)
-		failure.Err, failure.Detail = ErrInvalid, strings.Join(why[:min(len(why), maxListed)], ", ")
+		failure.Err, failure.Detail = vcerrors.ErrInvalid, strings.Join(why[:min(len(why), maxListed)], ", ")
 	default:
-		failure.Err, failure.Detail = ErrNotFound, r.choices(k)
+		failure.Err, failure.Detail = vcerrors.ErrNotFound, r.choices(k)
 	}
-	return ref{}, failure
+	return inventory.Ref{}, failure
 }
 
 // candidates returns what a value may mean in the datacenter: objects of that name, which may contain slashes, else those
 // that have it for their path, else those that match it as a pattern.
-func (r *resolver) candidates(k kind, value string) []ref {
-	found := r.among(k, r.ix.named(k, value), func(ref) bool { return true })
-	if len(found) > 1 && k == kindFolder {
+func (r *resolver) candidates(k inventory.Kind, value string) []inventory.Ref {
+	found := r.among(k, r.ix.Named(k, value), func(inventory.Ref) bool { return true })
+	if len(found) > 1 && k == inventory.KindFolder {
 		found = r.topmost(found)
 	}
 	isPath := strings.Contains(value, "/")
 	absolute := r.absolute(k, value)
 	if len(found) == 0 && isPath {
-		found = r.among(k, r.ix.named(k, path.Base(value)), func(candidate ref) bool {
-			full := r.ix.fullPath(candidate)
-			return absolute == full || absolute == unescape(full)
+		found = r.among(k, r.ix.Named(k, path.Base(value)), func(candidate inventory.Ref) bool {
+			full := r.ix.FullPath(candidate)
+			return absolute == full || absolute == inventory.Unescape(full)
 		})
 	}
 	if len(found) == 0 && strings.ContainsAny(value, "*?[") {
-		found = r.among(k, r.all(k), func(candidate ref) bool {
-			target, pattern := r.ix.nameOf(candidate), value
+		found = r.among(k, r.all(k), func(candidate inventory.Ref) bool {
+			target, pattern := r.ix.NameOf(candidate), value
 			if isPath {
-				target, pattern = r.ix.fullPath(candidate), absolute
+				target, pattern = r.ix.FullPath(candidate), absolute
 			}
 			matches, err := path.Match(pattern, target)
 			return err == nil && matches
@@ -73,17 +78,17 @@ func (r *resolver) candidates(k kind, value string) []ref {
 }
 
 // topmost prefers the datacenter's own folder and those directly in it, which need no path to be named.
-func (r *resolver) topmost(folders []ref) []ref {
+func (r *resolver) topmost(folders []inventory.Ref) []inventory.Ref {
 	for _, folder := range folders {
-		if folder == r.dc.vmFolder || r.ix.entities[folder].parent == r.dc.vmFolder {
-			return []ref{folder}
+		if folder == r.dc.VMFolder || r.ix.Entities[folder].Parent == r.dc.VMFolder {
+			return []inventory.Ref{folder}
 		}
 	}
 	return folders
 }
 
-func (r *resolver) among(k kind, pool []ref, is func(ref) bool) []ref {
-	var found []ref
+func (r *resolver) among(k inventory.Kind, pool []inventory.Ref, is func(inventory.Ref) bool) []inventory.Ref {
+	var found []inventory.Ref
 	for _, candidate := range pool {
 		if r.inScope(k, candidate) && is(candidate) {
 			found = append(found, candidate)
@@ -93,11 +98,11 @@ func (r *resolver) among(k kind, pool []ref, is func(ref) bool) []ref {
 }
 
 // absolute completes a path that starts below the datacenter's own folder for objects of a kind.
-func (r *resolver) absolute(k kind, value string) string {
+func (r *resolver) absolute(k inventory.Kind, value string) string {
 	if r.dc == nil {
 		return absolute("/", value)
 	}
-	return absolute(path.Join(r.ix.path(r.dc.ref), top(k)), value)
+	return absolute(path.Join(r.ix.Path(r.dc.Ref), top(k)), value)
 }
 
 func absolute(folder, value string) string {
@@ -114,7 +119,7 @@ func RefersToDatacenter(value, inventoryPath string) bool {
 
 // RefersToCluster reports whether a Placement's compute cluster may mean the one at an inventory path, in a datacenter.
 func RefersToCluster(value, inventoryPath, datacenter string) bool {
-	return refers(value, inventoryPath, path.Join(datacenter, top(kindCompute)))
+	return refers(value, inventoryPath, path.Join(datacenter, top(inventory.KindCompute)))
 }
 
 // refers reads a value as candidates does: a name, a path from the root or from a folder, or a pattern of either.
@@ -123,12 +128,12 @@ func refers(value, inventoryPath, folder string) bool {
 		return false
 	}
 	pattern, target := value, path.Base(inventoryPath)
-	if value == target || value == unescape(target) {
+	if value == target || value == inventory.Unescape(target) {
 		return true
 	}
 	if strings.Contains(value, "/") {
 		pattern, target = absolute(folder, value), inventoryPath
-		if pattern == target || pattern == unescape(target) {
+		if pattern == target || pattern == inventory.Unescape(target) {
 			return true
 		}
 	}
@@ -137,31 +142,31 @@ func refers(value, inventoryPath, folder string) bool {
 }
 
 // top is the name of a datacenter's own folder for objects of a kind.
-func top(k kind) string {
+func top(k inventory.Kind) string {
 	switch k {
-	case kindFolder, kindVM:
+	case inventory.KindFolder, inventory.KindVM:
 		return "vm"
-	case kindCompute, kindPool, kindHost:
+	case inventory.KindCompute, inventory.KindPool, inventory.KindHost:
 		return "host"
 	}
 	return string(k)
 }
 
-func (r *resolver) inScope(k kind, candidate ref) bool {
+func (r *resolver) inScope(k inventory.Kind, candidate inventory.Ref) bool {
 	if r.dc == nil {
 		return true
 	}
-	if k == kindVM {
-		candidate = r.ix.vms[candidate].parent
+	if k == inventory.KindVM {
+		candidate = r.ix.VMs[candidate].Parent
 	}
-	if r.ix.above(candidate, kindDatacenter) != r.dc {
+	if r.ix.Above(candidate, inventory.KindDatacenter) != r.dc {
 		return false
 	}
-	if k != kindFolder {
+	if k != inventory.KindFolder {
 		return true
 	}
-	for e := r.ix.entities[candidate]; e != nil; e = r.ix.entities[e.parent] {
-		if e.ref == r.dc.vmFolder {
+	for e := r.ix.Entities[candidate]; e != nil; e = r.ix.Entities[e.Parent] {
+		if e.Ref == r.dc.VMFolder {
 			return true
 		}
 	}
@@ -169,16 +174,16 @@ func (r *resolver) inScope(k kind, candidate ref) bool {
 }
 
 // all lists the objects of a kind, in no order: there may be tens of thousands of virtual machines, and the index is locked.
-func (r *resolver) all(k kind) []ref {
-	var found []ref
-	if k == kindVM {
-		for candidate := range r.ix.vms {
+func (r *resolver) all(k inventory.Kind) []inventory.Ref {
+	var found []inventory.Ref
+	if k == inventory.KindVM {
+		for candidate := range r.ix.VMs {
 			found = append(found, candidate)
 		}
 		return found
 	}
-	for candidate := range r.ix.entities {
-		if kindOf(candidate.Type) == k {
+	for candidate := range r.ix.Entities {
+		if inventory.KindOf(candidate.Type) == k {
 			found = append(found, candidate)
 		}
 	}
@@ -186,10 +191,10 @@ func (r *resolver) all(k kind) []ref {
 }
 
 // templates lists what is meant to be cloned.
-func (r *resolver) templates() []ref {
-	var found []ref
-	for candidate, m := range r.ix.vms {
-		if m.template {
+func (r *resolver) templates() []inventory.Ref {
+	var found []inventory.Ref
+	for candidate, m := range r.ix.VMs {
+		if m.Template {
 			found = append(found, candidate)
 		}
 	}
@@ -199,16 +204,16 @@ func (r *resolver) templates() []ref {
 const maxListed = 5
 
 // choices lists what a field could have named.
-func (r *resolver) choices(k kind) string {
-	var there []ref
-	if k == kindVM {
-		there = r.among(k, r.templates(), func(ref) bool { return true })
+func (r *resolver) choices(k inventory.Kind) string {
+	var there []inventory.Ref
+	if k == inventory.KindVM {
+		there = r.among(k, r.templates(), func(inventory.Ref) bool { return true })
 	} else {
-		there = r.among(k, r.all(k), func(ref) bool { return true })
+		there = r.among(k, r.all(k), func(inventory.Ref) bool { return true })
 	}
 	where := "vCenter"
 	if r.dc != nil {
-		where = "datacenter " + r.dc.name
+		where = "datacenter " + r.dc.Name
 	}
 	if len(there) == 0 {
 		return where + " shows none to this account"
@@ -216,52 +221,14 @@ func (r *resolver) choices(k kind) string {
 	return fmt.Sprintf("%s has %s", where, r.list(there))
 }
 
-func (r *resolver) list(refs []ref) string {
+func (r *resolver) list(refs []inventory.Ref) string {
 	var paths []string
 	for _, each := range refs {
-		paths = append(paths, r.ix.fullPath(each))
+		paths = append(paths, r.ix.FullPath(each))
 	}
 	slices.Sort(paths)
 	if len(paths) > maxListed {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:maxListed], ", "), len(paths)-maxListed)
 	}
 	return strings.Join(paths, ", ")
-}
-
-// Changes counts the changes of objects of the inventory since the session began, those of a compute cluster's hosts
-// included. Who joins a group of virtual machines is none.
-func (s *Session) Changes(refs ...string) int {
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
-	count := 0
-	for _, each := range refs {
-		e, ok := s.index.entities[parseRef("", each)]
-		if !ok {
-			continue
-		}
-		count += e.changes
-		if kindOf(e.ref.Type) != kindCompute {
-			continue
-		}
-		for _, host := range e.hosts {
-			if h, ok := s.index.entities[host]; ok {
-				count += h.changes
-			}
-		}
-	}
-	return count
-}
-
-func (ix *index) nameOf(r ref) string {
-	if m, ok := ix.vms[r]; ok {
-		return m.name
-	}
-	return ix.entities[r].name
-}
-
-func (ix *index) fullPath(r ref) string {
-	if m, ok := ix.vms[r]; ok {
-		return ix.path(m.parent) + "/" + m.name
-	}
-	return ix.path(r)
 }

@@ -1,14 +1,16 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package lookup
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 // ZoneSpec is what a failure domain says of vSphere. Empty fields of Placement are not checked.
@@ -56,7 +58,7 @@ type ZoneCheck struct {
 	Unreported bool
 
 	// run returns what is wrong of what the index knows.
-	run func(*inspection) []string
+	run func(*Inspection) []string
 	// tag returns the tag whose attachment is checked instead, which vCenter has to be asked for.
 	tag func(ZoneSpec) ZoneTag
 }
@@ -66,16 +68,16 @@ type ZoneCheck struct {
 func ZoneChecks() []ZoneCheck {
 	return []ZoneCheck{
 		{Reason: DatacenterNotFound, Condition: "DatacenterReady", run: looksUp("")},
-		{Reason: ComputeClusterNotFound, Condition: "ComputeClusterReady", run: looksUp(kindCompute)},
-		{Reason: ResourcePoolNotFound, Condition: "ResourcePoolReady", Constraint: true, run: looksUp(kindPool)},
-		{Reason: FolderNotFound, Condition: "FolderReady", Constraint: true, run: looksUp(kindFolder)},
-		{Reason: DatastoreNotFound, Condition: "DatastoreReady", run: looksUp(kindDatastore)},
-		{Reason: NetworkNotFound, Condition: "NetworksReady", run: looksUp(kindNetwork)},
-		{Reason: TemplateNotFound, Condition: "TemplateReady", Unreported: true, run: looksUp(kindVM)},
+		{Reason: ComputeClusterNotFound, Condition: "ComputeClusterReady", run: looksUp(inventory.KindCompute)},
+		{Reason: ResourcePoolNotFound, Condition: "ResourcePoolReady", Constraint: true, run: looksUp(inventory.KindPool)},
+		{Reason: FolderNotFound, Condition: "FolderReady", Constraint: true, run: looksUp(inventory.KindFolder)},
+		{Reason: DatastoreNotFound, Condition: "DatastoreReady", run: looksUp(inventory.KindDatastore)},
+		{Reason: NetworkNotFound, Condition: "NetworksReady", run: looksUp(inventory.KindNetwork)},
+		{Reason: TemplateNotFound, Condition: "TemplateReady", Unreported: true, run: looksUp(inventory.KindVM)},
 		{Reason: RegionMisconfigured, Condition: "RegionReady", Unreported: true, tag: func(spec ZoneSpec) ZoneTag { return spec.Region }},
 		{Reason: ZoneMisconfigured, Condition: "ZoneReady", Unreported: true, tag: func(spec ZoneSpec) ZoneTag { return spec.Zone }},
-		{Reason: HostsMisconfigured, Condition: "HostsReady", run: (*inspection).groups},
-		{Reason: NoUsableHost, Condition: "HostsReady", run: (*inspection).usableHost},
+		{Reason: HostsMisconfigured, Condition: "HostsReady", run: (*Inspection).groups},
+		{Reason: NoUsableHost, Condition: "HostsReady", run: (*Inspection).usableHost},
 	}
 }
 
@@ -93,55 +95,39 @@ type ZoneReport struct {
 	Explicit string
 }
 
-// CheckZone returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
-// old as a minute; all else is as the stream reported it.
-func (s *Session) CheckZone(ctx context.Context, spec ZoneSpec) (ZoneReport, error) {
-	c := s.inspect(spec)
-	if err := s.checkTags(ctx, c); err != nil {
-		return ZoneReport{}, err
-	}
-	report := ZoneReport{Explicit: c.explicit}
-	for _, check := range ZoneChecks() {
-		for _, message := range c.found[check.Reason] {
-			report.Problems = append(report.Problems, ZoneProblem{check.Reason, message})
-		}
-	}
-	return report, nil
-}
-
-// inspection is a zone that is being checked.
-type inspection struct {
+// Inspection is a zone that is being checked.
+type Inspection struct {
 	*resolver
-	spec ZoneSpec
+	Spec ZoneSpec
 	// found is what is wrong.
-	found map[ZoneReason][]string
+	Found map[ZoneReason][]string
 	// carriers are the objects that must carry the tag of a check.
-	carriers map[ZoneReason][]ref
+	Carriers map[ZoneReason][]inventory.Ref
 	explicit string
 	// grouped reports whether the host group exists, if one is named.
 	grouped bool
 }
 
-// inspect does the checks that need nothing but the index, and notes what must carry tags.
-func (s *Session) inspect(spec ZoneSpec) *inspection {
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
-	c := &inspection{spec: spec, found: map[ZoneReason][]string{}, carriers: map[ZoneReason][]ref{}}
+// Inspect does the checks that need nothing but the index, and notes what must carry tags.
+func Inspect(ix *inventory.Index, spec ZoneSpec) *Inspection {
+	ix.RLock()
+	defer ix.RUnlock()
+	c := &Inspection{Spec: spec, Found: map[ZoneReason][]string{}, Carriers: map[ZoneReason][]inventory.Ref{}}
 	var err error
-	if c.resolver, err = s.index.resolver(spec.Placement); err != nil {
-		c.found[DatacenterNotFound] = []string{err.Error()}
+	if c.resolver, err = resolverOf(ix, spec.Placement); err != nil {
+		c.Found[DatacenterNotFound] = []string{err.Error()}
 		return c
 	}
 	c.resolveAll()
 	for _, check := range ZoneChecks() {
 		if check.run != nil {
-			c.found[check.Reason] = check.run(c)
+			c.Found[check.Reason] = check.run(c)
 			continue
 		}
 		if objects, wrong := c.carriersOf(check.tag(spec)); wrong != "" {
-			c.found[check.Reason] = []string{wrong}
+			c.Found[check.Reason] = []string{wrong}
 		} else if len(objects) > 0 {
-			c.carriers[check.Reason] = objects
+			c.Carriers[check.Reason] = objects
 		}
 	}
 	return c
@@ -149,12 +135,12 @@ func (s *Session) inspect(spec ZoneSpec) *inspection {
 
 // resolveAll looks everything up that the zone names. The pool may say which compute cluster it is, and the host group which
 // hosts count: both go first.
-func (c *inspection) resolveAll() {
-	spec := c.spec
+func (c *Inspection) resolveAll() {
+	spec := c.Spec
 	if spec.ResourcePool != "" {
 		c.pool(spec.Placement)
 	}
-	if (spec.VMGroup != "" || spec.HostGroup != "") && c.compute != nil && c.compute.readable {
+	if (spec.VMGroup != "" || spec.HostGroup != "") && c.compute != nil && c.compute.Readable {
 		c.grouped = c.narrow(spec.HostGroup)
 	}
 	if spec.Folder != "" {
@@ -170,8 +156,8 @@ func (c *inspection) resolveAll() {
 }
 
 // looksUp returns a check that reports what of the kind was not found; "" stands for all that no other kind is named for.
-func looksUp(of kind) func(*inspection) []string {
-	return func(c *inspection) []string {
+func looksUp(of inventory.Kind) func(*Inspection) []string {
+	return func(c *Inspection) []string {
 		var wrong []string
 		for _, err := range c.errs {
 			if fieldOf(err) == of {
@@ -182,13 +168,13 @@ func looksUp(of kind) func(*inspection) []string {
 	}
 }
 
-func fieldOf(err error) kind {
-	var lookup *LookupError
+func fieldOf(err error) inventory.Kind {
+	var lookup *vcerrors.LookupError
 	if !errors.As(err, &lookup) {
 		return ""
 	}
-	switch field := kind(lookup.Field); field {
-	case kindCompute, kindPool, kindFolder, kindDatastore, kindNetwork, kindVM:
+	switch field := inventory.Kind(lookup.Field); field {
+	case inventory.KindCompute, inventory.KindPool, inventory.KindFolder, inventory.KindDatastore, inventory.KindNetwork, inventory.KindVM:
 		return field
 	}
 	return ""
@@ -196,20 +182,20 @@ func fieldOf(err error) kind {
 
 // usableHost wants one host that can be used. A zone that names neither a compute cluster nor a pool is as large as its
 // datacenter.
-func (c *inspection) usableHost() []string {
+func (c *Inspection) usableHost() []string {
 	if c.compute == nil {
-		if c.spec.ComputeCluster != "" || c.spec.ResourcePool != "" {
+		if c.Spec.ComputeCluster != "" || c.Spec.ResourcePool != "" {
 			return nil // has been noted
 		}
-		for _, compute := range c.all(kindCompute) {
-			if c.inScope(kindCompute, compute) {
-				c.hosts = append(c.hosts, c.ix.entities[compute].hosts...)
+		for _, compute := range c.all(inventory.KindCompute) {
+			if c.inScope(inventory.KindCompute, compute) {
+				c.hosts = append(c.hosts, c.ix.Entities[compute].Hosts...)
 			}
 		}
-		c.hostsOf = "datacenter " + c.dc.name
+		c.hostsOf = "datacenter " + c.dc.Name
 	}
 	for _, host := range c.hosts {
-		if e, ok := c.ix.entities[host]; ok && e.usable() {
+		if e, ok := c.ix.Entities[host]; ok && e.Usable() {
 			return nil
 		}
 	}
@@ -220,8 +206,8 @@ func (c *inspection) usableHost() []string {
 }
 
 // groups wants the groups and their rule.
-func (c *inspection) groups() []string {
-	spec := c.spec
+func (c *Inspection) groups() []string {
+	spec := c.Spec
 	if spec.VMGroup == "" && spec.HostGroup == "" {
 		return nil
 	}
@@ -231,103 +217,88 @@ func (c *inspection) groups() []string {
 		}
 		return nil
 	}
-	cluster := c.compute.name
-	if !c.compute.readable {
+	cluster := c.compute.Name
+	if !c.compute.Readable {
 		return []string{fmt.Sprintf("this account may not read groups and rules of compute cluster %s; give it a role there, Read-only at least", cluster)}
 	}
 	var wrong []string
 	if !c.grouped {
 		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no host group %q; make it", cluster, spec.HostGroup))
 	}
-	if _, ok := c.compute.groups.vms[spec.VMGroup]; !ok {
+	if _, ok := c.compute.Groups.VMs[spec.VMGroup]; !ok {
 		wrong = append(wrong, fmt.Sprintf("compute cluster %s has no VM group %q; make it", cluster, spec.VMGroup))
 	}
 	return append(wrong, c.rule()...)
 }
 
 // rule wants a rule that binds, or one that does not and whose machines may be put on hosts explicitly.
-func (c *inspection) rule() []string {
-	spec, cluster := c.spec, c.compute
-	rule, exists := cluster.groups.ruleOf(spec.VMGroup, spec.HostGroup)
+func (c *Inspection) rule() []string {
+	spec, cluster := c.Spec, c.compute
+	rule, exists := cluster.Groups.RuleOf(spec.VMGroup, spec.HostGroup)
 	switch {
 	case !exists:
 		return []string{fmt.Sprintf("compute cluster %s has no VM/host rule that runs VM group %q on host group %q; make it",
-			cluster.name, spec.VMGroup, spec.HostGroup)}
-	case !rule.enabled:
+			cluster.Name, spec.VMGroup, spec.HostGroup)}
+	case !rule.Enabled:
 		return []string{fmt.Sprintf("the VM/host rule of compute cluster %s that runs VM group %q on host group %q is disabled; enable it",
-			cluster.name, spec.VMGroup, spec.HostGroup)}
-	case !rule.mandatory && !spec.ShouldRule:
+			cluster.Name, spec.VMGroup, spec.HostGroup)}
+	case !rule.Mandatory && !spec.ShouldRule:
 		return []string{fmt.Sprintf("rule %q of compute cluster %s is not mandatory, so that machines may run outside of host group %q; "+
 			"make it one that they must run on hosts in the group, or set topology.hosts.rule of the VSphereFailureDomain to Should",
-			rule.name, cluster.name, spec.HostGroup)}
+			rule.Name, cluster.Name, spec.HostGroup)}
 	}
-	c.explicit = cluster.unbound(spec.Placement)
+	c.explicit = cluster.Unbound(spec.VMGroup, spec.HostGroup)
 	return nil
 }
 
 // carriersOf returns the objects that must carry a tag. One that was not found has been reported already.
-func (c *inspection) carriersOf(tag ZoneTag) (objects []ref, wrong string) {
+func (c *Inspection) carriersOf(tag ZoneTag) (objects []inventory.Ref, wrong string) {
 	switch {
 	case tag.Name == "":
 	case tag.Type == "Datacenter":
-		return []ref{c.dc.ref}, ""
+		return []inventory.Ref{c.dc.Ref}, ""
 	case tag.Type != "ComputeCluster" && tag.Type != "HostGroup":
 		return nil, fmt.Sprintf("type %q is not one of Datacenter, ComputeCluster, HostGroup", tag.Type)
 	case c.compute == nil:
 	case tag.Type == "ComputeCluster":
-		return []ref{c.compute.ref}, ""
+		return []inventory.Ref{c.compute.Ref}, ""
 	default:
-		return c.compute.groups.hosts[c.spec.HostGroup], ""
+		return c.compute.Groups.Hosts[c.Spec.HostGroup], ""
 	}
 	return nil, ""
 }
 
-// checkTags asks vCenter for the tags that objects must carry.
-func (s *Session) checkTags(ctx context.Context, c *inspection) error {
-	var objects []ref
-	var wanted []tagName
-	for _, check := range ZoneChecks() {
-		if carriers := c.carriers[check.Reason]; len(carriers) > 0 {
-			objects, wanted = append(objects, carriers...), append(wanted, check.wanted(c.spec))
-		}
-	}
-	if len(objects) == 0 {
-		return nil
-	}
-	attached, err := s.tags.of(ctx, objects, wanted)
-	if err != nil {
-		return err
-	}
-	for _, check := range ZoneChecks() {
-		without := slices.DeleteFunc(slices.Clone(c.carriers[check.Reason]), func(object ref) bool {
-			return attached.has(object, check.wanted(c.spec))
-		})
-		if len(without) > 0 {
-			c.found[check.Reason] = []string{untagged(s.index, check.wanted(c.spec), without, s.tags.named(ctx, attached.on(without)))}
-		}
-	}
-	return nil
-}
-
-func (c ZoneCheck) wanted(spec ZoneSpec) tagName {
+// Wanted returns the tag whose attachment is checked.
+func (c ZoneCheck) Wanted(spec ZoneSpec) inventory.TagName {
 	tag := c.tag(spec)
-	return tagName{tag.Category, tag.Name}
+	return inventory.TagName{Category: tag.Category, Name: tag.Name}
 }
 
-// untagged says which objects lack the tag that is wanted, and what they carry in its place.
-func untagged(ix *index, want tagName, objects []ref, others []tagName) string {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
+// Report returns what was found.
+func (c *Inspection) Report() ZoneReport {
+	report := ZoneReport{Explicit: c.explicit}
+	for _, check := range ZoneChecks() {
+		for _, message := range c.Found[check.Reason] {
+			report.Problems = append(report.Problems, ZoneProblem{check.Reason, message})
+		}
+	}
+	return report
+}
+
+// Untagged says which objects lack the tag that is wanted, and what they carry in its place.
+func Untagged(ix *inventory.Index, want inventory.TagName, objects []inventory.Ref, others []inventory.TagName) string {
+	ix.RLock()
+	defer ix.RUnlock()
 	var without, instead []string
 	for _, object := range objects {
-		without = append(without, ix.path(object))
+		without = append(without, ix.Path(object))
 	}
 	for _, other := range others {
-		if other.category == want.category || other.name == want.name {
+		if other.Category == want.Category || other.Name == want.Name {
 			instead = append(instead, other.String())
 		}
 	}
-	message := fmt.Sprintf("tag %q of category %q is not attached to %s; attach it", want.name, want.category, strings.Join(without, ", "))
+	message := fmt.Sprintf("tag %q of category %q is not attached to %s; attach it", want.Name, want.Category, strings.Join(without, ", "))
 	if len(instead) > 0 {
 		slices.Sort(instead)
 		message += fmt.Sprintf(" (it carries %s)", strings.Join(slices.Compact(instead), ", "))

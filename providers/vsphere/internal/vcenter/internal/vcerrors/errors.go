@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+// Package vcerrors turns what vCenter, or the way to it, answers into errors that callers tell apart.
+package vcerrors
 
 import (
 	"cmp"
@@ -59,8 +60,8 @@ func (e *LookupError) Error() string {
 
 func (e *LookupError) Unwrap() error { return e.Err }
 
-// classify turns what a call answered into one of the package's errors.
-func classify(err error) error {
+// Classify turns what a call answered into one of the package's errors.
+func Classify(err error) error {
 	var pinned *thumbprintError
 	var unknown *tls.CertificateVerificationError
 	var transport *url.Error
@@ -109,10 +110,10 @@ type unaddressed struct {
 func (u *unaddressed) Error() string { return u.text }
 func (u *unaddressed) Unwrap() error { return u.err }
 
-// sessionError classifies what keeps a session from coming up or ended it. It matches one of sessionKinds, because nothing
+// OfSession classifies what keeps a session from coming up or ended it. It matches one of sessionKinds, because nothing
 // else can be said of a session.
-func sessionError(err error) error {
-	err = classify(err)
+func OfSession(err error) error {
+	err = Classify(err)
 	switch {
 	case sessionKind(err) != nil:
 		return err
@@ -128,8 +129,8 @@ var sessionKinds = []error{ErrUnauthorized, ErrThumbprint, ErrUntrusted, ErrConn
 // NoSession reports whether err says why there is no session. It ends by a SessionUp event.
 func NoSession(err error) bool { return sessionKind(err) != nil }
 
-// taskError turns the fault that ended a task into an error. Every one matches ErrTaskFailed, and its kind if it has one.
-func taskError(failure types.LocalizedMethodFault) error {
+// OfTask turns the fault that ended a task into an error. Every one matches ErrTaskFailed, and its kind if it has one.
+func OfTask(failure types.LocalizedMethodFault) error {
 	text := faultText(failure.Fault, failure.LocalizedMessage)
 	if failure.Fault == nil {
 		return fmt.Errorf("%w: %s", ErrTaskFailed, text)
@@ -214,8 +215,8 @@ func pointer(detail types.AnyType) any {
 	return p.Interface()
 }
 
-// redact keeps a password out of a text that is going to be shown.
-func redact(err error, password string) error {
+// Redact keeps a password out of a text that is going to be shown.
+func Redact(err error, password string) error {
 	if err == nil || password == "" || !strings.Contains(err.Error(), password) {
 		return err
 	}

@@ -1,0 +1,110 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+)
+
+// The words of a Session. What they mean is said where they are declared: nobody else can import the packages below this one.
+type (
+	// VM is a virtual machine as the stream last reported it.
+	VM = inventory.VM
+	// GuestNIC is one of the machine's own network cards as the guest reports it.
+	GuestNIC = inventory.GuestNIC
+	// Location is where a virtual machine is.
+	Location = inventory.Location
+	// PowerState of a virtual machine, in vCenter's words.
+	PowerState = inventory.PowerState
+	// Task is a task on vCenter, whoever started it.
+	Task = inventory.Task
+
+	// Placement says where a virtual machine shall go, in names or inventory paths.
+	Placement = lookup.Placement
+	// Resolved is a Placement in references.
+	Resolved = lookup.Resolved
+	// NetworkBacking is what a network card needs to know of its network.
+	NetworkBacking = lookup.NetworkBacking
+	// ZoneSpec is what a failure domain says of vSphere.
+	ZoneSpec = lookup.ZoneSpec
+	// ZoneTag is a tag and the kind of object that carries it.
+	ZoneTag = lookup.ZoneTag
+	// ZoneReason says what is wrong with a zone.
+	ZoneReason = lookup.ZoneReason
+	// ZoneCheck is one thing that is looked at.
+	ZoneCheck = lookup.ZoneCheck
+	// ZoneProblem is one thing that is wrong with a zone, and what to do about it.
+	ZoneProblem = lookup.ZoneProblem
+	// ZoneReport is what was found of a zone.
+	ZoneReport = lookup.ZoneReport
+)
+
+// States of virtual machines and tasks, in vCenter's words.
+const (
+	PoweredOn    = inventory.PoweredOn
+	PoweredOff   = inventory.PoweredOff
+	Orphaned     = inventory.Orphaned
+	Inaccessible = inventory.Inaccessible
+	Invalid      = inventory.Invalid
+	TaskSuccess  = inventory.TaskSuccess
+	TaskError    = inventory.TaskError
+)
+
+// What can be wrong with a zone.
+const (
+	DatacenterNotFound     = lookup.DatacenterNotFound
+	ComputeClusterNotFound = lookup.ComputeClusterNotFound
+	ResourcePoolNotFound   = lookup.ResourcePoolNotFound
+	FolderNotFound         = lookup.FolderNotFound
+	DatastoreNotFound      = lookup.DatastoreNotFound
+	NetworkNotFound        = lookup.NetworkNotFound
+	TemplateNotFound       = lookup.TemplateNotFound
+	RegionMisconfigured    = lookup.RegionMisconfigured
+	ZoneMisconfigured      = lookup.ZoneMisconfigured
+	HostsMisconfigured     = lookup.HostsMisconfigured
+	NoUsableHost           = lookup.NoUsableHost
+)
+
+// ZoneChecks returns every check of a zone, in the order in which problems are reported.
+func ZoneChecks() []ZoneCheck { return lookup.ZoneChecks() }
+
+// RefersToDatacenter reports whether a Placement's datacenter may mean the one at an inventory path.
+func RefersToDatacenter(value, inventoryPath string) bool {
+	return lookup.RefersToDatacenter(value, inventoryPath)
+}
+
+// RefersToCluster reports whether a Placement's compute cluster may mean the one at an inventory path, in a datacenter.
+func RefersToCluster(value, inventoryPath, datacenter string) bool {
+	return lookup.RefersToCluster(value, inventoryPath, datacenter)
+}
+
+// What can go wrong, to be matched with errors.Is. The error's text says what, where, and what to do.
+var (
+	ErrNotFound      = vcerrors.ErrNotFound
+	ErrAmbiguous     = vcerrors.ErrAmbiguous
+	ErrInvalid       = vcerrors.ErrInvalid
+	ErrDuplicateName = vcerrors.ErrDuplicateName
+	ErrNoSnapshot    = vcerrors.ErrNoSnapshot
+	ErrTaskFailed    = vcerrors.ErrTaskFailed // every failed task, whatever else its error matches
+	ErrForbidden     = vcerrors.ErrForbidden
+	ErrNoTools       = vcerrors.ErrNoTools
+
+	// These say that there is no session. SessionUp follows when there is one again.
+	ErrUnreachable  = vcerrors.ErrUnreachable
+	ErrUnauthorized = vcerrors.ErrUnauthorized
+	ErrThumbprint   = vcerrors.ErrThumbprint
+	ErrUntrusted    = vcerrors.ErrUntrusted
+	ErrConnecting   = vcerrors.ErrConnecting
+
+	// ErrUnavailable says that vCenter is there but could not serve this call now. No event follows: try again.
+	ErrUnavailable = vcerrors.ErrUnavailable
+)
+
+// LookupError says that a field of a specification names nothing, or too much.
+type LookupError = vcerrors.LookupError
+
+// NoSession reports whether err says why there is no session. It ends by a SessionUp event.
+func NoSession(err error) bool { return vcerrors.NoSession(err) }

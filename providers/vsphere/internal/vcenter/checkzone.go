@@ -1,0 +1,49 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"slices"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+)
+
+// CheckZone returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
+// old as a minute; all else is as the stream reported it.
+func (s *Session) CheckZone(ctx context.Context, spec lookup.ZoneSpec) (lookup.ZoneReport, error) {
+	c := lookup.Inspect(s.index, spec)
+	if err := s.checkTags(ctx, c); err != nil {
+		return lookup.ZoneReport{}, err
+	}
+	return c.Report(), nil
+}
+
+// checkTags asks vCenter for the tags that objects must carry.
+func (s *Session) checkTags(ctx context.Context, c *lookup.Inspection) error {
+	var objects []inventory.Ref
+	var wanted []inventory.TagName
+	for _, check := range lookup.ZoneChecks() {
+		if carriers := c.Carriers[check.Reason]; len(carriers) > 0 {
+			objects, wanted = append(objects, carriers...), append(wanted, check.Wanted(c.Spec))
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	attached, err := s.tags.of(ctx, objects, wanted)
+	if err != nil {
+		return err
+	}
+	for _, check := range lookup.ZoneChecks() {
+		without := slices.DeleteFunc(slices.Clone(c.Carriers[check.Reason]), func(object inventory.Ref) bool {
+			return attached.has(object, check.Wanted(c.Spec))
+		})
+		if len(without) > 0 {
+			c.Found[check.Reason] = []string{lookup.Untagged(s.index, check.Wanted(c.Spec), without, s.tags.named(ctx, attached.on(without)))}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lookup
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+)
+
+// Placement says where a virtual machine shall go, in names or inventory paths.
+//
+// A value with a slash is a path: from the root, or below the datacenter's own folder of that kind ("vm", "host",
+// "datastore", "network"). A value without one is a name anywhere in the datacenter. Shell patterns are allowed.
+type Placement struct {
+	Datacenter     string // "" or "*": the only one
+	ComputeCluster string
+	ResourcePool   string // "": the root pool of ComputeCluster, or of the only one there is
+	Folder         string // "": the datacenter's own folder of virtual machines
+	Datastore      string // "": the only one that can be used
+	Networks       []string
+
+	// VMGroup and HostGroup are the groups of a rule that keeps the virtual machine on certain hosts of ComputeCluster.
+	VMGroup, HostGroup string
+	// Name of the virtual machine spreads those that are put on hosts of HostGroup explicitly.
+	Name string
+}
+
+// Resolved is a Placement in references.
+type Resolved struct {
+	DatacenterRef, ClusterRef, PoolRef, FolderRef, DatastoreRef string
+	// HostRef is "" where vCenter chooses: it keeps to the rule between VMGroup and HostGroup by itself, or none is asked for.
+	HostRef string
+
+	Networks []NetworkBacking // in the order of Placement.Networks
+}
+
+// NetworkBacking is what a network card needs to know of its network.
+type NetworkBacking struct {
+	Ref, Name string
+
+	PortgroupKey, SwitchUUID string
+	OpaqueID, OpaqueType     string
+}
+
+// Resolve finds what a placement names.
+func Resolve(ix *inventory.Index, p Placement) (Resolved, error) {
+	ix.RLock()
+	defer ix.RUnlock()
+	r, err := resolverOf(ix, p)
+	if err != nil {
+		return Resolved{}, err
+	}
+	pool, folder := r.pool(p), r.folder(p.Folder)
+	r.narrow(p.HostGroup)
+	datastore, networks := r.datastore(p.Datastore), r.networks(p.Networks)
+	resolved := Resolved{
+		DatacenterRef: r.dc.Ref.String(),
+		PoolRef:       r.ref(pool),
+		FolderRef:     r.ref(folder),
+		DatastoreRef:  r.ref(datastore),
+		Networks:      networks,
+		HostRef:       r.ref(r.host(p, datastore, networks)),
+	}
+	if r.compute != nil {
+		resolved.ClusterRef = r.compute.Ref.String()
+	}
+	if len(r.errs) > 0 {
+		return Resolved{}, errors.Join(r.errs...)
+	}
+	return resolved, nil
+}
+
+// Template finds what to clone by instance UUID, inventory path or name.
+func Template(ix *inventory.Index, datacenter, nameOrPathOrUUID string) (inventory.VM, error) {
+	ix.RLock()
+	defer ix.RUnlock()
+	r, err := resolverOf(ix, Placement{Datacenter: datacenter})
+	if err != nil {
+		if found, byUUID := ix.ByInstanceUUID(nameOrPathOrUUID); byUUID { // which needs no datacenter
+			vm, _ := ix.VM(found)
+			return vm, nil
+		}
+		return inventory.VM{}, err
+	}
+	found, err := r.template(nameOrPathOrUUID)
+	if err != nil {
+		return inventory.VM{}, err
+	}
+	vm, _ := ix.VM(found)
+	return vm, nil
+}
+
+func (r *resolver) template(value string) (inventory.Ref, error) {
+	if found, byUUID := r.ix.ByInstanceUUID(value); byUUID {
+		return found, nil
+	}
+	found, err := r.find(inventory.KindVM, value, nil)
+	if errors.Is(err, vcerrors.ErrNotFound) && strings.HasPrefix(value, "/") { // it may lie in another datacenter
+		if elsewhere, err := (&resolver{ix: r.ix}).find(inventory.KindVM, value, nil); err == nil {
+			return elsewhere, nil
+		}
+	}
+	if err != nil {
+		r.ix.Missed.Note(value)
+	}
+	return found, err
+}
+
+// resolver looks objects up in one datacenter and collects what is wrong. The index is locked meanwhile.
+type resolver struct {
+	ix      *inventory.Index
+	dc      *inventory.Entity
+	compute *inventory.Entity // where virtual machines shall run, when that is known
+	hosts   []inventory.Ref   // where exactly: those of compute, or fewer
+	hostsOf string            // what these are the hosts of
+	errs    []error
+}
+
+// resolverOf starts with the datacenter and the compute cluster. Without a datacenter nothing else can be said.
+func resolverOf(ix *inventory.Index, p Placement) (*resolver, error) {
+	r := &resolver{ix: ix}
+	dc, err := r.find(inventory.KindDatacenter, cmp.Or(p.Datacenter, "*"), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.dc = ix.Entities[dc]
+	if p.ComputeCluster == "" {
+		return r, nil
+	}
+	if found := r.note(r.find(inventory.KindCompute, p.ComputeCluster, nil)); found != (inventory.Ref{}) {
+		r.runsOn(ix.Entities[found])
+	}
+	return r, nil
+}
+
+func (r *resolver) runsOn(compute *inventory.Entity) {
+	r.compute = compute
+	if compute != nil {
+		r.hosts, r.hostsOf = compute.Hosts, "compute cluster "+compute.Name
+	}
+}
+
+// narrow leaves of the hosts those of a host group, if there is such a group.
+func (r *resolver) narrow(hostGroup string) (exists bool) {
+	if r.compute == nil {
+		return false
+	}
+	hosts, exists := r.compute.Groups.Hosts[hostGroup]
+	if exists {
+		r.hosts, r.hostsOf = hosts, "host group "+hostGroup
+	}
+	return exists
+}
+
+func (r *resolver) note(found inventory.Ref, err error) inventory.Ref {
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return found
+}
+
+func (r *resolver) ref(found inventory.Ref) string { return inventory.RefString(found) }
+
+// pool also settles where virtual machines run if no compute cluster was named.
+func (r *resolver) pool(p Placement) inventory.Ref {
+	switch {
+	case p.ResourcePool != "":
+		found, err := r.find(inventory.KindPool, p.ResourcePool, func(pool inventory.Ref) string {
+			if r.compute != nil && r.ix.Above(pool, inventory.KindCompute) != r.compute {
+				return "in another compute cluster than " + r.compute.Name
+			}
+			return ""
+		})
+		switch {
+		case p.ComputeCluster == "":
+			r.runsOn(r.ix.Above(found, inventory.KindCompute))
+		case r.compute == nil && errors.Is(err, vcerrors.ErrAmbiguous):
+			return inventory.Ref{} // the cluster, whose absence has been noted, would have told
+		}
+		return r.note(found, err)
+	case p.ComputeCluster == "":
+		found, err := r.find(inventory.KindCompute, "*", nil)
+		if err != nil {
+			var lookup *vcerrors.LookupError
+			if errors.As(err, &lookup) {
+				err = &vcerrors.LookupError{Field: string(inventory.KindPool), Err: lookup.Err, Detail: "name a resource pool or a compute cluster: " + lookup.Detail}
+			}
+			r.errs = append(r.errs, err)
+			return inventory.Ref{}
+		}
+		r.runsOn(r.ix.Entities[found])
+	}
+	if r.compute == nil {
+		return inventory.Ref{} // has been noted
+	}
+	return r.compute.RootPool
+}
+
+func (r *resolver) folder(value string) inventory.Ref {
+	if value == "" {
+		return r.dc.VMFolder
+	}
+	return r.note(r.find(inventory.KindFolder, value, nil))
+}
+
+func (r *resolver) datastore(value string) inventory.Ref {
+	return r.note(r.find(inventory.KindDatastore, cmp.Or(value, "*"), func(candidate inventory.Ref) string {
+		store := r.ix.Entities[candidate]
+		switch {
+		case !store.Accessible:
+			return "not accessible"
+		case store.Maintenance:
+			return "in maintenance mode"
+		case r.compute != nil && !overlap(store.Hosts, r.hosts):
+			return "not mounted on any host of " + r.hostsOf
+		}
+		return ""
+	}))
+}
+
+func (r *resolver) networks(values []string) []NetworkBacking {
+	var backings []NetworkBacking
+	for _, value := range values {
+		found := r.note(r.find(inventory.KindNetwork, value, func(candidate inventory.Ref) string {
+			network := r.ix.Entities[candidate]
+			if network.PortgroupKey != "" && r.backing(network).SwitchUUID == "" {
+				return "a port group of a distributed switch that this account cannot read: give it the privilege System.Read on the switch"
+			}
+			if r.compute != nil && !slices.Contains(r.compute.Networks, candidate) && !overlap(network.Hosts, r.hosts) {
+				return "not connected to any host of " + r.hostsOf
+			}
+			return ""
+		}))
+		if found != (inventory.Ref{}) {
+			backings = append(backings, r.backing(r.ix.Entities[found]))
+		}
+	}
+	return backings
+}
+
+func overlap(a, b []inventory.Ref) bool {
+	return slices.ContainsFunc(a, func(r inventory.Ref) bool { return slices.Contains(b, r) })
+}
+
+// backing returns what a network card needs to know of a network.
+func (r *resolver) backing(network *inventory.Entity) NetworkBacking {
+	b := NetworkBacking{
+		Ref: network.Ref.String(), Name: network.Name, PortgroupKey: network.PortgroupKey,
+		OpaqueID: network.OpaqueID, OpaqueType: network.OpaqueType,
+	}
+	if owner, ok := r.ix.Entities[network.PortgroupSwitch]; ok {
+		b.SwitchUUID = owner.SwitchUUID
+	}
+	return b
+}
