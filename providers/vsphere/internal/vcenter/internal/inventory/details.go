@@ -19,6 +19,7 @@ type Details struct {
 	Snapshot      Ref // the current one
 }
 
+// ChangeVersion is the property that changes with the configuration of a virtual machine.
 const ChangeVersion = "config.changeVersion"
 
 // DetailProperties are those of the virtual machines that somebody has asked for.

@@ -16,6 +16,7 @@ import (
 // Kind is a class of objects that are looked up by name among one another.
 type Kind string
 
+// The kinds, in the words of specifications.
 const (
 	KindDatacenter Kind = "datacenter"
 	KindCompute    Kind = "computeCluster"
