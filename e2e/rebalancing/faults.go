@@ -24,7 +24,7 @@ import (
 func (p *plane) do(ctx context.Context, s step) error {
 	if s.when != never {
 		// There may be no move, or it may be past that.
-		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && len(unsettled(m)) == 0 })
+		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && rests(m) })
 	}
 	p.arm(s.kill)
 	return p.happen(ctx, s)

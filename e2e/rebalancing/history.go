@@ -36,8 +36,8 @@ type moment struct {
 	states map[string]faultlinev1.DomainState
 	// balanced is the condition ControlPlaneBalanced.
 	balanced metav1.Condition
-	// calm says that the faults are over.
-	calm bool
+	// calm says that the faults are over, tight that there are no more places than it takes.
+	calm, tight bool
 }
 
 // machine is a Machine of the control plane.

@@ -195,15 +195,16 @@ func unsettled(m moment) []string {
 // misspread finds machines that are not spread as they should be without a word, and words without such machines.
 func misspread(m moment) []string {
 	wrong, is := uneven(m), m.balanced
-	if is.Status == metav1.ConditionFalse && excuses(is.Reason) || wrong == "" && is.Status == metav1.ConditionTrue {
+	if excused(m) || wrong == "" && is.Status == metav1.ConditionTrue {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s, and ControlPlaneBalanced is %s %s: %s", cmp.Or(wrong, "the machines are spread"), cmp.Or(is.Status, "absent"), is.Reason, is.Message)}
 }
 
-// excuses reports whether a reason says why machines stay where they are although nothing is under way.
-func excuses(reason string) bool {
-	return slices.Contains([]string{faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable, faultlinev1.ReasonNoActiveFailureDomain}, reason)
+// excused reports whether there is a reason for machines to stay where they are although nothing is under way: that there is no room.
+func excused(m moment) bool {
+	reasons := []string{faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable}
+	return m.tight && m.balanced.Status == metav1.ConditionFalse && slices.Contains(reasons, m.balanced.Reason)
 }
 
 // uneven says which machines are not where they should be, "" if all are. It does not ask the planner.

@@ -75,6 +75,7 @@ func (l *life) unmark(i int) *life      { return l.each(i, func(is *machine) { i
 func (l *life) outdate(i int) *life     { return l.each(i, func(is *machine) { is.outdated = true }) }
 func (l *life) leave(i int) *life       { return l.each(i, func(is *machine) { is.deleting = true }) }
 func (l *life) calm() *life             { return l.then(func(m *moment) { m.calm = true }) }
+func (l *life) tight() *life            { return l.then(func(m *moment) { m.tight = true }) }
 func (l *life) replicas(n int) *life    { return l.then(func(m *moment) { m.replicas = n }) }
 func (l *life) pause(paused bool) *life { return l.then(func(m *moment) { m.paused = paused }) }
 
@@ -126,7 +127,7 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 		"a move in which the machine is deleted":  begin("aab", "a", "b", "c").record(0).mark(0).each(0, func(is *machine) { is.deletedByPerson, is.deleting = true, true }).gone(0).close().surge(3, "c"),
 		"a surplus machine that is marked goes":   begin("aabbc", "a", "b", "c").record(0).mark(0).replicas(3).leave(0).gone(0).close().leave(2).gone(2),
 		"a machine that a person wants deleted":   begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).each(0, func(is *machine) { is.claimed, is.releasedByPerson = false, true }),
-		"no room":                                 begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom),
+		"no room":                                 begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).tight(),
 		"what keeps its machines counts for none": begin("aaab", "a", "b", "c").replicas(4).state("a", faultlinev1.DomainCordoned),
 		"healthy members fail the moment a machine goes": func() *life {
 			l := begin("aab", "a", "b", "c").record(0).mark(0).outdate(0).surge(3, "c")
@@ -180,6 +181,8 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"one failure domain has 3 machines and another one 0, and ControlPlaneBalanced is True"}},
 		"machines that are not spread, for a reason that is none": {begin("aaab", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonStabilizing),
 			[]string{"one failure domain has 3 machines and another one 0, and ControlPlaneBalanced is False Stabilizing"}},
+		"no room where there is some": {begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable),
+			[]string{`Machine m2 is in "b", which is to be empty`}},
 		"a machine where none is to be": {begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting),
 			[]string{`Machine m0 is in "a", which is to be empty`}},
 		"spread, but said not to be": {begin("abc", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonNotBalanced),

@@ -36,6 +36,8 @@ const (
 	restLimit = 4 * time.Minute
 	mostLimit = 30 * time.Minute
 	goneLimit = 3 * time.Minute
+	// tightLimit is how long it must have been said that there is no room.
+	tightLimit = time.Minute
 	// amidLimit bounds how long a move is waited for that may not come.
 	amidLimit = time.Minute
 )
@@ -115,11 +117,16 @@ func (p *plane) live(ctx context.Context) error {
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
 	// What does not come to rest is for the judge.
-	err := p.await(ctx, mostLimit, "coming to rest", func(m moment) bool { return len(unsettled(m)) == 0 })
+	err := p.await(ctx, mostLimit, "coming to rest", rests)
 	if ctx.Err() != nil {
 		return err
 	}
 	return nil
+}
+
+// rests reports whether nothing is left to be done. That there is no room must have stayed so for a while.
+func rests(m moment) bool {
+	return len(unsettled(m)) == 0 && (!excused(m) || time.Since(m.at) > tightLimit)
 }
 
 // await waits until the control plane is as it should be, unless nothing of it changes any more.
@@ -155,6 +162,7 @@ func (p *plane) create(ctx context.Context) error {
 	if err := p.recorder.record(ctx, p.name()); err != nil {
 		return err
 	}
+	p.recorder.done(ctx, p.String(), func(s *state) { s.moment.tight = p.room < roomy })
 	for _, object := range objects {
 		if err := p.createObject(ctx, object); err != nil {
 			return err
