@@ -127,7 +127,7 @@ storm: ## Kill the manager 200 times (KILLS=) at random while machines are made 
 .PHONY: lint
 lint: ## Run golangci-lint in every module
 	@cd e2e && go run ./cmd/binaries golangci-lint
-	@status=0; for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
+	@status=0; for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
 .PHONY: build
 build: ## Compile every module on its own
