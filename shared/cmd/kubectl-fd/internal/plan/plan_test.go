@@ -79,6 +79,6 @@ func TestAPlanSaysWhyNothingIsMoved(t *testing.T) {
 	g.Expect(plan.Of(c, md)[1].Why).To(ConsistOf(ContainSubstring("workers.enabled")))
 	named := []plan.Deployment{{Name: "md", Named: "a"}}
 	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a")))
-	c.Domain("a").State = faultlinev1.DomainEvicting
-	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a"), ContainSubstring("a is Evicting: have spec.template")))
+	c.Wanted.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "a", State: faultlinev1.DomainEvicting}}
+	g.Expect(plan.Of(c, named)[1].Why).To(ConsistOf(ContainSubstring("names failure domain a, which is Evicting: its machines stay there until")))
 }

@@ -60,7 +60,9 @@ func newControllers(t *testing.T) *controllers {
 	}
 	recorder, time, infra := events.NewFakeRecorder(10000), clock.RealClock{}, providertest.Provider{Seen: c.seen}
 	c.publisher = &publish.Publisher{Client: c.client, Recorder: recorder, Clock: time, Metrics: metrics}
-	c.rebalance = &rebalance.Reconciler{Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics}
+	c.rebalance = &rebalance.Reconciler{
+		Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics, KubeadmVersion: rebalance.OldestTested,
+	}
 	c.spread = &spread.Reconciler{Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics}
 	return c
 }
