@@ -16,7 +16,7 @@ import (
 
 const owner = "ExternalControlPlane.controlplane.cluster.x-k8s.io one"
 
-var deletedAt = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
+var deletedAt = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // plane is a control plane of so many machines m0, m1, ... that all have our hook and a vote.
 func plane(machines int, change ...func(*Snapshot)) Snapshot {
@@ -49,6 +49,20 @@ func gone(i int) func(*Snapshot) {
 	return func(s *Snapshot) { s.Machines = slices.Delete(s.Machines, i, i+1) }
 }
 
+// etcd is what the control plane reports of the members on the first machines.
+func etcd(states ...Etcd) func(*Snapshot) {
+	return func(s *Snapshot) {
+		for i, state := range states {
+			s.Machines[i].Etcd = state
+		}
+	}
+}
+
+// joining adds a machine that has a Node and no vote yet.
+func joining(s *Snapshot) {
+	s.Machines = append(s.Machines, Machine{Name: "new", Owner: owner, Hooked: true, HasNode: true})
+}
+
 // settle carries out what is decided until there is nothing more to write, and returns the machines that were let go, in order.
 func settle(s *Snapshot) []string {
 	var free []string
@@ -77,16 +91,6 @@ func settle(s *Snapshot) []string {
 
 func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
 	t.Parallel()
-	etcd := func(states ...Etcd) func(*Snapshot) {
-		return func(s *Snapshot) {
-			for i, state := range states {
-				s.Machines[i].Etcd = state
-			}
-		}
-	}
-	joining := func(s *Snapshot) {
-		s.Machines = append(s.Machines, Machine{Name: "new", Owner: owner, Hooked: true, HasNode: true})
-	}
 	for name, tc := range map[string]struct {
 		snapshot Snapshot
 		free     []string

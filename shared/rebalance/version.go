@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The versions of the kubeadm control-plane provider with which moves are tested: these, and later patches of the same minor. What moves
-// need beyond its contract is in docs/decisions/cloned-from.md, and e2e/controlplane_test.go asks the provider's own code for it. It is not
+// OldestTested is the first version of the kubeadm control-plane provider with which moves are tested; later patches of the same minor are
+// used too. What moves need beyond its contract is in docs/decisions/cloned-from.md, and e2e/controlplane_test.go asks the provider's own code for it. It is not
 // older because a patch before OldestTested could remove an etcd member that was about to join. Look at those places again before you
 // change it.
 const OldestTested = "v1.14.2"
