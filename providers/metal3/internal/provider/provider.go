@@ -75,7 +75,7 @@ func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain stri
 	}
 	selector, err := hosts.Selector(metal3.Spec.HostSelector)
 	if err != nil {
-		return err.Error(), nil
+		return err.Error(), nil //nolint:nilerr // no host suits a selector that is wrong; the user reads it in the condition
 	}
 	all, err := hosts.List(ctx, m.Client, metal3.Namespace)
 	if err != nil {
