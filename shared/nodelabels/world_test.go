@@ -73,18 +73,9 @@ func (w *world) create(objects ...client.Object) {
 }
 
 // update changes an object, or its status, until no conflict is in the way.
-func update[T client.Object](w *world, o T, write func(context.Context, client.Object) error, change func(T)) {
+func update[T client.Object](w *world, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		change(o)
-		g.Expect(write(w.t.Context(), o)).To(Succeed())
-	}).Should(Succeed())
-}
-
-func (w *world) whole(ctx context.Context, o client.Object) error { return w.client.Update(ctx, o) }
-func (w *world) status(ctx context.Context, o client.Object) error {
-	return w.client.Status().Update(ctx, o)
+	testworld.Update(w.t, w.WithT, w.client, o, write, change)
 }
 
 func (w *world) cluster() {
@@ -94,7 +85,7 @@ func (w *world) cluster() {
 		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
 	w.create(cluster)
-	update(w, cluster, w.status, func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	update(w, cluster, testworld.Status, func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	w.infra = &providertest.Cluster{ObjectMeta: w.meta("one")}
 	w.infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "one", UID: cluster.UID}}
 	w.create(w.infra)
@@ -108,7 +99,7 @@ func described(name string) clusterv1.FailureDomain {
 
 func (w *world) publish(domains ...clusterv1.FailureDomain) {
 	w.t.Helper()
-	update(w, w.infra, w.status, func(c *providertest.Cluster) { c.Status.FailureDomains = domains })
+	update(w, w.infra, testworld.Status, func(c *providertest.Cluster) { c.Status.FailureDomains = domains })
 }
 
 func (w *world) machine() {
@@ -128,7 +119,7 @@ func (w *world) machine() {
 
 func (w *world) moveTo(domain string) {
 	w.t.Helper()
-	update(w, w.placed, w.status, func(m *providertest.Machine) { m.Status.Domain = domain })
+	update(w, w.placed, testworld.Status, func(m *providertest.Machine) { m.Status.Domain = domain })
 }
 
 // join gives the machine its Node, as a kubelet and Cluster API do.
@@ -137,7 +128,7 @@ func (w *world) join(change func(*corev1.Node)) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
 	change(node)
 	w.create(node)
-	update(w, w.owner, w.status, func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.name} })
+	update(w, w.owner, testworld.Status, func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.name} })
 }
 
 func asItIs(*corev1.Node) {}
@@ -200,5 +191,5 @@ func (w *world) labels() map[string]string {
 
 func (w *world) relabel(change func(*corev1.Node)) {
 	w.t.Helper()
-	update(w, w.node(), w.whole, change)
+	update(w, w.node(), testworld.Whole, change)
 }

@@ -15,6 +15,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestAMachineOfAnExternalControlPlaneIsHeldUntilEnoughOthersAreHealthy(t *testing.T) {
@@ -53,14 +54,14 @@ func TestMachinesOfAKubeadmControlPlaneNeverGetTheHook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 	// One that is there already is taken off: KubeadmControlPlane would wait for it.
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, w.whole, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, testworld.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
 	})
 	w.start()
 	w.hooked() // so the manager has looked
 	w.delete("m0")
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, w.whole, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, testworld.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
 	})
 	w.hooked() // and again, after all that
@@ -71,7 +72,7 @@ func TestAMachineWithAHookOfSomebodyElseHasNoneOfOurs(t *testing.T) {
 	w := newWorld(t, 3, external)
 	w.start()
 	w.hooked("m0", "m1", "m2")
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m1")}, w.whole, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m1")}, testworld.Whole, func(m *clusterv1.Machine) {
 		m.Annotations[clusterv1.PreTerminateDeleteHookAnnotationPrefix+"/theirs"] = ""
 	})
 	w.hooked("m0", "m2")
@@ -146,7 +147,7 @@ func TestWhenClusterAndInfrastructureHaveVanishedEveryMachineIsLetGo(t *testing.
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
-	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, w.whole, func(c *clusterv1.Cluster) { c.Finalizers = nil })
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Finalizers = nil })
 	w.Expect(w.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), &providertest.Cluster{ObjectMeta: w.meta("infra")})).To(Succeed())
 	w.start()
@@ -190,11 +191,11 @@ func TestAPausedClusterKeepsItsHooksAsTheyAre(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
-	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, w.whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	w.start() // its cache has the pause before it looks at anything
 	w.setWanted(false)
 	w.Consistently(func() bool { _, has := w.hook("m0"); return has }, "300ms").Should(BeTrue())
-	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, w.whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
 	w.hooked()
 }
 

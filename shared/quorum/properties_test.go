@@ -203,19 +203,25 @@ func TestAMachineIsOnlyLetGoWithAMajorityOfAllMembersLeft(t *testing.T) {
 	}
 }
 
+// lived is a life in which so much has happened, with a manager that has followed it.
+func lived(seed uint64, acts int) *life {
+	l := newLife(seed)
+	for range acts {
+		l.act()
+		l.read(0)
+		l.write(0)
+		if len(l.Machines) == 0 {
+			break
+		}
+	}
+	return l
+}
+
 func TestEveryMachineIsLetGoInTheEndWhenAllAreHealthyAndReplacementsJoin(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(100) {
-		l := newLife(seed)
-		for range 60 {
-			l.act()
-			l.read(0)
-			l.write(0)
-			if len(l.Machines) == 0 {
-				break
-			}
-		}
+		l := lived(seed, 60)
 		for range 200 { // from here on nothing breaks, and nobody deletes
 			l.Machines = slices.DeleteFunc(l.Machines, func(m Machine) bool { return m.deleting() && !m.Hooked })
 			for len(l.Machines) < *l.ControlPlane.Replicas {
@@ -242,15 +248,7 @@ func TestWhenTheClusterGoesEveryMachineIsLetGoAtOnceWhateverItsState(t *testing.
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(200) {
-		l := newLife(seed)
-		for range 40 {
-			l.act()
-			l.read(0)
-			l.write(0)
-			if len(l.Machines) == 0 {
-				break
-			}
-		}
+		l := lived(seed, 40)
 		l.Cluster.Leaving = true
 		for i, verdict := range Decide(l.Snapshot) {
 			want := Leave

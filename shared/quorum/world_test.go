@@ -119,18 +119,9 @@ func (w *world) create(o client.Object) {
 }
 
 // change changes an object, or its status, until no conflict is in the way.
-func change[T client.Object](w *world, o T, write func(context.Context, client.Object) error, how func(T)) {
+func change[T client.Object](w *world, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		how(o)
-		g.Expect(write(w.t.Context(), o)).To(Succeed())
-	}).Should(Succeed())
-}
-
-func (w *world) whole(ctx context.Context, o client.Object) error { return w.client.Update(ctx, o) }
-func (w *world) status(ctx context.Context, o client.Object) error {
-	return w.client.Status().Update(ctx, o)
+	testworld.Update(w.t, w.WithT, w.client, o, write, change)
 }
 
 func (w *world) cluster(controlPlane schema.GroupVersionKind) {
@@ -170,7 +161,7 @@ func (w *world) controlPlane(kind schema.GroupVersionKind, replicas int) {
 // scale sets the number of machines that there are to be.
 func (w *world) scale(replicas int) {
 	w.t.Helper()
-	change(w, w.plane.(*unstructured.Unstructured), w.whole, func(o *unstructured.Unstructured) {
+	change(w, w.plane.(*unstructured.Unstructured), testworld.Whole, func(o *unstructured.Unstructured) {
 		w.Expect(unstructured.SetNestedField(o.Object, int64(replicas), "spec", "replicas")).To(Succeed())
 	})
 }
@@ -200,7 +191,7 @@ func (w *world) newMachine(name string) {
 
 func (w *world) joined(name string) {
 	w.t.Helper()
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, w.status, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Status, func(m *clusterv1.Machine) {
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue, Reason: "Ready"})
 	})
@@ -208,7 +199,7 @@ func (w *world) joined(name string) {
 
 func (w *world) setCondition(name, condition string, is metav1.ConditionStatus, reason string) {
 	w.t.Helper()
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, w.status, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Status, func(m *clusterv1.Machine) {
 		conditions.Set(m, metav1.Condition{Type: condition, Status: is, Reason: reason})
 	})
 }
@@ -223,7 +214,7 @@ func (w *world) delete(name string) {
 // gone has a machine go that nothing holds any more.
 func (w *world) gone(name string) {
 	w.t.Helper()
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, w.whole, func(m *clusterv1.Machine) { m.Finalizers = nil })
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Whole, func(m *clusterv1.Machine) { m.Finalizers = nil })
 }
 
 // hook is what the hook on a machine says, and whether there is one.
@@ -261,7 +252,7 @@ func (w *world) says(name, why string) {
 
 func (w *world) setWanted(wanted bool) {
 	w.t.Helper()
-	change(w, &providertest.Cluster{ObjectMeta: w.meta("infra")}, w.whole, func(infra *providertest.Cluster) {
+	change(w, &providertest.Cluster{ObjectMeta: w.meta("infra")}, testworld.Whole, func(infra *providertest.Cluster) {
 		infra.Spec.Distribution.ControlPlane.ProtectQuorum = &wanted
 	})
 }

@@ -145,11 +145,7 @@ func (w *world) get(o client.Object) client.Object {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		change(o)
-		g.Expect(w.client.Update(w.t.Context(), o)).To(Succeed())
-	}).Should(Succeed())
+	testworld.Update(w.t, w.WithT, w.client, o, testworld.Whole, change)
 }
 
 // cluster makes a Cluster with its VSphereCluster, whose failure domains are the zones of this test.

@@ -24,6 +24,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
@@ -116,21 +117,13 @@ func (w *world) gone(o client.Object) {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		change(o)
-		g.Expect(w.client.Update(w.t.Context(), o)).To(Succeed())
-	}).Should(Succeed())
+	testworld.Update(w.t, w.WithT, w.client, o, testworld.Whole, change)
 }
 
 // updateStatus is update for what is behind the subresource.
 func updateStatus[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		change(o)
-		g.Expect(w.client.Status().Update(w.t.Context(), o)).To(Succeed())
-	}).Should(Succeed())
+	testworld.Update(w.t, w.WithT, w.client, o, testworld.Status, change)
 }
 
 // template makes a template named t.
