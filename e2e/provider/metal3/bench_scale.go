@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
@@ -26,25 +24,8 @@ type Scale struct {
 // Of clusters and workers one may be 0, which leaves its scenario out.
 func ParseScale(text string) (*Scale, error) {
 	s := &Scale{Clusters: aimClusters, Workers: aimWorkers, Watch: 30 * time.Second}
-	if text == "1" || text == "true" {
-		return s, nil
-	}
-	for _, part := range strings.Split(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		var err error
-		switch name {
-		case "clusters":
-			s.Clusters, err = strconv.Atoi(value)
-		case "workers":
-			s.Workers, err = strconv.Atoi(value)
-		case "watch":
-			s.Watch, err = time.ParseDuration(value)
-		default:
-			err = errors.New("it is none of clusters, workers and watch")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", part, err)
-		}
+	if err := benchmark.ReadScale(text, benchmark.Number("clusters", &s.Clusters), benchmark.Number("workers", &s.Workers), benchmark.Duration("watch", &s.Watch)); err != nil {
+		return nil, err
 	}
 	if min(s.Clusters, s.Workers) < 0 || s.Clusters+s.Workers == 0 || s.Watch <= 0 {
 		return nil, fmt.Errorf("reading %q: there are to be some clusters or workers, and a time to watch them", text)

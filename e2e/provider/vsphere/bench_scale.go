@@ -6,7 +6,6 @@ package vsphere
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	goruntime "runtime"
 	"strconv"
@@ -48,27 +47,9 @@ type Scale struct {
 // from that: "machines=300,foreign=2000,watch=20s,outage=30s".
 func ParseScale(text string) (*Scale, error) {
 	s := &Scale{Machines: 2000, Foreign: 10000, Watch: time.Minute, Outage: 5 * time.Minute}
-	if text == "1" || text == "true" {
-		return s, nil
-	}
-	for _, part := range strings.Split(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		var err error
-		switch name {
-		case "machines":
-			s.Machines, err = strconv.Atoi(value)
-		case "foreign":
-			s.Foreign, err = strconv.Atoi(value)
-		case "watch":
-			s.Watch, err = time.ParseDuration(value)
-		case "outage":
-			s.Outage, err = time.ParseDuration(value)
-		default:
-			err = errors.New("it is none of machines, foreign, watch and outage")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", part, err)
-		}
+	if err := benchmark.ReadScale(text, benchmark.Number("machines", &s.Machines), benchmark.Number("foreign", &s.Foreign),
+		benchmark.Duration("watch", &s.Watch), benchmark.Duration("outage", &s.Outage)); err != nil {
+		return nil, err
 	}
 	if !s.positive() {
 		return nil, fmt.Errorf("reading %q: every number is to be above zero", text)
