@@ -56,6 +56,16 @@ func (p *Patch) applySpec(ctx context.Context, c client.Client, obj client.Objec
 // which goes with its last finalizer is not sent. Afterwards obj is what it was
 // before the call, with the resource version of the last write, and the Patch starts from it.
 func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) error {
+	return p.apply(ctx, c, obj, p.SharedConditions)
+}
+
+// ApplyAsRead sends the difference as Apply does, and conditions with the resource version that they were read at, as if they were
+// shared: what they say is stored only of the object as it was read.
+func (p *Patch) ApplyAsRead(ctx context.Context, c client.Client, obj client.Object) error {
+	return p.apply(ctx, c, obj, true)
+}
+
+func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, versioned bool) error {
 	spec, status, err := p.changed(obj)
 	if err != nil {
 		return err
@@ -67,7 +77,7 @@ func (p *Patch) Apply(ctx context.Context, c client.Client, obj client.Object) e
 	}
 	if status != nil && !gone(obj) {
 		sent := copyOf(obj)
-		body, err := p.statusPatch(obj, status)
+		body, err := p.statusPatch(obj, status, versioned)
 		if err != nil {
 			return err
 		}
@@ -99,14 +109,14 @@ func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, e
 	return len(fields) > 0, status, nil
 }
 
-// statusPatch is what is sent to change the status.
-func (p *Patch) statusPatch(obj client.Object, status json.RawMessage) (client.Patch, error) {
+// statusPatch is what is sent to change the status; conditions go with the resource version where versioned.
+func (p *Patch) statusPatch(obj client.Object, status json.RawMessage, versioned bool) (client.Patch, error) {
 	fields := map[string]any{}
 	if err := json.Unmarshal(status, &fields); err != nil {
 		return nil, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
 	}
 	body := map[string]any{"status": status}
-	if _, conditions := fields["conditions"]; conditions && p.SharedConditions {
+	if _, conditions := fields["conditions"]; conditions && versioned {
 		body["metadata"] = map[string]string{"resourceVersion": p.before.GetResourceVersion()}
 	}
 	data, err := json.Marshal(body)

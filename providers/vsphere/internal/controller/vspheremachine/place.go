@@ -67,9 +67,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	if s.machine.Spec.FailureDomain != "" || s.vsphere.Annotations[faultlinev1.AssignedFailureDomainAnnotation] == "" {
 		return nil
 	}
-	s.patch.SharedConditions = true // has the status go with the resource version
-	defer func() { s.patch.SharedConditions = false }()
-	if err := s.patch.Apply(ctx, r.Client, s.vsphere); err != nil {
+	if err := s.patch.ApplyAsRead(ctx, r.Client, s.vsphere); err != nil {
 		s.vsphere.Status.Conditions = before // the reconcile that failed stores its status without the version
 		return err
 	}
