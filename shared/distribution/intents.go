@@ -22,9 +22,16 @@ func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name 
 		}
 		states[intent.Name] = intent.State
 		if !known && !isDomain(intent.Name) {
-			wrong = append(wrong, intent.Name+" is no failure domain of this cluster")
+			wrong = append(wrong, noDomain(intent.Name))
 		}
 	}
+	return correct(wrong)
+}
+
+func noDomain(name string) string { return name + " is no failure domain of this cluster" }
+
+// correct adds to what is wrong with entries where they are, and the way out; "" when nothing is wrong.
+func correct(wrong []string) string {
 	if len(wrong) == 0 {
 		return ""
 	}

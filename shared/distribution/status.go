@@ -157,11 +157,11 @@ func (r Result) Condition() metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonAllActive
 	}
 	if len(r.Undeclared) > 0 {
-		var intents []faultlinev1.FailureDomainIntent
+		var wrong []string
 		for _, name := range r.Undeclared {
-			intents = append(intents, faultlinev1.FailureDomainIntent{Name: name})
+			wrong = append(wrong, noDomain(name))
 		}
-		condition.Message = strings.TrimPrefix(condition.Message+"\n"+WrongIntents(intents, func(string) bool { return false }), "\n")
+		condition.Message = strings.TrimPrefix(condition.Message+"\n"+correct(wrong), "\n")
 	}
 	condition.Message = clip(condition.Message)
 	return condition
