@@ -75,7 +75,7 @@ func (w *world) create(objects ...client.Object) {
 // update changes an object, or its status, until no conflict is in the way.
 func update[T client.Object](w *world, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.t, w.WithT, w.client, o, write, change)
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, write, change)
 }
 
 func (w *world) cluster() {

@@ -11,13 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Update changes an object until no conflict is in the way, as long as g waits. write is what is sent: Whole, or Status.
-func Update[T client.Object](t *testing.T, g *gomega.WithT, c client.Client, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
-	t.Helper()
-	g.Eventually(func(g gomega.Gomega) {
-		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(gomega.Succeed())
+// User is somebody in a test who changes objects, and waits as long as G does.
+type User struct {
+	T      *testing.T
+	G      *gomega.WithT
+	Client client.Client
+}
+
+// Update changes an object until no conflict is in the way. write is what is sent: Whole, or Status.
+func Update[T client.Object](u User, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
+	u.T.Helper()
+	u.G.Eventually(func(g gomega.Gomega) {
+		g.Expect(u.Client.Get(u.T.Context(), client.ObjectKeyFromObject(o), o)).To(gomega.Succeed())
 		change(o)
-		g.Expect(write(t.Context(), c, o)).To(gomega.Succeed())
+		g.Expect(write(u.T.Context(), u.Client, o)).To(gomega.Succeed())
 	}).Should(gomega.Succeed())
 }
 

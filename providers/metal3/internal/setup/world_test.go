@@ -146,7 +146,7 @@ func (w *world) host(name string) *bmov1alpha1.BareMetalHost {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.t, w.WithT, w.client, o, testworld.Whole, change)
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
 }
 
 // cluster makes a Cluster with its Metal3Cluster and a kubeconfig. The domains are for control planes too.

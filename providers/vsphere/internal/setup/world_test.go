@@ -145,7 +145,7 @@ func (w *world) get(o client.Object) client.Object {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.t, w.WithT, w.client, o, testworld.Whole, change)
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
 }
 
 // cluster makes a Cluster with its VSphereCluster, whose failure domains are the zones of this test.

@@ -117,13 +117,13 @@ func (w *world) gone(o client.Object) {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.t, w.WithT, w.client, o, testworld.Whole, change)
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
 }
 
 // updateStatus is update for what is behind the subresource.
 func updateStatus[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.t, w.WithT, w.client, o, testworld.Status, change)
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Status, change)
 }
 
 // template makes a template named t.

@@ -154,7 +154,7 @@ func (w *world) refused(claim *infrav1.Metal3DataClaim) string {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.t, w.WithT, w.client, o, testworld.Whole, change)
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
 }
 
 // finish does what the data controller does in the end: it lets data go that is being deleted.
