@@ -150,7 +150,7 @@ generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 generate/%:
 	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
 	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
-		paths=./api/v1beta2/... paths=./internal/... \
+		paths=./api/v1beta2/... paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers \
 		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 .PHONY: tidy

@@ -68,15 +68,11 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 			"Defaults to the environment variable CAPM3_FAST_TRACK.")
 	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Metal3Clusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Metal3Machines reconciled at the same time.")
-	fs.StringVar(&o.KubeadmVersion, "kubeadm-control-plane-version", "",
-		"Version of the kubeadm control-plane provider, such as v1.14.2, where clusterctl's inventory does not have it. Single machines of a control plane "+
-			"are moved only with versions for which that is tested.")
-	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
 	fs.IntVar(&o.Data, "metal3data-concurrency", 10, "Metal3Datas reconciled at the same time.")
 	fs.IntVar(&o.DataTemplates, "metal3datatemplate-concurrency", 10, "Metal3DataTemplates reconciled at the same time.")
 	fs.IntVar(&o.MachineTemplates, "metal3machinetemplate-concurrency", 10, "Metal3MachineTemplates reconciled at the same time.")
 	fs.IntVar(&o.Labels, "metal3labelsync-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
-	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
+	o.Common.AddFlags(fs)
 	fs.IntVar(&o.Remediations, "metal3remediation-concurrency", 10, "Metal3Remediations reconciled at the same time.")
 	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
 		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")

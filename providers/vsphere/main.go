@@ -70,13 +70,9 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 			"Without it an authority that the manager's system trusts must vouch for the certificate.")
 	fs.IntVar(&o.Clusters, "vspherecluster-concurrency", 50, "VSphereClusters reconciled at the same time.")
 	fs.IntVar(&o.Machines, "vspheremachine-concurrency", 100, "VSphereMachines reconciled at the same time.")
-	fs.StringVar(&o.KubeadmVersion, "kubeadm-control-plane-version", "",
-		"Version of the kubeadm control-plane provider, such as v1.14.2, where clusterctl's inventory does not have it. Single machines of a control plane "+
-			"are moved only with versions for which that is tested.")
-	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
 	fs.IntVar(&o.VMs, "vspherevm-concurrency", 100, "VSphereVMs reconciled at the same time.")
 	fs.IntVar(&o.Zones, "vspheredeploymentzone-concurrency", 10, "VSphereDeploymentZones reconciled at the same time.")
-	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
+	o.Common.AddFlags(fs)
 	fs.IntVar(&o.Identities, "vsphereclusteridentity-concurrency", 10, "VSphereClusterIdentities reconciled at the same time.")
 	fs.BoolVar(&o.LabelNodes, "label-nodes", true,
 		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")

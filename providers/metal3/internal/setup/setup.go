@@ -24,6 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -43,13 +44,8 @@ type Options struct {
 	Clusters, Machines, DataTemplates, Data, Workloads int
 	// MachineTemplates, Labels and Remediations are too: labels are those of one machine's Node.
 	MachineTemplates, Labels, Remediations int
-	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
-	// As many are looked at whose control planes are held back from losing their quorum.
-	Rebalances int
-	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it.
-	KubeadmVersion string
-	// Spread is how many clusters are spread over their failure domains at the same time.
-	Spread int
+	// Common are those of the controllers that every provider has.
+	Common controllers.Options
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
@@ -79,6 +75,12 @@ func stripSecret(o any) (any, error) {
 	return o, nil
 }
 
+// The rights of the controllers that every provider has for kinds of this one.
+//
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
+
 // Add adds every controller to the manager, and the connections to workload clusters that they share.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	domainMetrics, err := distribution.NewMetrics(o.Metrics)
@@ -103,13 +105,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
-	if err := addRebalance(ctx, mgr, o, domainMetrics); err != nil {
-		return err
-	}
-	if err := addQuorum(ctx, mgr, o); err != nil {
-		return err
-	}
-	if err := addSpread(ctx, mgr, o, domainMetrics); err != nil {
+	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: provider.Metal3{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
 		return err
 	}
 	if err := addMaintenance(ctx, mgr, o, connections, ours); err != nil {

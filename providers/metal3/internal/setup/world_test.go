@@ -26,6 +26,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/testworld"
@@ -113,7 +114,7 @@ func (w *world) manage(watchFilter string) func() {
 	return testworld.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, DataTemplates: 2, Data: 5, Workloads: 2,
-			KubeadmVersion: rebalance.OldestTested,
+			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
 		})
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/publish"
@@ -48,8 +49,6 @@ type Options struct {
 	RetryAfter time.Duration
 	// Clusters, Machines, VMs, Zones and Identities are how many are reconciled at the same time.
 	Clusters, Machines, VMs, Zones, Identities int
-	// Spread is how many clusters are spread over their failure domains at the same time.
-	Spread int
 	// LabelNodes keeps a connection to each workload cluster, to give its Nodes the labels of their place.
 	LabelNodes bool
 	// Labels and Workloads are how many Nodes are labelled, and connections looked after, at the same time.
@@ -57,12 +56,15 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
-	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
-	// As many are looked at whose control planes are held back from losing their quorum.
-	Rebalances int
-	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it.
-	KubeadmVersion string
+	// Common are those of the controllers that every provider has.
+	Common controllers.Options
 }
+
+// The rights of the controllers that every provider has for kinds of this one.
+//
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheremachines,verbs=get;list;watch;patch
 
 // Add adds every controller to the manager, and the vCenter sessions that they share.
 func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
@@ -111,9 +113,6 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	if err := addRebalance(ctx, mgr, o, domainMetrics); err != nil {
-		return err
-	}
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
@@ -139,10 +138,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
 	}
-	if err := addQuorum(ctx, mgr, o); err != nil {
-		return err
-	}
-	if err := addSpread(ctx, mgr, o, domainMetrics); err != nil {
+	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: provider.VSphere{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
 		return err
 	}
 	return addNodeLabels(ctx, mgr, o)

@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/testworld"
@@ -116,7 +117,7 @@ func (w *world) start() {
 			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 			Metrics: prometheus.NewRegistry(), RetryAfter: cmp.Or(w.pause, time.Second),
 			Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
-			KubeadmVersion: rebalance.OldestTested,
+			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
 		})
 	})
 }

@@ -1,0 +1,81 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers adds to a provider's manager what works for every infrastructure: control planes that are spread anew or held
+// back from losing their quorum, and workers that are given failure domains.
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/quorum"
+	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/spread"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// Options are what the command line decides.
+type Options struct {
+	// Rebalances is how many clusters are looked at at the same time whose control planes may have to be spread anew.
+	// As many are looked at whose control planes are held back from losing their quorum.
+	Rebalances int
+	// KubeadmVersion is the version of the kubeadm control-plane provider where clusterctl's inventory does not say it.
+	KubeadmVersion string
+	// Spread is how many clusters are spread over their failure domains at the same time.
+	Spread int
+}
+
+// AddFlags adds the flags of these options.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.KubeadmVersion, "kubeadm-control-plane-version", "",
+		"Version of the kubeadm control-plane provider, such as v1.14.2, where clusterctl's inventory does not have it. Single machines of a control plane "+
+			"are moved only with versions for which that is tested.")
+	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
+	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
+}
+
+// The rights for the infrastructure's own kinds are the provider's to ask for: get, list, watch and patch its clusters and machines,
+// and patch the status of its clusters.
+//
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=kubeadmcontrolplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=get;list;watch
+// +kubebuilder:rbac:groups=clusterctl.cluster.x-k8s.io,resources=providers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Add adds the controllers for an infrastructure.
+func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Options) error {
+	c, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
+	if err := (&rebalance.Reconciler{
+		Client: c, Live: live, Provider: of.Provider, Recorder: mgr.GetEventRecorder("rebalance"), Clock: now, Metrics: of.Metrics,
+		KubeadmVersion: o.KubeadmVersion,
+	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Rebalances)); err != nil {
+		return fmt.Errorf("adding rebalance controller: %w", err)
+	}
+	if err := (&quorum.Reconciler{Client: c, Live: live, Provider: of.Provider, Recorder: mgr.GetEventRecorder("quorum")}).
+		SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Rebalances)); err != nil {
+		return fmt.Errorf("adding quorum controller: %w", err)
+	}
+	if err := (&spread.Reconciler{
+		Client: c, Live: live, Provider: of.Provider, Recorder: mgr.GetEventRecorder("spread"), Clock: now, Metrics: of.Metrics,
+	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Spread)); err != nil {
+		return fmt.Errorf("adding controller that spreads workers: %w", err)
+	}
+	return nil
+}
+
+// Of is the infrastructure that the controllers work for, and where they count what they do.
+type Of struct {
+	Provider provider.Provider
+	Metrics  *distribution.Metrics
+}
