@@ -1,0 +1,17 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1beta1 holds the Harvester kinds of the group
+// infrastructure.cluster.x-k8s.io: types, condition types and reasons, labels,
+// annotations and finalizers, nothing else.
+//
+// The wire format is that of the Harvester provider's v1beta1: same names,
+// types, enums and finalizers, so that objects written for it are accepted here
+// and read back unchanged. Where this package differs it is wider, never
+// narrower: an optional field more, a required field less.
+//
+// v1beta1 is the storage version and the hub of conversion.
+//
+// +kubebuilder:object:generate=true
+// +groupName=infrastructure.cluster.x-k8s.io
+package v1beta1

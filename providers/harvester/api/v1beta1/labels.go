@@ -1,0 +1,117 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Identity of what is made on Harvester. A name proves nothing there: clusters
+// of equal name can share a namespace. What carries the random id of one of our
+// objects is that object's, and nothing else is.
+const (
+	// MachineIDAnnotation on a HarvesterMachine is its id, written before
+	// anything exists on Harvester. It survives clusterctl move.
+	MachineIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-machine-id"
+
+	// MachineIDLabel on a VirtualMachine, on its template, its claims for
+	// volumes and its Secret is the id of the HarvesterMachine they are for.
+	MachineIDLabel = MachineIDAnnotation
+
+	// ClusterIDAnnotation on a HarvesterCluster is its id, written before
+	// anything exists on Harvester. It survives clusterctl move.
+	ClusterIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-cluster-id"
+
+	// ClusterIDLabel on the template of a VirtualMachine, on a LoadBalancer, its
+	// Service and an IPPool is the id of the HarvesterCluster they are for.
+	ClusterIDLabel = ClusterIDAnnotation
+
+	// OwnerAnnotation on an object on Harvester is namespace/name of the
+	// HarvesterMachine or, on a LoadBalancer, a Service and an IPPool, of the
+	// HarvesterCluster that it is for. It tells whom to wake, not whose it is.
+	OwnerAnnotation = "infrastructure.cluster.x-k8s.io/harvester-owner"
+
+	// ControlPlaneLabel on the template of a control plane's VirtualMachine is
+	// the id of the HarvesterCluster. The load balancer selects by it.
+	ControlPlaneLabel = "infrastructure.cluster.x-k8s.io/harvester-control-plane"
+)
+
+// Annotations that users set.
+const (
+	// AbandonAnnotation on a HarvesterMachine or HarvesterCluster, whatever its
+	// value, lets it be deleted while Harvester cannot be reached. What stays
+	// behind on Harvester is named in an event.
+	AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-virtual-machine"
+)
+
+// Labels and annotations that Harvester, and the provider as it once was, know.
+const (
+	// MachineTypeLabel on the template of a control plane's VirtualMachine is
+	// MachineTypeControlPlanePrefix and the name of the Cluster.
+	MachineTypeLabel = "harvestercluster/machinetype"
+
+	// MachineTypeControlPlanePrefix is before the name of the Cluster.
+	MachineTypeControlPlanePrefix = "controlplane-"
+
+	// CreatorLabel on a VirtualMachine says what made it.
+	CreatorLabel = "harvesterhci.io/creator"
+
+	// Creator is the value of CreatorLabel.
+	Creator = "harvester"
+
+	// VMNameLabel on the template of a VirtualMachine is its name.
+	VMNameLabel = "harvesterhci.io/vmName"
+
+	// VMNamePrefixLabel on the template of a VirtualMachine is its name, too.
+	VMNamePrefixLabel = "harvesterhci.io/vmNamePrefix"
+
+	// VolumeClaimTemplatesAnnotation on a VirtualMachine holds, as JSON, the
+	// claims for volumes that Harvester makes for it.
+	VolumeClaimTemplatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
+
+	// NetworkIPsAnnotation on a VirtualMachine holds, as JSON, addresses that
+	// Harvester shows for it.
+	NetworkIPsAnnotation = "networks.harvesterhci.io/ips"
+
+	// DiskNamesAnnotation on the template of a VirtualMachine holds, as JSON,
+	// the names of its claims for volumes.
+	DiskNamesAnnotation = "harvesterhci.io/diskNames"
+
+	// SSHNamesAnnotation on the template of a VirtualMachine holds, as JSON, the
+	// names of its key pairs.
+	SSHNamesAnnotation = "harvesterhci.io/sshNames"
+
+	// ImageIDAnnotation on a claim for a volume is namespace/name of the
+	// VirtualMachineImage that the volume is filled from.
+	ImageIDAnnotation = "harvesterhci.io/imageId"
+
+	// RemovedClaimsAnnotation on a VirtualMachine that is being deleted lists,
+	// separated by commas, the claims for volumes that Harvester deletes too.
+	RemovedClaimsAnnotation = "harvesterhci.io/removedPersistentVolumeClaims"
+
+	// WitnessLabel on a host of Harvester says that it runs no virtual machines.
+	WitnessLabel = "node-role.harvesterhci.io/witness"
+)
+
+// Finalizers.
+const (
+	// ClusterFinalizer keeps a HarvesterCluster until its machines, its load
+	// balancer and its pools are gone.
+	ClusterFinalizer = "harvester.infrastructure.cluster.x-k8s.io/finalizer"
+
+	// ClusterFinalizerLegacy is ClusterFinalizer as it was once spelled.
+	ClusterFinalizerLegacy = "harvester.infrastructure.cluster.x-k8s.io"
+
+	// MachineFinalizer keeps a HarvesterMachine until its VirtualMachine and
+	// volumes are gone and its address is released.
+	MachineFinalizer = "harvestermachine.infrastructure.cluster.x-k8s.io/finalizer"
+
+	// MachineFinalizerLegacy is MachineFinalizer as it was once spelled.
+	MachineFinalizerLegacy = "harvestermachine.infrastructure.cluster.x-k8s.io"
+)
+
+const (
+	// ProviderIDPrefix is before the UID of the VirtualMachine in a provider ID.
+	ProviderIDPrefix = "harvester://"
+
+	// KubeconfigKey is the key of the kubeconfig in the Secret that
+	// spec.identitySecret of a HarvesterCluster names.
+	KubeconfigKey = "kubeconfig"
+)
