@@ -43,6 +43,10 @@ const (
 	// NotHarvesterReason: what answers is a Kubernetes that lacks the kinds of
 	// Harvester.
 	NotHarvesterReason = "NotHarvester"
+
+	// AnotherHarvesterReason: the kubeconfig leads to another Harvester than the
+	// one that has the cluster's machines.
+	AnotherHarvesterReason = "AnotherHarvester"
 )
 
 // Condition TargetNamespaceReady of a HarvesterCluster.

@@ -28,6 +28,12 @@ const (
 	// HarvesterCluster that it is for. It tells whom to wake, not whose it is.
 	OwnerAnnotation = "infrastructure.cluster.x-k8s.io/harvester-owner"
 
+	// HarvesterUIDAnnotation on a HarvesterCluster is the UID of the namespace
+	// kube-system of its Harvester, as it was when the cluster was first
+	// connected. A kubeconfig that leads to another Harvester is not used: the
+	// machines would all seem to be lost.
+	HarvesterUIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-uid"
+
 	// ControlPlaneLabel on the template of a control plane's VirtualMachine is
 	// the id of the HarvesterCluster. The load balancer selects by it.
 	ControlPlaneLabel = "infrastructure.cluster.x-k8s.io/harvester-control-plane"

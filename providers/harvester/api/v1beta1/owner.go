@@ -1,0 +1,15 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import "strings"
+
+// Owner is what OwnerAnnotation has for an object of the management cluster.
+func Owner(namespace, name string) string { return namespace + "/" + name }
+
+// ParseOwner reads what Owner has made.
+func ParseOwner(owner string) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(owner, "/")
+	return namespace, name, ok && namespace != "" && name != ""
+}

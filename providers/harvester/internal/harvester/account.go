@@ -1,0 +1,61 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// account is how a Harvester is reached, and as whom.
+type account struct {
+	config *rest.Config
+	hash   string // equal for equal accounts
+}
+
+// accountOf reads a kubeconfig. It may not run programs or read files: those would be the manager's, not its author's.
+func accountOf(secret *corev1.Secret) (account, *Problem) {
+	key := client.ObjectKeyFromObject(secret)
+	wrong := func(what string) (account, *Problem) {
+		return account{}, &Problem{Reason: infrav1.KubeconfigInvalidReason, Message: fmt.Sprintf("key %s of Secret %s %s", infrav1.KubeconfigKey, key, what)}
+	}
+	data := secret.Data[infrav1.KubeconfigKey]
+	if len(data) == 0 {
+		return wrong("is missing or empty: put a kubeconfig for Harvester there")
+	}
+	kubeconfig, err := clientcmd.Load(data)
+	if err != nil {
+		return wrong(fmt.Sprintf("is no kubeconfig: %v", err))
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*kubeconfig, nil).ClientConfig()
+	if err != nil {
+		return wrong(fmt.Sprintf("is no usable kubeconfig: %v: set current-context, and cluster and user of that context", err))
+	}
+	switch {
+	case config.ExecProvider != nil || config.AuthProvider != nil:
+		return wrong("logs in by a program, which the manager does not run: use a token or a client certificate")
+	case config.TLSClientConfig.CAFile+config.TLSClientConfig.CertFile+config.TLSClientConfig.KeyFile+config.BearerTokenFile != "":
+		return wrong("names files, which the manager does not have: embed them (kubectl config view --flatten)")
+	}
+	config.UserAgent = "faultline-harvester"
+	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little
+	content, err := json.Marshal([]any{
+		config.Host, config.APIPath, config.TLSClientConfig.CAData, config.TLSClientConfig.Insecure, config.TLSClientConfig.ServerName,
+		config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData, config.BearerToken, config.Username, config.Password, config.Impersonate.UserName,
+	})
+	if err != nil {
+		return wrong(err.Error())
+	}
+	sum := sha256.Sum256(content)
+	return account{config: config, hash: hex.EncodeToString(sum[:])}, nil
+}

@@ -1,0 +1,327 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+const (
+	// requestTimeout is how long Harvester may take over one request that is not a watch.
+	requestTimeout = 30 * time.Second
+	// probeTimeout is the same for the question whether Harvester answers at all.
+	probeTimeout = 10 * time.Second
+)
+
+// Connection is one Harvester as one account sees it. As a client.Reader it answers from informers for the kinds that have one:
+// see kinds.go. It writes to Harvester.
+type Connection struct {
+	account account
+	scheme  *runtime.Scheme
+	wakes   *wakes
+	ctx     context.Context //nolint:containedctx // it ends when the connection is closed
+	close   context.CancelFunc
+	probing sync.Mutex // held by the one that looks whether Harvester answers
+
+	mu       sync.Mutex
+	ready    bool
+	problem  *Problem // why it is not ready
+	trouble  *Problem // why what the informers know may be old
+	uid      string
+	askers   map[Asker]struct{}
+	awaiting map[Asker]struct{}
+	client   client.Client
+	mapper   meta.RESTMapper
+	watching *http.Client
+	caches   map[string]*scoped // by namespace; "" is for what has none
+}
+
+// newConnection begins to connect.
+func newConnection(ctx context.Context, a account, scheme *runtime.Scheme, w *wakes) *Connection {
+	ctx, cancel := context.WithCancel(ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("harvester", a.config.Host)))
+	c := &Connection{
+		account: a, scheme: scheme, wakes: w, ctx: ctx, close: cancel, mapper: mapper(),
+		askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
+		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
+	}
+	go c.connect()
+	return c
+}
+
+func (c *Connection) join(who Asker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.askers[who] = struct{}{}
+}
+
+func (c *Connection) leave(who Asker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.askers, who)
+	delete(c.awaiting, who)
+}
+
+// usable is the connection if it can be used for the target.
+func (c *Connection) usable(t Target) (*Connection, *Problem) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.ready:
+		return nil, c.problem
+	case t.UID != "" && c.uid != "" && t.UID != c.uid:
+		return nil, &Problem{Reason: infrav1.AnotherHarvesterReason, Message: fmt.Sprintf(
+			"the kubeconfig in Secret %s leads to another Harvester than the one that has the machines: its namespace kube-system has the UID %s, not %s; "+
+				"put back a kubeconfig for that one (annotation %s says which it is)", t.Identity, c.uid, t.UID, infrav1.HarvesterUIDAnnotation)}
+	}
+	return c, nil
+}
+
+// connect makes the clients and asks whether somebody answers, until somebody does.
+func (c *Connection) connect() {
+	backoff := patience()
+	for c.ctx.Err() == nil {
+		problem := c.dial()
+		c.mu.Lock()
+		changed := c.problem == nil || problem == nil || *c.problem != *problem
+		c.ready, c.problem = problem == nil, problem
+		c.mu.Unlock()
+		if changed {
+			c.wakeAll()
+		}
+		if problem == nil || !c.sleep(backoff.Step()) {
+			return
+		}
+	}
+}
+
+// patience is how long to wait before Harvester is asked again whether it answers, as nothing tells when it does.
+func patience() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: 30 * time.Second}
+}
+
+// sleep reports false when the connection was closed meanwhile.
+func (c *Connection) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// dial makes the clients, and finds out which Harvester it is.
+func (c *Connection) dial() *Problem {
+	if c.client == nil {
+		limited := rest.CopyConfig(c.account.config)
+		limited.Timeout = requestTimeout
+		made, err := client.New(limited, client.Options{Scheme: c.scheme, Mapper: c.mapper})
+		if err != nil {
+			return failed(c.account.config.Host, err)
+		}
+		watching, err := rest.HTTPClientFor(c.account.config)
+		if err != nil {
+			return failed(c.account.config.Host, err)
+		}
+		c.mu.Lock()
+		c.client, c.watching = made, watching
+		c.mu.Unlock()
+	}
+	if problem := c.probe(); problem != nil {
+		return problem
+	}
+	uid, problem := c.identify()
+	if problem != nil {
+		return problem
+	}
+	c.mu.Lock()
+	c.uid = uid
+	c.mu.Unlock()
+	return nil
+}
+
+// probe asks for something that every Harvester has, and every account may ask for.
+func (c *Connection) probe() *Problem {
+	ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+	defer cancel()
+	host := c.account.config.Host
+	config := rest.CopyConfig(c.account.config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(c.scheme)
+	asking, err := rest.UnversionedRESTClientForConfigAndClient(config, c.watching)
+	if err != nil {
+		return failed(host, err)
+	}
+	err = asking.Get().AbsPath("/apis/" + kubevirtv1.SchemeGroupVersion.String()).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return &Problem{Reason: infrav1.NotHarvesterReason, Message: fmt.Sprintf(
+			"%s has no %s: it is no Harvester; put a kubeconfig for Harvester into the Secret of spec.identitySecret", host, kubevirtv1.SchemeGroupVersion)}
+	}
+	if err != nil {
+		return failed(host, err)
+	}
+	return nil
+}
+
+// identify returns what tells this Harvester from others; "" when the account may not know.
+func (c *Connection) identify() (string, *Problem) {
+	ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+	defer cancel()
+	system := &corev1.Namespace{}
+	switch err := c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", failed(c.account.config.Host, err)
+	}
+	return string(system.UID), nil
+}
+
+// failed says why Harvester could not be asked.
+func failed(host string, err error) *Problem {
+	if apierrors.IsUnauthorized(err) {
+		return &Problem{Reason: infrav1.HarvesterAuthenticationFailedReason, Message: fmt.Sprintf(
+			"%s does not accept the credentials of the kubeconfig, which may have expired: put a new kubeconfig into the Secret of spec.identitySecret", host)}
+	}
+	return &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("asking %s: %v", host, err)}
+}
+
+// UID tells this Harvester from others; "" when that is not known.
+func (c *Connection) UID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.uid
+}
+
+// Host is the URL of its API server.
+func (c *Connection) Host() string { return c.account.config.Host }
+
+// Trouble says why what is read from the connection may be old; nil when it is not.
+func (c *Connection) Trouble() *Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trouble != nil {
+		return c.trouble
+	}
+	for _, in := range c.caches {
+		for _, err := range in.denied {
+			return Denied(err)
+		}
+	}
+	return nil
+}
+
+// suspect is told by an informer that it has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
+// a question either, and when it answers again.
+func (c *Connection) suspect() {
+	if !c.probing.TryLock() {
+		return
+	}
+	go func() {
+		defer c.probing.Unlock()
+		backoff := patience()
+		for c.ctx.Err() == nil {
+			problem := c.probe()
+			c.mu.Lock()
+			changed := (problem == nil) != (c.trouble == nil)
+			c.trouble = problem
+			c.mu.Unlock()
+			if changed {
+				c.wakeAll()
+			}
+			if problem == nil || !c.sleep(backoff.Step()) {
+				return
+			}
+		}
+	}()
+}
+
+// Await has an object woken once by the next change of something that is not its own but that it may wait for: an image, a network,
+// a key pair, a storage class, a pool.
+func (c *Connection) Await(who Asker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaiting[who] = struct{}{}
+}
+
+func (c *Connection) wakeAwaiting() {
+	c.mu.Lock()
+	awaiting := c.awaiting
+	c.awaiting = map[Asker]struct{}{}
+	c.mu.Unlock()
+	c.wakes.wake(awaiting)
+}
+
+func (c *Connection) wakeAll() {
+	c.wakeKind(func(Asker) bool { return true })
+}
+
+func (c *Connection) wakeKind(keep func(Asker) bool) {
+	c.mu.Lock()
+	woken := map[Asker]struct{}{}
+	for who := range c.askers {
+		if keep(who) {
+			woken[who] = struct{}{}
+		}
+	}
+	c.mu.Unlock()
+	c.wakes.wake(woken)
+}
+
+// Live asks Harvester itself.
+func (c *Connection) Live() client.Reader { return c.client }
+
+// Create, Update, Patch, Delete and DeleteAllOf write to Harvester.
+func (c *Connection) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	return c.client.Create(ctx, o, opts...)
+}
+
+// Update writes a whole object.
+func (c *Connection) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
+	return c.client.Update(ctx, o, opts...)
+}
+
+// Patch changes an object.
+func (c *Connection) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	return c.client.Patch(ctx, o, p, opts...)
+}
+
+// Delete asks for an object to go.
+func (c *Connection) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	return c.client.Delete(ctx, o, opts...)
+}
+
+// DeleteAllOf asks for all objects of a kind to go that the options select.
+func (c *Connection) DeleteAllOf(ctx context.Context, o client.Object, opts ...client.DeleteAllOfOption) error {
+	return c.client.DeleteAllOf(ctx, o, opts...)
+}
+
+// Denied turns the refusal of a right into a problem that names it; nil when err is something else.
+func Denied(err error) *Problem {
+	var refusal apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
+		return nil
+	}
+	return &Problem{Reason: infrav1.HarvesterAccessDeniedReason, Message: fmt.Sprintf(
+		"the account of the kubeconfig lacks a right on Harvester: %s; grant it there", refusal.Status().Message)}
+}

@@ -1,0 +1,212 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// Connections keeps one connection for each Harvester and account.
+type Connections struct {
+	// secrets shows which version a Secret has, live what is in it.
+	secrets, live client.Reader
+	scheme        *runtime.Scheme
+	wakes         wakes
+
+	mu         sync.Mutex
+	ctx        context.Context //nolint:containedctx // connections live as long as the manager, not as long as the reconcile that asked for them
+	identities map[client.ObjectKey]*identity
+	byAccount  map[string]*Connection
+}
+
+// identity is a Secret that somebody has asked with.
+type identity struct {
+	version string // of the Secret that the connection was made from
+	conn    *Connection
+	problem *Problem // why there is no connection
+	askers  map[Asker]struct{}
+}
+
+// New makes an empty set, whose connections end with ctx. secrets is a cache of Secrets' metadata, live the API server itself;
+// the scheme knows what is on Harvester.
+func New(ctx context.Context, secrets, live client.Reader, scheme *runtime.Scheme) *Connections {
+	return &Connections{
+		secrets: secrets, live: live, scheme: scheme, ctx: ctx,
+		identities: map[client.ObjectKey]*identity{}, byAccount: map[string]*Connection{},
+	}
+}
+
+// WatchIdentities wakes those who have asked with a Secret when that changes.
+func (c *Connections) WatchIdentities(ctx context.Context, of cache.Cache) error {
+	informer, err := of.GetInformer(ctx, secretMetadata(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching Secrets: %w", err)
+	}
+	changed := func(o any) {
+		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if secret, ok := o.(client.Object); ok {
+			c.identityChanged(client.ObjectKeyFromObject(secret), secret.GetResourceVersion())
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }, DeleteFunc: changed,
+	})
+	return err
+}
+
+// secretMetadata is the name and version of a Secret: what is in it is not kept in memory.
+func secretMetadata() *metav1.PartialObjectMetadata {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return secret
+}
+
+func (c *Connections) identityChanged(key client.ObjectKey, version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.identities[key]; known != nil && known.version != version {
+		c.wakes.wake(known.askers)
+	}
+}
+
+// Get returns the connection of a target, or why there is none yet. It waits for no network but that of the management cluster,
+// and only when the Secret is another than before. Whoever has asked is woken when the answer may be another.
+func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
+	version, problem := c.version(ctx, t.Identity)
+	c.mu.Lock()
+	known := c.asked(t.Identity, who)
+	fresh := problem == nil && known.version == version
+	c.mu.Unlock()
+	if problem != nil {
+		return nil, problem
+	}
+	if !fresh {
+		if err := c.renew(ctx, t.Identity, version); err != nil {
+			return nil, &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: err.Error()}
+		}
+	}
+	c.mu.Lock()
+	conn, problem := known.conn, known.problem
+	c.mu.Unlock()
+	if problem != nil {
+		return nil, problem
+	}
+	return conn.usable(t)
+}
+
+// asked notes who asks with the identity, and no longer with another.
+func (c *Connections) asked(key client.ObjectKey, who Asker) *identity {
+	known := c.identities[key]
+	if known == nil {
+		known = &identity{askers: map[Asker]struct{}{}}
+		c.identities[key] = known
+	}
+	if _, ok := known.askers[who]; !ok {
+		c.forget(who)
+		c.identities[key] = known
+		known.askers[who] = struct{}{}
+		if known.conn != nil {
+			known.conn.join(who)
+		}
+	}
+	return known
+}
+
+// version is that of the Secret now.
+func (c *Connections) version(ctx context.Context, key client.ObjectKey) (string, *Problem) {
+	secret := secretMetadata()
+	switch err := c.secrets.Get(ctx, key, secret); {
+	case apierrors.IsNotFound(err):
+		return "", &Problem{Reason: infrav1.IdentitySecretNotFoundReason, Message: fmt.Sprintf(
+			"Secret %s of spec.identitySecret does not exist: create it with a kubeconfig for Harvester as its key %s", key, infrav1.KubeconfigKey)}
+	case err != nil:
+		return "", &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading Secret %s: %v", key, err)}
+	}
+	return secret.ResourceVersion, nil
+}
+
+// renew reads the Secret and makes the identity use the connection of its account.
+func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version string) error {
+	secret := &corev1.Secret{}
+	if err := c.live.Get(ctx, key, secret); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	account, problem := accountOf(secret)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.identities[key]
+	if known == nil || known.version == version && (known.conn != nil || known.problem != nil) {
+		return nil // another reconcile was faster, or nobody asks any more
+	}
+	former := known.conn
+	known.version, known.problem, known.conn = version, problem, nil
+	if problem == nil {
+		known.conn = c.byAccount[account.hash]
+		if known.conn == nil {
+			known.conn = newConnection(c.ctx, account, c.scheme, &c.wakes)
+			c.byAccount[account.hash] = known.conn
+		}
+		for who := range known.askers {
+			known.conn.join(who)
+		}
+	}
+	if former != nil && former != known.conn {
+		for who := range known.askers {
+			former.leave(who)
+		}
+		c.closeUnused(former)
+	}
+	c.wakes.wake(known.askers)
+	return nil
+}
+
+// Forget ends the use of its connection by an object that is gone. A connection that nobody uses is closed.
+func (c *Connections) Forget(who Asker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(who)
+}
+
+func (c *Connections) forget(who Asker) {
+	for key, known := range c.identities {
+		if _, ok := known.askers[who]; !ok {
+			continue
+		}
+		delete(known.askers, who)
+		if known.conn != nil {
+			known.conn.leave(who)
+		}
+		if len(known.askers) == 0 {
+			delete(c.identities, key)
+			if known.conn != nil {
+				c.closeUnused(known.conn)
+			}
+		}
+	}
+}
+
+// closeUnused closes a connection that no identity uses any more.
+func (c *Connections) closeUnused(conn *Connection) {
+	for _, known := range c.identities {
+		if known.conn == conn {
+			return
+		}
+	}
+	delete(c.byAccount, conn.account.hash)
+	conn.close()
+}

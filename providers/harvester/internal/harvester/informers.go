@@ -1,0 +1,279 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// ErrSyncing says that an informer has not brought its objects yet. Whoever uses the connection is woken when it has.
+var ErrSyncing = errors.New("what is on Harvester is being read for the first time")
+
+// scoped is what is known of one namespace, or of what has none.
+type scoped struct {
+	cache  cache.Cache
+	informers map[string]toolscache.SharedIndexInformer // by Go type
+	denied    map[string]error                          // types that the account may not see, or not any more
+}
+
+// Get reads an object; ErrSyncing while it is too early to say.
+func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if whom(o) == noInformer {
+		return c.client.Get(ctx, key, o, opts...)
+	}
+	from, err := c.informed(o, key.Namespace)
+	if err != nil {
+		return err
+	}
+	return from.Get(ctx, key, o, opts...)
+}
+
+// List reads the objects of one namespace, or of a kind that is in none; ErrSyncing while it is too early to say.
+func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if whom(list) == noInformer {
+		return c.client.List(ctx, list, opts...)
+	}
+	gvk, err := apiutil.GVKForObject(list, c.scheme)
+	if err != nil {
+		return err
+	}
+	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
+	item, err := c.scheme.New(gvk)
+	if err != nil {
+		return err
+	}
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	from, err := c.informed(item.(client.Object), options.Namespace)
+	if err != nil {
+		return err
+	}
+	return from.List(ctx, list, opts...)
+}
+
+// informed is the cache of a namespace once it has all objects of the kind.
+func (c *Connection) informed(o client.Object, namespace string) (client.Reader, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in, err := c.in(namespace)
+	if err != nil {
+		return nil, err
+	}
+	kind := typeOf(o)
+	informer := in.informers[kind]
+	if informer == nil {
+		if informer, err = c.inform(in, o); err != nil {
+			return nil, err
+		}
+		in.informers[kind] = informer
+	}
+	switch {
+	case in.denied[kind] != nil:
+		return nil, in.denied[kind]
+	case !informer.HasSynced():
+		return nil, fmt.Errorf("%w: %s", ErrSyncing, kind)
+	}
+	return in.cache, nil
+}
+
+// in makes the cache of a namespace when it is first needed.
+func (c *Connection) in(namespace string) (*scoped, error) {
+	if known := c.caches[namespace]; known != nil {
+		return known, nil
+	}
+	options := cache.Options{
+		Scheme: c.scheme, Mapper: c.mapper, HTTPClient: c.watching, DefaultTransform: strip,
+		DefaultWatchErrorHandler: func(ctx context.Context, r *toolscache.Reflector, err error) { c.lost(ctx, namespace, r, err) },
+	}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	made, err := cache.New(c.account.config, options)
+	if err != nil {
+		return nil, err
+	}
+	known := &scoped{cache: made, informers: map[string]toolscache.SharedIndexInformer{}, denied: map[string]error{}}
+	c.caches[namespace] = known
+	go func() {
+		if err := made.Start(c.ctx); err != nil {
+			ctrl.LoggerFrom(c.ctx).Error(err, "The informers ended", "namespace", namespace)
+		}
+	}()
+	return known, nil
+}
+
+// inform starts an informer, and wakes who has asked when it has synced.
+func (c *Connection) inform(in *scoped, o client.Object) (toolscache.SharedIndexInformer, error) {
+	made, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	informer, ok := made.(toolscache.SharedIndexInformer)
+	if !ok {
+		return nil, fmt.Errorf("the informer of %T is a %T", o, made)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { c.changed(nil, o) },
+		UpdateFunc: func(was, is any) { c.changed(was, is) },
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			c.changed(nil, o)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if toolscache.WaitForCacheSync(c.ctx.Done(), informer.HasSynced, registration.HasSynced) {
+			c.wakeAll()
+		}
+	}()
+	return informer, nil
+}
+
+// typeOf is how a Reflector calls the type of an object.
+func typeOf(o any) string { return reflect.TypeOf(o).String() }
+
+// lost is told why an informer is no longer up to date. It goes on trying.
+func (c *Connection) lost(ctx context.Context, namespace string, r *toolscache.Reflector, err error) {
+	switch {
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+	case apierrors.IsForbidden(err):
+		c.refused(namespace, r.TypeDescription(), err)
+	default:
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		c.suspect()
+	}
+}
+
+// refused notes that the account may not see a type, until it may.
+func (c *Connection) refused(namespace, kind string, err error) {
+	c.mu.Lock()
+	in := c.caches[namespace]
+	known := in.denied[kind] != nil
+	in.denied[kind] = err
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	c.wakeAll()
+	go func() {
+		backoff := patience()
+		for c.sleep(backoff.Step()) {
+			if c.mayList(namespace, kind) {
+				c.mu.Lock()
+				delete(in.denied, kind)
+				c.mu.Unlock()
+				c.wakeAll()
+				return
+			}
+		}
+	}()
+}
+
+// mayList asks for one object of a type: nothing tells when a right is granted.
+func (c *Connection) mayList(namespace, kind string) bool {
+	for gvk, goType := range c.scheme.AllKnownTypes() {
+		if "*"+goType.String() != kind {
+			continue
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+		defer cancel()
+		return !apierrors.IsForbidden(c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)))
+	}
+	return true
+}
+
+// changed wakes whom a change of an object on Harvester concerns. was is nil when the object has come or gone.
+func (c *Connection) changed(was, is any) {
+	o, ok := is.(client.Object)
+	if !ok {
+		return
+	}
+	switch whom(o) {
+	case owner:
+		c.wakeOwner(o)
+	case everyCluster:
+		c.nodeChanged(was, o.(*corev1.Node))
+	case waiting:
+		c.wakeAwaiting()
+	}
+}
+
+// ours reports whether a virtual machine was made by a Faultline.
+func ours(o client.Object) bool { return o.GetLabels()[infrav1.MachineIDLabel] != "" }
+
+func (c *Connection) wakeOwner(o client.Object) {
+	namespace, name, ok := infrav1.ParseOwner(o.GetAnnotations()[infrav1.OwnerAnnotation])
+	if !ok {
+		return
+	}
+	kind := Cluster
+	switch o.(type) {
+	case *kubevirtv1.VirtualMachine, *kubevirtv1.VirtualMachineInstance:
+		kind = Machine
+	}
+	c.wakes.one(kind, client.ObjectKey{Namespace: namespace, Name: name})
+}
+
+// nodeChanged wakes the clusters when a host may be another part of a failure domain or be another state, and the machines on it
+// when its labels have changed. What a kubelet reports all the time is neither.
+func (c *Connection) nodeChanged(was any, node *corev1.Node) {
+	former, _ := was.(*corev1.Node)
+	labelled := former == nil || !maps.Equal(former.Labels, node.Labels)
+	if !labelled && former.Spec.Unschedulable == node.Spec.Unschedulable && readiness(former) == readiness(node) {
+		return
+	}
+	c.wakeKind(func(who Asker) bool { return who.Kind == Cluster })
+	if labelled {
+		c.wakeMachinesOn(node.Name)
+	}
+}
+
+func readiness(node *corev1.Node) corev1.ConditionStatus {
+	at := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if at < 0 {
+		return corev1.ConditionUnknown
+	}
+	return node.Status.Conditions[at].Status
+}
+
+// wakeMachinesOn looks through what is in memory: labels of hosts change rarely.
+func (c *Connection) wakeMachinesOn(host string) {
+	c.mu.Lock()
+	var instances []toolscache.SharedIndexInformer
+	for _, in := range c.caches {
+		if informer := in.informers[typeOf(&kubevirtv1.VirtualMachineInstance{})]; informer != nil {
+			instances = append(instances, informer)
+		}
+	}
+	c.mu.Unlock()
+	for _, informer := range instances {
+		for _, o := range informer.GetStore().List() {
+			if vmi, ok := o.(*kubevirtv1.VirtualMachineInstance); ok && vmi.Status.NodeName == host {
+				c.wakeOwner(vmi)
+			}
+		}
+	}
+}

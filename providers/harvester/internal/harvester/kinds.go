@@ -1,0 +1,101 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+)
+
+// AddToScheme adds what is on Harvester.
+func AddToScheme(scheme *runtime.Scheme) error {
+	return (&runtime.SchemeBuilder{
+		corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
+		kubevirtv1.AddToScheme, harvesterhciv1.AddToScheme, netattv1.AddToScheme, lbv1.AddToScheme,
+	}).AddToScheme(scheme)
+}
+
+// wakesWhom is what a change of an object of a kind means.
+type wakesWhom int
+
+const (
+	noInformer   wakesWhom = iota // it is read from Harvester each time, so it is read rarely
+	owner                         // wakes whom its annotation names
+	everyCluster                  // wakes the clusters of the connection, and the machines of a Node
+	waiting                       // wakes whom Await has noted
+)
+
+// whom says what is kept in memory of Harvester.
+func whom(o runtime.Object) wakesWhom {
+	switch o.(type) {
+	case *kubevirtv1.VirtualMachine, *kubevirtv1.VirtualMachineInstance, *corev1.Service, *lbv1.LoadBalancer,
+		*kubevirtv1.VirtualMachineList, *kubevirtv1.VirtualMachineInstanceList, *corev1.ServiceList, *lbv1.LoadBalancerList:
+		return owner
+	case *corev1.Node, *corev1.NodeList:
+		return everyCluster
+	case *harvesterhciv1.VirtualMachineImage, *harvesterhciv1.KeyPair, *netattv1.NetworkAttachmentDefinition, *storagev1.StorageClass, *lbv1.IPPool,
+		*harvesterhciv1.VirtualMachineImageList, *harvesterhciv1.KeyPairList, *netattv1.NetworkAttachmentDefinitionList, *storagev1.StorageClassList,
+		*lbv1.IPPoolList:
+		return waiting
+	default:
+		return noInformer
+	}
+}
+
+// mapper knows where the kinds are served. It asks nobody: a Harvester whose other APIs are down is used all the same.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	add := func(gv schema.GroupVersion, scope meta.RESTScope, kinds ...string) {
+		for _, kind := range kinds {
+			m.Add(gv.WithKind(kind), scope)
+		}
+	}
+	add(corev1.SchemeGroupVersion, meta.RESTScopeRoot, "Node", "Namespace")
+	add(corev1.SchemeGroupVersion, meta.RESTScopeNamespace, "Secret", "Service", "PersistentVolumeClaim", "ServiceAccount", "ConfigMap")
+	add(discoveryv1.SchemeGroupVersion, meta.RESTScopeNamespace, "EndpointSlice")
+	add(rbacv1.SchemeGroupVersion, meta.RESTScopeRoot, "ClusterRoleBinding")
+	add(rbacv1.SchemeGroupVersion, meta.RESTScopeNamespace, "RoleBinding")
+	add(storagev1.SchemeGroupVersion, meta.RESTScopeRoot, "StorageClass")
+	add(kubevirtv1.SchemeGroupVersion, meta.RESTScopeNamespace, "VirtualMachine", "VirtualMachineInstance")
+	add(harvesterhciv1.GroupVersion, meta.RESTScopeNamespace, "VirtualMachineImage", "KeyPair")
+	add(lbv1.GroupVersion, meta.RESTScopeRoot, "IPPool")
+	add(lbv1.GroupVersion, meta.RESTScopeNamespace, "LoadBalancer")
+	networks := netattv1.GroupVersion
+	m.AddSpecific(networks.WithKind("NetworkAttachmentDefinition"),
+		networks.WithResource("network-attachment-definitions"), networks.WithResource("network-attachment-definition"), meta.RESTScopeNamespace)
+	return m
+}
+
+// strip drops what nobody reads, and of others' objects all but their name.
+func strip(o any) (any, error) {
+	object, ok := o.(client.Object)
+	if !ok {
+		return o, nil
+	}
+	object.SetManagedFields(nil)
+	switch o := o.(type) {
+	case *corev1.Node:
+		o.Status.Images = nil
+	case *kubevirtv1.VirtualMachine:
+		if !ours(o) {
+			o.Spec, o.Status = kubevirtv1.VirtualMachineSpec{}, kubevirtv1.VirtualMachineStatus{}
+		}
+	case *kubevirtv1.VirtualMachineInstance:
+		if !ours(o) {
+			o.Spec = kubevirtv1.VirtualMachineInstanceSpec{}
+		}
+	}
+	return o, nil
+}
