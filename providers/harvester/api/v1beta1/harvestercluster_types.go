@@ -102,6 +102,13 @@ type APIEndpoint struct {
 	Port int32 `json:"port,omitempty"`
 }
 
+// IsSet reports whether the endpoint is known. An unspecified address, such as
+// 0.0.0.0, stands in templates for one that is not.
+func (e APIEndpoint) IsSet() bool {
+	ip := net.ParseIP(e.Host)
+	return e.Host != "" && (ip == nil || !ip.IsUnspecified())
+}
+
 // String returns host:port.
 func (e APIEndpoint) String() string {
 	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))

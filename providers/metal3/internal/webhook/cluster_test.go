@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -77,19 +76,6 @@ func TestDefaultCluster(t *testing.T) {
 	g.Expect(cluster.Spec.ControlPlaneEndpoint).To(BeZero(), "a port of nothing")
 }
 
-func TestClusterName(t *testing.T) {
-	g := NewWithT(t)
-	cluster := &infrav1.Metal3Cluster{}
-	g.Expect(clusterName(cluster)).To(BeEmpty())
-	cluster.Labels = map[string]string{clusterv1.ClusterNameLabel: "label"}
-	g.Expect(clusterName(cluster)).To(Equal("label"))
-	cluster.OwnerReferences = []metav1.OwnerReference{
-		{APIVersion: "example.com/v1", Kind: "Cluster", Name: "other"},
-		{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: "owner"},
-	}
-	g.Expect(clusterName(cluster)).To(Equal("owner"))
-}
-
 func TestRemovedDomains(t *testing.T) {
 	g := NewWithT(t)
 	domains := func(names ...string) (list []clusterv1.FailureDomain) {
@@ -100,16 +86,4 @@ func TestRemovedDomains(t *testing.T) {
 	}
 	g.Expect(removedDomains(domains("b", "a", "c"), domains("c", "d"))).To(Equal([]string{"a", "b"}))
 	g.Expect(removedDomains(domains("a"), domains("a", "b"))).To(BeEmpty())
-}
-
-func TestDomainsOf(t *testing.T) {
-	g := NewWithT(t)
-	machine := &infrav1.Metal3Machine{}
-	g.Expect(domainsOf(machine)).To(BeEmpty())
-	machine.Spec.FailureDomain = "a"
-	g.Expect(domainsOf(machine)).To(ConsistOf("a"))
-	machine.Status.FailureDomain = "a"
-	g.Expect(domainsOf(machine)).To(ConsistOf("a"), "counted once")
-	machine.Status.FailureDomain = "b"
-	g.Expect(domainsOf(machine)).To(ConsistOf("a", "b"))
 }

@@ -4,7 +4,6 @@
 package webhook
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,10 +18,4 @@ func validateDomainName(name string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "hosts carry the name in their label "+infrav1.FailureDomainLabel+
 		", so it must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last; "+
 		"rename the domain")}
-}
-
-// hasGroup tells whether an API version is of the group.
-func hasGroup(apiVersion, group string) bool {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	return err == nil && gv.Group == group
 }

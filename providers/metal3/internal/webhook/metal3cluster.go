@@ -78,7 +78,7 @@ func (w *Metal3Cluster) ValidateUpdate(ctx context.Context, before, after *infra
 // machines.
 func (w *Metal3Cluster) removedInUse(ctx context.Context, before, after *infrav1.Metal3Cluster) (field.ErrorList, error) {
 	removed := removedDomains(before.Spec.FailureDomains, after.Spec.FailureDomains)
-	name := clusterName(after)
+	name := rules.ClusterName(after)
 	if len(removed) == 0 || name == "" || !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
@@ -108,17 +108,6 @@ func removedDomains(before, after []clusterv1.FailureDomain) []string {
 	}
 	slices.Sort(removed)
 	return removed
-}
-
-// clusterName returns the name of the Cluster that owns a Metal3Cluster, or
-// nothing when none does yet.
-func clusterName(cluster *infrav1.Metal3Cluster) string {
-	for _, owner := range cluster.OwnerReferences {
-		if owner.Kind == "Cluster" && hasGroup(owner.APIVersion, clusterv1.GroupVersion.Group) {
-			return owner.Name
-		}
-	}
-	return cluster.Labels[clusterv1.ClusterNameLabel]
 }
 
 // validateClusterObject has the rules of a cluster, and wants to know where it

@@ -5,10 +5,8 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/cluster-api/util/topology"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -40,7 +38,7 @@ func (w *Metal3MachineTemplate) ValidateCreate(_ context.Context, template *infr
 // from the template after the machine was made may change: how disks are
 // cleaned, whether hosts are reused, and the data templates of failure domains.
 func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
-	dryRun, err := isTopologyDryRun(ctx, after)
+	dryRun, err := rules.IsTopologyDryRun(ctx, after)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +49,6 @@ func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, afte
 	}
 	return rules.AddedWarnings(warnMachineTemplate(before), warnMachineTemplate(after)),
 		refuse("Metal3MachineTemplate", after.Name, errs)
-}
-
-func isTopologyDryRun(ctx context.Context, template *infrav1.Metal3MachineTemplate) (bool, error) {
-	request, err := admission.RequestFromContext(ctx)
-	if err != nil {
-		return false, fmt.Errorf("reading the admission request: %w", err)
-	}
-	return topology.IsDryRunRequest(request, template), nil
 }
 
 // validateMachineTemplate has the rules of a machine, and forbids what only a

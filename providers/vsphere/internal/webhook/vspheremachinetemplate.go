@@ -5,10 +5,8 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/cluster-api/util/topology"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -39,7 +37,7 @@ func (w *VSphereMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
 // their template would change. Templates once had the default written into
 // them, so without it the dry run would see a change where there is none.
 func (w *VSphereMachineTemplate) Default(ctx context.Context, template *infrav1.VSphereMachineTemplate) error {
-	dryRun, err := isTopologyDryRun(ctx, template)
+	dryRun, err := rules.IsTopologyDryRun(ctx, template)
 	if err != nil {
 		return err
 	}
@@ -59,7 +57,7 @@ func (w *VSphereMachineTemplate) ValidateCreate(_ context.Context, template *inf
 // ValidateUpdate refuses every change of the machine's spec, except to dry runs
 // of the topology controller, which ask what would change.
 func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
-	dryRun, err := isTopologyDryRun(ctx, after)
+	dryRun, err := rules.IsTopologyDryRun(ctx, after)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +70,6 @@ func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, aft
 	}
 	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
 		refuse("VSphereMachineTemplate", after.Name, errs)
-}
-
-func isTopologyDryRun(ctx context.Context, template *infrav1.VSphereMachineTemplate) (bool, error) {
-	request, err := admission.RequestFromContext(ctx)
-	if err != nil {
-		return false, fmt.Errorf("reading the admission request: %w", err)
-	}
-	return topology.IsDryRunRequest(request, template), nil
 }
 
 // validateMachineTemplate has the rules of a machine, and forbids what only a

@@ -1,0 +1,91 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/topology"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// pageSize bounds the memory that reading all machines takes.
+const pageSize = 500
+
+// MachinesByDomain returns the names of a cluster's infrastructure machines, sorted, by the failure domains that they are in or are to
+// be in: those that domains returns of a machine, which may be empty or several times the same, and the one that it was assigned.
+// Machines that are being deleted count: until they are gone, they have what they use. The list is an empty one of their kind.
+func MachinesByDomain(ctx context.Context, reader client.Reader, list client.ObjectList, namespace, cluster string,
+	domains func(client.Object) []string,
+) (map[string][]string, error) {
+	names := map[string][]string{}
+	for next, more := "", true; more; more = next != "" {
+		page, ok := list.DeepCopyObject().(client.ObjectList)
+		if !ok {
+			return nil, fmt.Errorf("listing infrastructure machines: %T is no list", list)
+		}
+		if err := reader.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster},
+			client.Limit(pageSize), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing infrastructure machines: %w", err)
+		}
+		next = page.GetContinue()
+		if err := meta.EachListItem(page, func(item runtime.Object) error {
+			machine, ok := item.(client.Object)
+			if !ok {
+				return fmt.Errorf("listing infrastructure machines: %T is no object", item)
+			}
+			for _, domain := range distinct(append(domains(machine), machine.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])) {
+				names[domain] = append(names[domain], machine.GetName())
+			}
+			return nil
+		}); err != nil {
+			return nil, err //nolint:wrapcheck // it is our own
+		}
+	}
+	for _, machines := range names {
+		slices.Sort(machines)
+	}
+	return names, nil
+}
+
+// distinct returns what is not empty, each once.
+func distinct(domains []string) []string {
+	slices.Sort(domains)
+	return slices.DeleteFunc(slices.Compact(domains), func(domain string) bool { return domain == "" })
+}
+
+// ClusterName returns the name of the Cluster that owns an infrastructure cluster, or nothing when none does yet.
+func ClusterName(cluster client.Object) string {
+	for _, owner := range cluster.GetOwnerReferences() {
+		if owner.Kind == "Cluster" && hasGroup(owner.APIVersion, clusterv1.GroupVersion.Group) {
+			return owner.Name
+		}
+	}
+	return cluster.GetLabels()[clusterv1.ClusterNameLabel]
+}
+
+// hasGroup tells whether an API version is of the group.
+func hasGroup(apiVersion, group string) bool {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	return err == nil && gv.Group == group
+}
+
+// IsTopologyDryRun reports whether the request that the context is of is the topology controller's, which asks what would change in
+// the object.
+func IsTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the admission request: %w", err)
+	}
+	return topology.IsDryRunRequest(request, object), nil
+}
