@@ -54,6 +54,8 @@ type Options struct {
 	Webhooks bool
 	// Serve adds the webhooks to a manager that serves them as long as the API server runs; it implies Webhooks.
 	Serve func(ctrl.Manager) error
+	// Configure adjusts the flags of etcd and the API server; it may be nil.
+	Configure func(*envtest.ControlPlane)
 }
 
 // Main runs the tests of a package, which share the API server, and exits; it is all that TestMain does. Before the first
@@ -93,6 +95,11 @@ func Start(t *testing.T, o Options) *envtest.Environment {
 		}
 	})
 	return env
+}
+
+// Open starts an API server for those who are no test. They call stop, which ends it and says what became of the webhooks.
+func Open(ctx context.Context, o Options) (env *envtest.Environment, stop func() error, err error) {
+	return start(ctx, o)
 }
 
 // start starts an API server, and webhooks; stop ends both and says what became of the webhooks.
@@ -143,6 +150,9 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
 	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
+	if o.Configure != nil {
+		o.Configure(&env.ControlPlane)
+	}
 	if o.Config != "" {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(o.Config, "crd", "bases"))
 	}
