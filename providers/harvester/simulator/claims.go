@@ -1,0 +1,69 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// claimProtection is the finalizer with which Kubernetes keeps a PVC that somebody uses.
+const claimProtection = "kubernetes.io/pvc-protection"
+
+// volumes plays Longhorn and the controllers of Kubernetes that bind PVCs and protect those in use. There are no
+// PersistentVolumes: nothing would mount them.
+type volumes struct {
+	client client.Client
+	clock  *clock
+	delays Delays
+}
+
+// Reconcile binds a PVC, or lets it go.
+func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if claim.DeletionTimestamp != nil {
+		return ctrl.Result{}, r.release(ctx, claim)
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		return ctrl.Result{}, nil
+	}
+	if ok, err := r.provisionable(ctx, claim); err != nil || !ok {
+		return ctrl.Result{}, err
+	}
+	if wait := r.clock.left(claim.UID, "volume", r.delays.Volume); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	r.clock.forget(claim.UID)
+	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, claim.Spec.AccessModes
+	claim.Status.Capacity = claim.Spec.Resources.Requests
+	if err := r.client.Status().Update(ctx, claim); settled(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("binding volume: %w", err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// provisionable reports whether there is the claim's storage class.
+func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	return true, nil
+}
+
+// release lets a PVC go that no instance uses.
+func (r *volumes) release(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	users := &kubevirtv1.VirtualMachineInstanceList{}
+	if err := r.client.List(ctx, users, client.InNamespace(claim.Namespace), client.MatchingFields{claimField: claim.Name}); err != nil {
+		return fmt.Errorf("listing the users of a volume: %w", err)
+	}
+	if len(users.Items) > 0 {
+		return nil
+	}
+	return removeFinalizer(ctx, r.client, claim, claimProtection)
+}

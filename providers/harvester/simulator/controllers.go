@@ -1,0 +1,134 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Fields by which objects are found.
+const (
+	createdByField = "label." + kubevirtv1.CreatedByLabel
+	podHostField   = "spec.nodeName"
+	claimField     = "spec.volumes.persistentVolumeClaim"
+)
+
+func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error {
+	if err := indexFields(ctx, mgr); err != nil {
+		return err
+	}
+	c, clock, delays, hooks := mgr.GetClient(), newClock(s.settings.now), s.settings.delays, s.settings.hooks
+	add := []error{
+		s.controller(mgr, "virtualmachine").For(&kubevirtv1.VirtualMachine{}).Owns(&kubevirtv1.VirtualMachineInstance{}).
+			Complete(&machines{client: c, clock: clock, delays: delays, hooks: hooks}),
+		s.controller(mgr, "virtualmachineinstance").For(&kubevirtv1.VirtualMachineInstance{}).Owns(&corev1.Pod{}).
+			Watches(&corev1.PersistentVolumeClaim{}, finding(c, &kubevirtv1.VirtualMachineInstanceList{}, claimField)).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(c))).
+			Complete(&instances{
+				client: c, clock: clock, delays: delays, hooks: hooks,
+				guests: &guests{client: c, leases: s.leases, hooks: hooks},
+			}),
+		s.controller(mgr, "volume").For(&corev1.PersistentVolumeClaim{}).
+			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(claimsOfInstance)).
+			Complete(&volumes{client: c, clock: clock, delays: delays}),
+		s.controller(mgr, "pod").For(&corev1.Pod{}).
+			Watches(&corev1.Node{}, finding(c, &corev1.PodList{}, podHostField)).
+			Complete(&pods{client: c, clock: clock, delays: delays}),
+	}
+	for _, err := range add {
+		if err != nil {
+			return fmt.Errorf("adding controller: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Simulator) controller(mgr ctrl.Manager, name string) *builder.Builder {
+	return ctrl.NewControllerManagedBy(mgr).Named(name + "-simulator").
+		WithOptions(controller.Options{MaxConcurrentReconciles: s.settings.workers, SkipNameValidation: ptr.To(true)})
+}
+
+func indexFields(ctx context.Context, mgr ctrl.Manager) error {
+	type index struct {
+		of     client.Object
+		field  string
+		values client.IndexerFunc
+	}
+	for _, i := range []index{
+		{&corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} }},
+		{&corev1.Pod{}, podHostField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} }},
+		{&kubevirtv1.VirtualMachineInstance{}, claimField, func(obj client.Object) []string {
+			return claimsOf(&obj.(*kubevirtv1.VirtualMachineInstance).Spec)
+		}},
+	} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.of, i.field, i.values); err != nil {
+			return fmt.Errorf("indexing by %s: %w", i.field, err)
+		}
+	}
+	return nil
+}
+
+// finding enqueues those whose field has the name of what has changed; in its namespace, if it has one.
+func finding(c client.Reader, list client.ObjectList, field string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+		found := list.DeepCopyObject().(client.ObjectList)
+		err := c.List(ctx, found, client.InNamespace(obj.GetNamespace()), client.MatchingFields{field: obj.GetName()})
+		return requestsOf(ctx, found, err)
+	})
+}
+
+func requestsOf(ctx context.Context, list client.ObjectList, err error) []reconcile.Request {
+	var requests []reconcile.Request
+	if err == nil {
+		err = meta.EachListItem(list, func(item runtime.Object) error {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
+			return nil
+		})
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing what is concerned")
+	}
+	return requests
+}
+
+// instancesOfHost are those that have a Pod there.
+func instancesOfHost(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, host client.Object) []reconcile.Request {
+		there := &corev1.PodList{}
+		if err := c.List(ctx, there, client.MatchingFields{podHostField: host.GetName()}); err != nil {
+			return requestsOf(ctx, there, err)
+		}
+		var requests []reconcile.Request
+		for i := range there.Items {
+			if owner := metav1.GetControllerOf(&there.Items[i]); owner != nil {
+				requests = append(requests, reconcile.Request{
+					NamespacedName: client.ObjectKey{Namespace: there.Items[i].Namespace, Name: owner.Name},
+				})
+			}
+		}
+		return requests
+	}
+}
+
+func claimsOfInstance(_ context.Context, obj client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range claimsOf(&obj.(*kubevirtv1.VirtualMachineInstance).Spec) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}})
+	}
+	return requests
+}

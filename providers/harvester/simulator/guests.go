@@ -1,0 +1,136 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	creatorLabel = "harvesterhci.io/creator"
+	// labelsCopiedFor is the creator whose virtual machines are told the labels of their host.
+	labelsCopiedFor = "docker-machine-driver-harvester"
+)
+
+// guests plays what runs inside virtual machines: cloud-init, DHCP clients and the guest agent.
+type guests struct {
+	client client.Client
+	leases *leases
+	hooks  Hooks
+}
+
+// boot tells the hook of an instance that begins to run.
+func (g *guests) boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	if g.hooks.PowerOn == nil {
+		return nil
+	}
+	vm := &kubevirtv1.VirtualMachine{}
+	if err := g.client.Get(ctx, client.ObjectKeyFromObject(vmi), vm); err != nil {
+		return fmt.Errorf("reading the virtual machine that boots: %w", err)
+	}
+	boot := Boot{VM: vm.DeepCopy(), VMI: vmi.DeepCopy()}
+	var err error
+	if boot.UserData, boot.NetworkData, err = g.cloudInit(ctx, vmi); err != nil {
+		return err
+	}
+	if err := g.hooks.PowerOn(ctx, boot); err != nil {
+		return fmt.Errorf("powering on: %w", err)
+	}
+	return nil
+}
+
+// report writes the interfaces of a guest that runs; their addresses are known by its agent only.
+func (g *guests) report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, agent bool) error {
+	if !agent || conditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
+		return nil
+	}
+	_, data, err := g.cloudInit(ctx, vmi)
+	if err != nil {
+		return err
+	}
+	static, err := staticAddresses(data)
+	if err != nil {
+		return fmt.Errorf("reading network data: %w", err)
+	}
+	vmi.Status.Interfaces = nil
+	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
+		found := static.of(nic.MacAddress, i)
+		if len(found) == 0 {
+			found = append(found, g.leases.lease(networkOf(vmi, nic.Name), nic.MacAddress).String())
+		}
+		vmi.Status.Interfaces = append(vmi.Status.Interfaces, kubevirtv1.VirtualMachineInstanceNetworkInterface{
+			Name: nic.Name, MAC: nic.MacAddress, IP: found[0], IPs: found,
+			InterfaceName: fmt.Sprintf("enp%ds0", i+1), InfoSource: "domain, guest-agent", QueueCount: 1,
+		})
+	}
+	setCondition(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected, corev1.ConditionTrue, "", "")
+	return nil
+}
+
+// networkOf is what an interface is connected to: namespace and name of a network, or "pod".
+func networkOf(vmi *kubevirtv1.VirtualMachineInstance, nic string) string {
+	for _, network := range vmi.Spec.Networks {
+		if network.Name == nic && network.Multus != nil {
+			return qualified(vmi.Namespace, network.Multus.NetworkName)
+		}
+	}
+	return "pod"
+}
+
+// cloudInit returns what the guest's cloud-init reads.
+func (g *guests) cloudInit(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (userData, networkData []byte, err error) {
+	for i := range vmi.Spec.Volumes {
+		source := vmi.Spec.Volumes[i].CloudInitNoCloud
+		if source == nil {
+			continue
+		}
+		userData, networkData = []byte(source.UserData), []byte(source.NetworkData)
+		if ref := source.UserDataSecretRef; ref != nil {
+			if userData, err = g.secret(ctx, vmi.Namespace, ref.Name, "userdata", "userData"); err != nil {
+				return nil, nil, err
+			}
+		}
+		if ref := source.NetworkDataSecretRef; ref != nil {
+			if networkData, err = g.secret(ctx, vmi.Namespace, ref.Name, "networkdata", "networkData"); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return userData, networkData, nil
+}
+
+// secret returns the first of these keys; nothing without the Secret, as a guest boots without it just as well.
+func (g *guests) secret(ctx context.Context, namespace, name string, keys ...string) ([]byte, error) {
+	secret := &corev1.Secret{}
+	if err := g.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	}
+	for _, key := range keys {
+		if data, ok := secret.Data[key]; ok {
+			return data, nil
+		}
+	}
+	return nil, nil
+}
+
+// copyHostLabels tells an instance where it runs, as Harvester does for one creator only.
+func copyHostLabels(vmi *kubevirtv1.VirtualMachineInstance, host *corev1.Node) {
+	if vmi.Labels[creatorLabel] != labelsCopiedFor {
+		return
+	}
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelHostname} {
+		if value, ok := host.Labels[key]; ok {
+			metav1.SetMetaDataAnnotation(&vmi.ObjectMeta, key, value)
+		}
+	}
+}

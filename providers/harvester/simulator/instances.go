@@ -1,0 +1,267 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
+type instances struct {
+	client client.Client
+	clock  *clock
+	delays Delays
+	hooks  Hooks
+	guests *guests
+}
+
+// Reconcile takes one instance as far as it gets.
+func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := r.client.Get(ctx, req.NamespacedName, vmi); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	v, err := r.observe(ctx, vmi)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if vmi.DeletionTimestamp != nil {
+		return r.end(ctx, v)
+	}
+	before := vmi.DeepCopy()
+	wait, err := r.advance(ctx, v)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !apiequality.Semantic.DeepEqual(before, vmi) {
+		// A conflict is a newer version, which comes by itself.
+		if err := r.client.Update(ctx, vmi); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("updating instance: %w", err)
+		}
+	}
+	return ctrl.Result{RequeueAfter: wait}, nil
+}
+
+// situation is what an instance's next phase depends on.
+type situation struct {
+	vmi *kubevirtv1.VirtualMachineInstance
+	// pod is what the instance runs in, or is to; target what it migrates to.
+	pod, target *corev1.Pod
+	pods        []corev1.Pod
+	// host is the pod's.
+	host *corev1.Node
+	// unbound are claims that it waits for.
+	unbound []string
+}
+
+func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (*situation, error) {
+	v := &situation{vmi: vmi}
+	pods := &corev1.PodList{}
+	if err := r.client.List(ctx, pods, client.InNamespace(vmi.Namespace), client.MatchingFields{createdByField: string(vmi.UID)}); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	v.pods = pods.Items
+	target := ""
+	if migration := vmi.Status.MigrationState; migration != nil && !migration.Completed && !migration.Failed {
+		target = migration.TargetPod
+	}
+	for i := range v.pods {
+		switch pod := &v.pods[i]; {
+		case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Name == target:
+			v.target = pod
+		case vmi.Status.NodeName == "" || pod.Spec.NodeName == vmi.Status.NodeName:
+			v.pod = pod
+		}
+	}
+	if v.pod != nil && v.pod.Spec.NodeName != "" {
+		v.host = &corev1.Node{}
+		if err := r.client.Get(ctx, client.ObjectKey{Name: v.pod.Spec.NodeName}, v.host); apierrors.IsNotFound(err) {
+			v.host = nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading host: %w", err)
+		}
+	}
+	return v, r.claims(ctx, v)
+}
+
+func (r *instances) claims(ctx context.Context, v *situation) error {
+	for _, name := range claimsOf(&v.vmi.Spec) {
+		claim := &corev1.PersistentVolumeClaim{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: v.vmi.Namespace, Name: name}, claim)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading volume: %w", err)
+		}
+		if err != nil || claim.Status.Phase != corev1.ClaimBound {
+			v.unbound = append(v.unbound, name)
+		}
+	}
+	return nil
+}
+
+// claimsOf are the PVCs that an instance uses.
+func claimsOf(spec *kubevirtv1.VirtualMachineInstanceSpec) []string {
+	var names []string
+	for i := range spec.Volumes {
+		if claim := spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			names = append(names, claim.ClaimName)
+		}
+	}
+	return names
+}
+
+// advance takes the instance through its phases until one of them has to wait. What is for the API server to keep is in v.vmi.
+func (r *instances) advance(ctx context.Context, v *situation) (time.Duration, error) {
+	for {
+		phase := v.vmi.Status.Phase
+		wait, err := r.next(ctx, v)
+		if err != nil || wait > 0 || v.vmi.Status.Phase == phase {
+			return wait, err
+		}
+	}
+}
+
+func (r *instances) next(ctx context.Context, v *situation) (time.Duration, error) {
+	switch v.vmi.Status.Phase {
+	case kubevirtv1.VmPhaseUnset, kubevirtv1.Pending:
+		return 0, r.pending(ctx, v)
+	case kubevirtv1.Scheduling:
+		return 0, r.scheduling(ctx, v)
+	case kubevirtv1.Scheduled:
+		return r.scheduled(ctx, v)
+	case kubevirtv1.Running, kubevirtv1.Unknown:
+		return r.running(ctx, v)
+	}
+	return 0, nil
+}
+
+func (r *instances) pending(ctx context.Context, v *situation) error {
+	v.vmi.Status.Phase = kubevirtv1.Pending
+	if len(v.unbound) > 0 {
+		setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running")
+		return nil
+	}
+	if v.pod == nil {
+		if err := r.launch(ctx, v); err != nil {
+			return err
+		}
+	}
+	v.vmi.Status.Phase = kubevirtv1.Scheduling
+	return nil
+}
+
+func (r *instances) launch(ctx context.Context, v *situation) error {
+	pod := launcher(v.vmi, string(v.vmi.UID))
+	if err := r.client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating pod: %w", err)
+	}
+	v.pod = pod
+	return nil
+}
+
+// scheduling says of a pod that has no host why, in kube-scheduler's words.
+func (r *instances) scheduling(ctx context.Context, v *situation) error {
+	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running")
+	switch {
+	case v.pod == nil:
+		return r.launch(ctx, v)
+	case v.pod.Spec.NodeName == "":
+		for _, condition := range v.pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				setCondition(v.vmi, scheduledCondition, corev1.ConditionFalse, condition.Reason, condition.Message)
+			}
+		}
+	case alive(v.host):
+		dropCondition(v.vmi, scheduledCondition)
+		v.vmi.Status.Phase, v.vmi.Status.NodeName = kubevirtv1.Scheduled, v.pod.Spec.NodeName
+		metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, v.pod.Spec.NodeName)
+	}
+	return nil
+}
+
+func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration, error) {
+	if v.pod == nil {
+		r.fail(v, "the pod is gone")
+		return 0, nil
+	}
+	if !alive(v.host) {
+		return 0, nil
+	}
+	if wait := r.clock.left(v.vmi.UID, "boot", r.delays.Boot); wait > 0 {
+		return wait, nil
+	}
+	if err := r.guests.boot(ctx, v.vmi); err != nil {
+		return 0, err
+	}
+	v.vmi.Status.Phase = kubevirtv1.Running
+	return 0, nil
+}
+
+// running keeps what is known of a guest up to date. Of one whose host is away nothing is known.
+func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
+	switch {
+	case v.pod == nil:
+		r.fail(v, "the pod is gone")
+		return 0, nil
+	case !alive(v.host):
+		v.vmi.Status.Phase = kubevirtv1.Unknown
+		setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "NodeNotReady", "the host does not answer")
+		return 0, nil
+	}
+	v.vmi.Status.Phase = kubevirtv1.Running
+	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
+	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
+	copyHostLabels(v.vmi, v.host)
+	answers := r.clock.left(v.vmi.UID, "agent", r.delays.Agent)
+	return answers, r.guests.report(ctx, v.vmi, answers == 0)
+}
+
+func (r *instances) fail(v *situation, why string) {
+	v.vmi.Status.Phase, v.vmi.Status.Reason = kubevirtv1.Failed, why
+	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "PodTerminating", why)
+}
+
+// end stops an instance that is deleted.
+func (r *instances) end(ctx context.Context, v *situation) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	if wait := r.clock.left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	for i := range v.pods {
+		err := r.client.Delete(ctx, &v.pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &v.pods[i].UID})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("deleting pod: %w", err)
+		}
+	}
+	if r.hooks.PowerOff != nil && v.vmi.Status.NodeName != "" {
+		if err := r.hooks.PowerOff(ctx, v.vmi.DeepCopy()); err != nil {
+			return ctrl.Result{}, fmt.Errorf("powering off: %w", err)
+		}
+	}
+	if err := removeFinalizer(ctx, r.client, v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.clock.forget(v.vmi.UID)
+	return ctrl.Result{}, nil
+}
+
+func alive(host *corev1.Node) bool {
+	return host != nil && slices.ContainsFunc(host.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,101 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+)
+
+const (
+	witnessRole = "node-role.harvesterhci.io/witness"
+	// clusterNetworkPrefix begins the label of hosts that are connected to a cluster network.
+	clusterNetworkPrefix = "network.harvesterhci.io/"
+	managementNetwork    = "mgmt"
+)
+
+// Layout are the hosts of a Harvester cluster.
+type Layout struct {
+	Hosts []Host
+}
+
+// Host is one of them.
+type Host struct {
+	Name string
+	// Hostname is its label kubernetes.io/hostname; empty for its name.
+	Hostname string
+	// Labels are further ones, such as its zone.
+	Labels map[string]string
+	// CPU and Memory are what it has for virtual machines; 32 and 128 GiB without.
+	CPU, Memory resource.Quantity
+	// Witness makes it a host that takes part in etcd and runs no virtual machines.
+	Witness bool
+}
+
+// Zones is a layout of equal zones, zone-1, zone-2 and so on, with the hosts zone-1-host-1, zone-1-host-2 and so on.
+func Zones(zones, hostsPerZone int) Layout {
+	layout := Layout{}
+	for zone := range zones {
+		name := fmt.Sprintf("zone-%d", zone+1)
+		for host := range hostsPerZone {
+			layout.Hosts = append(layout.Hosts, Host{
+				Name: fmt.Sprintf("%s-host-%d", name, host+1), Labels: map[string]string{corev1.LabelTopologyZone: name},
+			})
+		}
+	}
+	return layout
+}
+
+// node is the host as an object.
+func (h Host) node() *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.Name, Labels: map[string]string{
+		corev1.LabelHostname: h.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		clusterNetworkPrefix + managementNetwork: "true",
+	}}}
+	if h.Hostname != "" {
+		node.Labels[corev1.LabelHostname] = h.Hostname
+	}
+	if h.Witness {
+		node.Labels[witnessRole] = "true"
+		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/etcd", Value: "true", Effect: corev1.TaintEffectNoExecute}}
+	} else {
+		node.Labels[kubevirtv1.NodeSchedulable] = "true"
+	}
+	maps.Copy(node.Labels, h.Labels)
+	return node
+}
+
+// status is the host's when it works.
+func (h Host) status(now metav1.Time) corev1.NodeStatus {
+	has := corev1.ResourceList{
+		corev1.ResourceCPU: h.CPU, corev1.ResourceMemory: h.Memory, corev1.ResourcePods: resource.MustParse("500"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
+	}
+	if h.CPU.IsZero() {
+		has[corev1.ResourceCPU] = resource.MustParse("32")
+	}
+	if h.Memory.IsZero() {
+		has[corev1.ResourceMemory] = resource.MustParse("128Gi")
+	}
+	return corev1.NodeStatus{
+		Capacity: has, Allocatable: has, Conditions: []corev1.NodeCondition{readiness(corev1.ConditionTrue, now)},
+		NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux", OSImage: "Harvester (simulated)"},
+	}
+}
+
+func readiness(status corev1.ConditionStatus, now metav1.Time) corev1.NodeCondition {
+	condition := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: status, Reason: "KubeletReady", Message: "kubelet is posting ready status",
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	if status != corev1.ConditionTrue {
+		condition.Reason, condition.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+	}
+	return condition
+}

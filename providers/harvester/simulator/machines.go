@@ -1,0 +1,251 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
+const templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
+
+// machines plays what looks after VirtualMachines: Harvester, which makes their PVCs, and virt-controller, which makes and
+// ends their instances.
+type machines struct {
+	client client.Client
+	clock  *clock
+	delays Delays
+	hooks  Hooks
+}
+
+// errBehind is of an instance that is there and not yet, or still, in the cache: its event follows.
+var errBehind = errors.New("the instance is not in the cache")
+
+// Reconcile makes a virtual machine run or not, as it is to.
+func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	vm := &kubevirtv1.VirtualMachine{}
+	if err := r.client.Get(ctx, req.NamespacedName, vm); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	err := r.client.Get(ctx, req.NamespacedName, vmi)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("reading instance: %w", err)
+	}
+	if err != nil || !metav1.IsControlledBy(vmi, vm) {
+		vmi = nil
+	}
+	if vm.DeletionTimestamp != nil {
+		return r.end(ctx, vm, vmi)
+	}
+	if controllerutil.AddFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
+		if err := r.client.Update(ctx, vm); settled(err) != nil {
+			return ctrl.Result{}, fmt.Errorf("adding finalizer: %w", err)
+		}
+		return ctrl.Result{}, nil // Its new version follows.
+	}
+	missing, err := r.volumes(ctx, vm)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if vmi, err = r.run(ctx, vm, vmi, len(missing) == 0); errors.Is(err, errBehind) {
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.report(ctx, vm, vmi, missing)
+}
+
+// volumes makes the PVCs of the annotation and returns which of those that the virtual machine uses are not there.
+func (r *machines) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) (missing []string, err error) {
+	var templates []corev1.PersistentVolumeClaim
+	if text := vm.Annotations[templatesAnnotation]; text != "" {
+		if err := json.Unmarshal([]byte(text), &templates); err != nil {
+			return nil, fmt.Errorf("reading the annotation %s: %w", templatesAnnotation, err)
+		}
+	}
+	for i := range templates {
+		claim := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: vm.Namespace, Name: templates[i].Name, Labels: templates[i].Labels, Annotations: templates[i].Annotations,
+			},
+			Spec: templates[i].Spec,
+		}
+		known := r.client.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+		if known == nil {
+			continue
+		}
+		if err := r.client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("creating volume %s: %w", claim.Name, err)
+		}
+	}
+	for _, name := range claimsOf(&vm.Spec.Template.Spec) {
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+		made := slices.ContainsFunc(templates, func(t corev1.PersistentVolumeClaim) bool { return t.Name == name })
+		if apierrors.IsNotFound(err) && !made {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
+
+// run makes the instance that is to be and ends the one that is not; it returns what there is then.
+func (r *machines) run(
+	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, complete bool,
+) (*kubevirtv1.VirtualMachineInstance, error) {
+	strategy, err := vm.RunStrategy()
+	if err != nil {
+		return vmi, fmt.Errorf("reading the run strategy: %w", err)
+	}
+	wanted := strategy == kubevirtv1.RunStrategyAlways || strategy == kubevirtv1.RunStrategyRerunOnFailure
+	switch {
+	case vmi == nil && wanted && complete:
+		fresh := instanceOf(vm)
+		if err := r.client.Create(ctx, fresh); apierrors.IsAlreadyExists(err) {
+			return nil, errBehind
+		} else if err != nil {
+			return nil, fmt.Errorf("creating instance: %w", err)
+		}
+		return fresh, nil
+	case vmi == nil || vmi.DeletionTimestamp != nil:
+	case !wanted, vmi.IsFinal():
+		if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); settled(err) != nil {
+			return vmi, fmt.Errorf("deleting instance: %w", err)
+		}
+	}
+	return vmi, nil
+}
+
+// instanceOf is a virtual machine that runs. Interfaces without a MAC address get the same one each time.
+func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstance {
+	template := vm.Spec.Template.DeepCopy()
+	vmi := &kubevirtv1.VirtualMachineInstance{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: vm.Namespace, Name: vm.Name,
+			Labels: maps.Clone(template.ObjectMeta.Labels), Annotations: maps.Clone(template.ObjectMeta.Annotations),
+			Finalizers:      []string{kubevirtv1.VirtualMachineInstanceFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(vm, kubevirtv1.VirtualMachineGroupVersionKind)},
+		},
+		Spec: template.Spec,
+	}
+	for i := range vmi.Spec.Domain.Devices.Interfaces {
+		if nic := &vmi.Spec.Domain.Devices.Interfaces[i]; nic.MacAddress == "" {
+			nic.MacAddress = macOf(vm.UID, nic.Name)
+		}
+	}
+	return vmi
+}
+
+// report writes the status.
+func (r *machines) report(
+	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, missing []string,
+) error {
+	before := vm.Status.DeepCopy()
+	strategy, err := vm.RunStrategy()
+	if err != nil {
+		return fmt.Errorf("reading the run strategy: %w", err)
+	}
+	vm.Status.RunStrategy, vm.Status.ObservedGeneration, vm.Status.DesiredGeneration = strategy, vm.Generation, vm.Generation
+	vm.Status.Created = vmi != nil
+	ready := vmi != nil && conditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady) != nil
+	vm.Status.Ready = ready && conditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
+	vm.Status.Conditions = copiedConditions(vmi)
+	vm.Status.PrintableStatus = printable(vm, vmi, missing)
+	if apiequality.Semantic.DeepEqual(*before, vm.Status) {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, vm); settled(err) != nil {
+		return fmt.Errorf("updating status: %w", err)
+	}
+	return nil
+}
+
+// printable is the state that users see.
+func printable(
+	vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, missing []string,
+) kubevirtv1.VirtualMachinePrintableStatus {
+	switch {
+	case vm.DeletionTimestamp != nil:
+		return kubevirtv1.VirtualMachineStatusTerminating
+	case len(missing) > 0:
+		return kubevirtv1.VirtualMachineStatusPvcNotFound
+	case vmi == nil && vm.Status.RunStrategy == kubevirtv1.RunStrategyHalted:
+		return kubevirtv1.VirtualMachineStatusStopped
+	case vmi == nil:
+		return kubevirtv1.VirtualMachineStatusProvisioning
+	case vmi.DeletionTimestamp != nil:
+		return kubevirtv1.VirtualMachineStatusStopping
+	}
+	if c := conditionOf(vmi, scheduledCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		return kubevirtv1.VirtualMachineStatusUnschedulable
+	}
+	switch vmi.Status.Phase {
+	case kubevirtv1.Pending:
+		return kubevirtv1.VirtualMachineStatusWaitingForVolumeBinding
+	case kubevirtv1.Running:
+		if migration := vmi.Status.MigrationState; migration != nil && !migration.Completed && !migration.Failed {
+			return kubevirtv1.VirtualMachineStatusMigrating
+		}
+		return kubevirtv1.VirtualMachineStatusRunning
+	case kubevirtv1.Unknown:
+		return kubevirtv1.VirtualMachineStatusUnknown
+	case kubevirtv1.Failed, kubevirtv1.Succeeded:
+		return kubevirtv1.VirtualMachineStatusStopped
+	}
+	return kubevirtv1.VirtualMachineStatusStarting
+}
+
+// end ends a virtual machine that is deleted, after its instance. Its PVCs stay.
+func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	if vmi != nil {
+		if vmi.DeletionTimestamp == nil {
+			if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); settled(err) != nil {
+				return ctrl.Result{}, fmt.Errorf("deleting instance: %w", err)
+			}
+		}
+		return ctrl.Result{}, r.report(ctx, vm, vmi, nil)
+	}
+	if r.hooks.Erase != nil {
+		if err := r.hooks.Erase(ctx, vm.DeepCopy()); err != nil {
+			return ctrl.Result{}, fmt.Errorf("erasing: %w", err)
+		}
+	}
+	r.clock.forget(vm.UID)
+	return ctrl.Result{}, removeFinalizer(ctx, r.client, vm, kubevirtv1.VirtualMachineControllerFinalizer)
+}
+
+// settled is the error of a change, unless the object is gone or newer than it was known, which is told by an event.
+func settled(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// qualified is a name with its namespace.
+func qualified(namespace, name string) string {
+	for _, letter := range name {
+		if letter == '/' {
+			return name
+		}
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,86 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	kubevirtv1 "kubevirt.io/api/core/v1"
+)
+
+// Option adjusts a Simulator before it starts.
+type Option func(*settings)
+
+type settings struct {
+	layout     Layout
+	namespaces []string
+	delays     Delays
+	hooks      Hooks
+	workers    int
+	now        func() time.Time
+}
+
+// defaultWorkers is enough for hooks that take their time.
+const defaultWorkers = 20
+
+func newSettings(opts []Option) settings {
+	s := settings{layout: Zones(3, 2), namespaces: []string{"default"}, workers: defaultWorkers, now: time.Now}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	return s
+}
+
+// WithLayout sets the hosts. The default are Zones(3, 2).
+func WithLayout(layout Layout) Option { return func(s *settings) { s.layout = layout } }
+
+// WithNamespaces makes namespaces beside default.
+func WithNamespaces(names ...string) Option {
+	return func(s *settings) { s.namespaces = slices.Concat(s.namespaces, names) }
+}
+
+// WithDelays sets how long things take. The default is no time at all.
+func WithDelays(delays Delays) Option { return func(s *settings) { s.delays = delays } }
+
+// WithHooks tells of virtual machines that boot and of those that stop.
+func WithHooks(hooks Hooks) Option { return func(s *settings) { s.hooks = hooks } }
+
+// WithWorkers sets how many virtual machines are worked on at the same time. The default is 20. A hook occupies a worker.
+func WithWorkers(workers int) Option { return func(s *settings) { s.workers = workers } }
+
+// Delays are how long things take.
+type Delays struct {
+	// Volume is until a PVC is bound.
+	Volume time.Duration
+	// Boot is until a virtual machine that has a host runs.
+	Boot time.Duration
+	// Agent is until the guest agent of a running one answers, which tells its addresses.
+	Agent time.Duration
+	// Shutdown is until one that is to stop has stopped.
+	Shutdown time.Duration
+	// Migration is how long one takes to get to another host.
+	Migration time.Duration
+	// Reset is until the virtual machines of a host that has gone are given up, to start elsewhere.
+	Reset time.Duration
+}
+
+// Boot is what a virtual machine boots from. All are copies.
+type Boot struct {
+	VM  *kubevirtv1.VirtualMachine
+	VMI *kubevirtv1.VirtualMachineInstance
+	// UserData and NetworkData are nil without them.
+	UserData, NetworkData []byte
+}
+
+// Hooks hear of virtual machines. A hook may be called again for what it has done already; after an error it is called again later.
+type Hooks struct {
+	// PowerOn is called when an instance begins to run. It is not called when one migrates.
+	PowerOn func(context.Context, Boot) error
+	// PowerOff is called when an instance that has run is gone, or its host.
+	PowerOff func(context.Context, *kubevirtv1.VirtualMachineInstance) error
+	// Erase is called when a virtual machine is gone.
+	Erase func(context.Context, *kubevirtv1.VirtualMachine) error
+}

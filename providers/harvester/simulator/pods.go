@@ -1,0 +1,61 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pods plays the kubelets: Pods that have a host run, and end there.
+type pods struct {
+	client client.Client
+	clock  *clock
+	delays Delays
+}
+
+// Reconcile makes a Pod run, or ends it. One whose host is away stays as it is until it is given up.
+func (r *pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pod := &corev1.Pod{}
+	if err := r.client.Get(ctx, req.NamespacedName, pod); err != nil || pod.Spec.NodeName == "" {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	host := &corev1.Node{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, host); err != nil && !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, fmt.Errorf("reading host: %w", err)
+	}
+	if !alive(host) {
+		if wait := r.clock.left(pod.UID, "reset", r.delays.Reset); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
+		return ctrl.Result{}, r.remove(ctx, pod)
+	}
+	r.clock.reset(pod.UID, "reset")
+	if pod.DeletionTimestamp != nil {
+		return ctrl.Result{}, r.remove(ctx, pod)
+	}
+	if pod.Status.Phase != corev1.PodPending {
+		return ctrl.Result{}, nil
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	if err := r.client.Status().Update(ctx, pod); settled(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("updating pod: %w", err)
+	}
+	return ctrl.Result{}, nil
+}
+
+func (r *pods) remove(ctx context.Context, pod *corev1.Pod) error {
+	r.clock.forget(pod.UID)
+	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	if settled(err) != nil {
+		return fmt.Errorf("removing pod: %w", err)
+	}
+	return nil
+}

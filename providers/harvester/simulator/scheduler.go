@@ -1,0 +1,85 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// schedulerName is the program, which is looked for beside the API server's.
+const schedulerName = "kube-scheduler"
+
+// assetsVariable names the folder with etcd, kube-apiserver and kube-scheduler.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+// schedulerConfig lets kube-scheduler try again soon what did not fit. It is alone, so that there is no leader to elect.
+const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q, qps: 5000, burst: 10000}
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 1
+`
+
+// scheduler is the real kube-scheduler in a process of its own.
+type scheduler struct {
+	cmd    *exec.Cmd
+	output *bytes.Buffer
+	ended  chan struct{}
+}
+
+func schedulerProgram() (string, error) {
+	path := filepath.Join(os.Getenv(assetsVariable), schedulerName)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(schedulerName)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s must name a folder with it: cd e2e && go run ./cmd/binaries --assets --print-path", err, assetsVariable)
+	}
+	return path, nil
+}
+
+// startScheduler starts it with the kubeconfig of an administrator; its files are in folder.
+func startScheduler(ctx context.Context, kubeconfig []byte, folder string) (*scheduler, error) {
+	program, err := schedulerProgram()
+	if err != nil {
+		return nil, err
+	}
+	access, config := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "scheduler.yaml")
+	if err := os.WriteFile(access, kubeconfig, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the kubeconfig of %s: %w", schedulerName, err)
+	}
+	if err := os.WriteFile(config, fmt.Appendf(nil, schedulerConfig, access), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the configuration of %s: %w", schedulerName, err)
+	}
+	s := &scheduler{output: &bytes.Buffer{}, ended: make(chan struct{})}
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "--config="+config, "--secure-port=0")
+	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", schedulerName, err)
+	}
+	go func() {
+		_ = s.cmd.Wait() // Its state says how.
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// stop kills it, as it has nothing to lose, and says when it had ended by itself.
+func (s *scheduler) stop() error {
+	select {
+	case <-s.ended:
+		return fmt.Errorf("%s has ended by itself: %s: %s", schedulerName, s.cmd.ProcessState, s.output)
+	default:
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.ended
+	return nil
+}

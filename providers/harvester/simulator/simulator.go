@@ -1,0 +1,172 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+const (
+	userAgent = "harvester-simulator"
+	// serviceRange is for as many load balancers as anybody makes.
+	serviceRange = "10.53.0.0/16"
+	// stopTimeout is how long the controllers are waited for.
+	stopTimeout = 30 * time.Second
+)
+
+// Simulator is one Harvester cluster. Its methods may be called from any goroutine.
+type Simulator struct {
+	settings settings
+	env      *envtest.Environment
+	client   client.WithWatch
+	leases   *leases
+	// closers end what runs; the last is called first.
+	closers []func() error
+}
+
+// AddToScheme adds the kinds that a Harvester cluster has, as far as the simulator reads or writes them.
+func AddToScheme(scheme *runtime.Scheme) error {
+	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
+		kubevirtv1.AddToScheme)
+	return kinds.AddToScheme(scheme)
+}
+
+// Start runs a Simulator until the test ends.
+func Start(tb testing.TB, opts ...Option) *Simulator {
+	tb.Helper()
+	s, err := Run(tb.Context(), opts...)
+	if err != nil {
+		tb.Fatalf("starting Harvester simulator: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			tb.Errorf("stopping Harvester simulator: %v", err)
+		}
+	})
+	return s
+}
+
+// Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
+func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
+	s := &Simulator{settings: newSettings(opts), leases: newLeases()}
+	for _, start := range []func(context.Context) error{s.startAPI, s.populate, s.startControllers, s.startScheduling} {
+		if err := start(ctx); err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
+	}
+	return s, nil
+}
+
+// Stop ends everything and says what had gone wrong.
+func (s *Simulator) Stop() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+func (s *Simulator) closing(closer func() error) { s.closers = append(s.closers, closer) }
+
+// Client is an administrator's, which reads what is stored and bypasses whatever faults there are.
+func (s *Simulator) Client() client.WithWatch { return s.client }
+
+// Kubeconfig is an administrator's.
+func (s *Simulator) Kubeconfig() []byte { return s.env.KubeConfig }
+
+func (s *Simulator) startAPI(ctx context.Context) error {
+	scheme := runtime.NewScheme()
+	if err := AddToScheme(scheme); err != nil {
+		return fmt.Errorf("building scheme: %w", err)
+	}
+	crds, err := CRDs()
+	if err != nil {
+		return err
+	}
+	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
+		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange)
+	}})
+	if err != nil {
+		return err
+	}
+	s.closing(stop)
+	s.env = env
+	s.client, err = client.NewWithWatch(s.config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	return nil
+}
+
+// config is that of an administrator whose requests are not limited.
+func (s *Simulator) config() *rest.Config {
+	config := rest.CopyConfig(s.env.Config)
+	config.QPS, config.RateLimiter, config.UserAgent = -1, nil, userAgent
+	return config
+}
+
+func (s *Simulator) startControllers(ctx context.Context) error {
+	mgr, err := ctrl.NewManager(s.config(), ctrl.Options{
+		Scheme: s.env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Controller: manager.ControllerOptions(),
+	})
+	if err != nil {
+		return fmt.Errorf("creating manager: %w", err)
+	}
+	if err := s.addControllers(ctx, mgr); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	s.closing(func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(stopTimeout):
+			return errors.New("the simulator's controllers do not stop")
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return errors.New("the simulator's controllers do not start")
+	}
+	return nil
+}
+
+func (s *Simulator) startScheduling(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "harvester-simulator-")
+	if err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	s.closing(func() error { return os.RemoveAll(folder) })
+	scheduler, err := startScheduler(ctx, s.env.KubeConfig, folder)
+	if err != nil {
+		return err
+	}
+	s.closing(scheduler.stop)
+	return nil
+}

@@ -1,0 +1,146 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// patience is for a machine that is busy with other things.
+const patience = 2 * time.Minute
+
+// The Harvester cluster is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2).
+var sim *simulator.Simulator
+
+func TestMain(m *testing.M) {
+	var err error
+	sim, err = simulator.Run(context.Background())
+	utilruntime.Must(err)
+	code := m.Run()
+	if err := sim.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// site is a namespace of the Harvester cluster.
+type site struct {
+	*WithT
+	t         *testing.T
+	client    client.WithWatch
+	namespace string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	s := &site{WithT: g, t: t, client: sim.Client()}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(s.client.Create(t.Context(), namespace)).To(Succeed())
+	s.namespace = namespace.Name
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		g.Expect(s.client.DeleteAllOf(ctx, &kubevirtv1.VirtualMachine{}, client.InNamespace(s.namespace))).To(Succeed())
+		g.Eventually(func() ([]kubevirtv1.VirtualMachine, error) {
+			left := &kubevirtv1.VirtualMachineList{}
+			return left.Items, s.client.List(ctx, left, client.InNamespace(s.namespace))
+		}).Should(BeEmpty(), "virtual machines go")
+	})
+	return s
+}
+
+// virtualMachine is one with a disk and an interface.
+func (s *site) virtualMachine(name string) *kubevirtv1.VirtualMachine {
+	disk := name + "-disk-0"
+	templates, err := json.Marshal([]corev1.PersistentVolumeClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: disk},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}},
+		},
+	}})
+	s.Expect(err).NotTo(HaveOccurred())
+	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: name, Annotations: map[string]string{"harvesterhci.io/volumeClaimTemplates": string(templates)},
+	}}
+	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)
+	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "test"}, Annotations: map[string]string{"note": "copied"}},
+	}
+	spec := &vm.Spec.Template.Spec
+	spec.Domain.CPU = &kubevirtv1.CPU{Cores: 2}
+	spec.Domain.Memory = &kubevirtv1.Memory{Guest: ptr.To(resource.MustParse("4Gi"))}
+	spec.Domain.Devices.Interfaces = []kubevirtv1.Interface{{
+		Name: "nic-1", InterfaceBindingMethod: kubevirtv1.InterfaceBindingMethod{Bridge: &kubevirtv1.InterfaceBridge{}},
+	}}
+	spec.Networks = []kubevirtv1.Network{{
+		Name: "nic-1", NetworkSource: kubevirtv1.NetworkSource{Multus: &kubevirtv1.MultusNetwork{NetworkName: "default/vlan-1"}},
+	}}
+	spec.Volumes = []kubevirtv1.Volume{{
+		Name: "disk-0", VolumeSource: kubevirtv1.VolumeSource{PersistentVolumeClaim: &kubevirtv1.PersistentVolumeClaimVolumeSource{
+			PersistentVolumeClaimVolumeSource: corev1.PersistentVolumeClaimVolumeSource{ClaimName: disk},
+		}},
+	}}
+	spec.Domain.Devices.Disks = []kubevirtv1.Disk{{Name: "disk-0"}}
+	return vm
+}
+
+// create makes a virtual machine, which the functions adjust.
+func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
+	s.t.Helper()
+	vm := s.virtualMachine(name)
+	for _, each := range change {
+		each(vm)
+	}
+	s.Expect(s.client.Create(s.t.Context(), vm)).To(Succeed())
+	return vm
+}
+
+func (s *site) vm(name string) *kubevirtv1.VirtualMachine {
+	vm := &kubevirtv1.VirtualMachine{}
+	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, vm)).To(Succeed())
+	return vm
+}
+
+// reaches waits for a virtual machine to be in a state.
+func (s *site) reaches(name string, status kubevirtv1.VirtualMachinePrintableStatus) *kubevirtv1.VirtualMachine {
+	s.t.Helper()
+	s.Eventually(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm(name).Status.PrintableStatus }).Should(Equal(status), name)
+	return s.vm(name)
+}
+
+// instance waits for the instance of a virtual machine to have a phase and a guest that answers.
+func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
+	s.t.Helper()
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, vmi)).To(Succeed())
+	return vmi
+}
+
+// zone is that of the host that a virtual machine runs on.
+func (s *site) zone(name string) string {
+	s.t.Helper()
+	node := &corev1.Node{}
+	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Name: s.instance(name).Status.NodeName}, node)).To(Succeed())
+	return node.Labels[corev1.LabelTopologyZone]
+}
