@@ -44,9 +44,12 @@ const (
 	// domain.
 	FailureDomainWithoutHostsReason = "FailureDomainWithoutHosts"
 
-	// FailureDomainHostsUnhealthyReason: every host of the domain is not ready
-	// or cordoned.
+	// FailureDomainHostsUnhealthyReason: no host of the domain is ready.
 	FailureDomainHostsUnhealthyReason = "FailureDomainHostsUnhealthy"
+
+	// FailureDomainHostsCordonedReason: the hosts of the domain that are ready
+	// are cordoned, or have a taint against virtual machines.
+	FailureDomainHostsCordonedReason = "FailureDomainHostsCordoned"
 
 	// FailureDomainSingleHostReason: the domain has a single host, so that its
 	// machines cannot be migrated and are shut down when it is upgraded.

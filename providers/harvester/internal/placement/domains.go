@@ -1,0 +1,257 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// Keys of the published attributes.
+const (
+	// TopologyKeyAttribute is the label of hosts that tells the domain, under the name that clusters have published it by since before
+	// Faultline.
+	TopologyKeyAttribute = "topologyKey"
+	// TopologyValueAttribute is the value of the label; without it that is the domain's name.
+	TopologyValueAttribute = "topologyValue"
+	// HostsAttribute is the number of hosts in a domain.
+	HostsAttribute = "hosts"
+)
+
+// Domain is a failure domain of a cluster.
+type Domain struct {
+	Topology
+
+	Name         string
+	ControlPlane bool
+}
+
+// Members are the hosts of the domain.
+func (d Domain) Members(hosts []Host) []Host {
+	return carries(hosts, func(h Host) bool { return h.Labels[d.Key] == d.Value })
+}
+
+// Domains lists the failure domains of a cluster by name: those that it declares, else those that the labels of hosts tell.
+//
+// A host without the label is in no domain, and changes nothing of the others. In what state the hosts are does not matter here. A
+// domain that no host tells any more is one for as long as machines are in it.
+//
+// While no host has the label, single hosts are domains if they have been published as such: that is how clusters were made before
+// Faultline, and their control planes go on. No cluster begins so, because a virtual machine that is kept to a single host is shut down
+// whenever Harvester upgrades it.
+func Domains(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
+	var domains []Domain
+	if declared := cluster.Spec.FailureDomains; len(declared) > 0 {
+		for i := range declared {
+			key, value := declared[i].Topology()
+			domains = append(domains, Domain{
+				Topology: Topology{Key: key, Value: value}, Name: declared[i].Name, ControlPlane: declared[i].ForControlPlane(),
+			})
+		}
+		return sorted(domains)
+	}
+	domains = discovered(cluster, hosts)
+	if len(domains) == 0 {
+		domains = singleHosts(cluster, hosts)
+	}
+	return sorted(domains)
+}
+
+func sorted(domains []Domain) []Domain {
+	slices.SortFunc(domains, func(a, b Domain) int { return cmp.Compare(a.Name, b.Name) })
+	return domains
+}
+
+func discovered(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
+	key := cluster.Spec.DiscoveryKey()
+	var domains []Domain
+	add := func(value string) {
+		domain := Domain{Topology: Topology{Key: key, Value: value}, Name: value, ControlPlane: true}
+		if value != "" && !slices.Contains(domains, domain) {
+			domains = append(domains, domain)
+		}
+	}
+	for _, host := range carries(hosts, func(h Host) bool { return h.Labels[key] != "" }) {
+		add(host.Labels[key])
+	}
+	for _, known := range known(cluster) {
+		if known.Key == key && inUse(cluster, known.Name) {
+			add(known.Value)
+		}
+	}
+	return domains
+}
+
+func singleHosts(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
+	var domains []Domain
+	for _, known := range known(cluster) {
+		if known.Key != corev1.LabelHostname {
+			continue
+		}
+		host, found := named(hosts, known.Name)
+		if !found && !inUse(cluster, known.Name) {
+			continue
+		}
+		if found {
+			known.Value = host.Hostname
+		}
+		domains = append(domains, known)
+	}
+	return domains
+}
+
+// named is the host of that name, else with that hostname. Clusters that were made before Faultline have the name.
+func named(hosts []Host, name string) (Host, bool) {
+	all := carries(hosts, func(h Host) bool { return h.Name == name })
+	all = append(all, carries(hosts, func(h Host) bool { return h.Hostname == name })...)
+	if len(all) == 0 {
+		return Host{}, false
+	}
+	return all[0], true
+}
+
+// known are the domains as they are published, but for those that are published only because they were the last.
+func known(cluster *infrav1.HarvesterCluster) []Domain {
+	var domains []Domain
+	for _, published := range cluster.Status.FailureDomains {
+		if status := statusOf(cluster, published.Name); status != nil && !status.RemovedSince.IsZero() {
+			continue
+		}
+		domains = append(domains, Domain{Name: published.Name, ControlPlane: true, Topology: Topology{
+			Key:   cmp.Or(published.Attributes[TopologyKeyAttribute], corev1.LabelTopologyZone),
+			Value: cmp.Or(published.Attributes[TopologyValueAttribute], published.Name),
+		}})
+	}
+	return domains
+}
+
+func statusOf(cluster *infrav1.HarvesterCluster, domain string) *faultlinev1.DomainStatus {
+	for i := range cluster.Status.Distribution.FailureDomains {
+		if status := &cluster.Status.Distribution.FailureDomains[i]; status.Name == domain {
+			return status
+		}
+	}
+	return nil
+}
+
+func inUse(cluster *infrav1.HarvesterCluster, domain string) bool {
+	status := statusOf(cluster, domain)
+	return status != nil && status.Machines != nil && status.Machines.ControlPlane+status.Machines.Workers > 0
+}
+
+// Observations tells the shared state machine what the hosts say about each domain of the cluster.
+func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distribution.Observation {
+	domains := Domains(cluster, hosts)
+	seen := make([]distribution.Observation, len(domains))
+	for i, domain := range domains {
+		members := domain.Members(hosts)
+		seen[i] = distribution.Observation{Name: domain.Name, ControlPlane: domain.ControlPlane, Attributes: attributes(domain, members)}
+		seen[i].Health, seen[i].Reason, seen[i].Message = health(domain, members)
+	}
+	return seen
+}
+
+// Unseen is what is observed of the domains of the cluster while Harvester cannot be looked at: nothing. They are those that are known,
+// with what is published of them.
+func Unseen(cluster *infrav1.HarvesterCluster, reason, message string) []distribution.Observation {
+	domains := known(cluster)
+	if len(cluster.Spec.FailureDomains) > 0 {
+		domains = Domains(cluster, nil)
+	}
+	seen := make([]distribution.Observation, len(domains))
+	for i, domain := range domains {
+		seen[i] = distribution.Observation{
+			Name: domain.Name, ControlPlane: domain.ControlPlane, Attributes: attributes(domain, nil),
+			Health: distribution.Unknown, Reason: reason, Message: message,
+		}
+		for _, published := range cluster.Status.FailureDomains {
+			for key, value := range published.Attributes {
+				if published.Name == domain.Name && key != distribution.StateAttribute && key != distribution.ReasonAttribute {
+					seen[i].Attributes[key] = value
+				}
+			}
+		}
+	}
+	return seen
+}
+
+// attributes are what Nodes of the guest get as labels, how the scheduler of Harvester knows the domain, and how many hosts it has.
+func attributes(domain Domain, members []Host) map[string]string {
+	all := map[string]string{TopologyKeyAttribute: domain.Key, TopologyValueAttribute: domain.Value}
+	if domain.Key == corev1.LabelTopologyZone {
+		all[faultlinev1.ZoneAttribute] = domain.Value
+	}
+	if members == nil {
+		return all
+	}
+	all[HostsAttribute] = strconv.Itoa(len(members))
+	region := members[0].Labels[corev1.LabelTopologyRegion]
+	if region != "" && !slices.ContainsFunc(members, func(h Host) bool { return h.Labels[corev1.LabelTopologyRegion] != region }) {
+		all[faultlinev1.RegionAttribute] = region
+	}
+	return all
+}
+
+// health calls a domain good as long as one of its hosts takes virtual machines.
+func health(domain Domain, members []Host) (health distribution.Health, reason, message string) {
+	switch {
+	case len(members) == 0:
+		return distribution.Bad, infrav1.FailureDomainWithoutHostsReason, withoutHosts(domain)
+	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready && h.Schedulable }):
+		return distribution.Good, "", ""
+	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready }):
+		return distribution.Bad, infrav1.FailureDomainHostsCordonedReason, fmt.Sprintf(
+			"no host takes virtual machines, because those that are ready are cordoned or have a taint: %s: uncordon one, or add another", names(members))
+	default:
+		return distribution.Bad, infrav1.FailureDomainHostsUnhealthyReason, fmt.Sprintf(
+			"no host is ready to run virtual machines: %s: repair one, or add another", names(members))
+	}
+}
+
+func withoutHosts(domain Domain) string {
+	return fmt.Sprintf("no host of Harvester has the label %s=%s: label hosts, or remove the failure domain", domain.Key, domain.Value)
+}
+
+// Notes tells what is to be known of the domains besides their health, a line each.
+func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
+	domains := Domains(cluster, hosts)
+	if len(domains) == 0 {
+		return []string{fmt.Sprintf("no host of Harvester has the label %s, so that there are no failure domains: label hosts, or set spec.failureDomains",
+			cluster.Spec.DiscoveryKey())}
+	}
+	var notes []string
+	if domains[0].Key == corev1.LabelHostname && len(cluster.Spec.FailureDomains) == 0 && cluster.Spec.DiscoveryKey() != corev1.LabelHostname {
+		notes = append(notes, fmt.Sprintf("the failure domains are single hosts, as they were published before: label hosts with %s to have others",
+			cluster.Spec.DiscoveryKey()))
+	}
+	if nowhere := outside(domains, hosts); len(nowhere) > 0 {
+		notes = append(notes, fmt.Sprintf("hosts in no failure domain, which get only machines that name none: %s: give them the label of one",
+			names(nowhere)))
+	}
+	var alone []string
+	for _, domain := range domains {
+		if members := domain.Members(hosts); len(members) == 1 {
+			alone = append(alone, fmt.Sprintf("%s (%s)", domain.Name, members[0].Name))
+		}
+	}
+	if len(alone) > 0 {
+		notes = append(notes, fmt.Sprintf("failure domains with a single host: %s: virtual machines cannot migrate inside of them and are shut down "+
+			"when Harvester upgrades the host: add a second host", listed(alone)))
+	}
+	return notes
+}
+
+func outside(domains []Domain, hosts []Host) []Host {
+	return carries(hosts, func(h Host) bool {
+		return !slices.ContainsFunc(domains, func(d Domain) bool { return h.Labels[d.Key] == d.Value })
+	})
+}

@@ -1,0 +1,102 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// runsMachinesLabel is set by KubeVirt, and "false" while it cannot start virtual machines on a host.
+const runsMachinesLabel = "kubevirt.io/schedulable"
+
+// namesInMessage bounds how many hosts or domains a message names.
+const namesInMessage = 10
+
+// Host is what matters of a Node of Harvester.
+type Host struct {
+	Name string
+	// Hostname is the value of the label kubernetes.io/hostname, which need not be the name.
+	Hostname string
+	Labels   map[string]string
+	// Ready says that the host runs virtual machines now.
+	Ready bool
+	// Schedulable says that the host takes new ones: it is neither cordoned nor has it a taint against them.
+	Schedulable bool
+	// Witness says that the host never runs virtual machines.
+	Witness bool
+}
+
+// Hosts reads Nodes of Harvester, and sorts them by name.
+func Hosts(nodes []corev1.Node) []Host {
+	hosts := make([]Host, len(nodes))
+	for i := range nodes {
+		hosts[i] = HostOf(&nodes[i])
+	}
+	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	return hosts
+}
+
+// HostOf reads a Node of Harvester. What role it has in Harvester itself does not matter: management hosts run virtual machines too,
+// unless they have a taint that says otherwise.
+func HostOf(node *corev1.Node) Host {
+	return Host{
+		Name:        node.Name,
+		Hostname:    cmp.Or(node.Labels[corev1.LabelHostname], node.Name),
+		Labels:      node.Labels,
+		Ready:       node.DeletionTimestamp.IsZero() && ready(node) && node.Labels[runsMachinesLabel] != "false",
+		Schedulable: !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, keepsOut),
+		Witness:     isSet(node.Labels, infrav1.WitnessLabel),
+	}
+}
+
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// keepsOut leaves out what Kubernetes says by a taint of a host that is not ready: that is said already.
+func keepsOut(taint corev1.Taint) bool {
+	return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
+		taint.Key != corev1.TaintNodeNotReady && taint.Key != corev1.TaintNodeUnreachable
+}
+
+func isSet(labels map[string]string, key string) bool {
+	value, there := labels[key]
+	return there && value != "false"
+}
+
+// carries are the hosts that can be in failure domains and satisfy match.
+func carries(hosts []Host, match func(Host) bool) []Host {
+	var found []Host
+	for _, host := range hosts {
+		if !host.Witness && match(host) {
+			found = append(found, host)
+		}
+	}
+	return found
+}
+
+// names lists hosts for a message.
+func names(hosts []Host) string {
+	said := make([]string, 0, len(hosts))
+	for _, host := range hosts {
+		said = append(said, host.Name)
+	}
+	return listed(said)
+}
+
+func listed(all []string) string {
+	if more := len(all) - namesInMessage; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:namesInMessage], ", "), more)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,186 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/distribution"
+)
+
+// reasons for which a machine waits for a place.
+var reasons = []string{
+	infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
+	infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason, infrav1.FailureDomainNotNamedReason,
+	infrav1.FailureDomainNotAssignedReason, infrav1.AffinityImpossibleReason,
+}
+
+// Resolve finds what the scheduler of Harvester is to be told of a failure domain that a machine names. The condition's reason is "" when
+// it has hosts. A domain that the cluster does not list is honoured too, if hosts tell it by the label of discovery, or are called so.
+func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (Topology, metav1.Condition) {
+	for _, listed := range Domains(cluster, hosts) {
+		if listed.Name != domain {
+			continue
+		}
+		if len(listed.Members(hosts)) == 0 {
+			return Topology{}, metav1.Condition{Reason: infrav1.FailureDomainWithoutHostsReason, Message: fmt.Sprintf(
+				"failure domain %s: %s", domain, withoutHosts(listed))}
+		}
+		return listed.Topology, metav1.Condition{}
+	}
+	key := cluster.Spec.DiscoveryKey()
+	if len(carries(hosts, func(h Host) bool { return h.Labels[key] == domain })) > 0 {
+		return Topology{Key: key, Value: domain}, metav1.Condition{}
+	}
+	if host, found := named(hosts, domain); found {
+		return Topology{Key: corev1.LabelHostname, Value: host.Hostname}, metav1.Condition{}
+	}
+	return Topology{}, metav1.Condition{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(
+		"failure domain %s is none of HarvesterCluster %s, and no host of Harvester has the label %s=%s or is called so: "+
+			"add the failure domain, label hosts, or delete the Machine", domain, cluster.Name, key, domain)}
+}
+
+// MayReceive decides whether a machine of the cluster may be put into the domain now. The condition's reason is "" when it
+// may. A domain that the cluster does not list has the state that spec.distribution gives it, if any.
+func MayReceive(cluster *infrav1.HarvesterCluster, domain string) metav1.Condition {
+	// Volumes and a virtual machine are made at once, from what the domain is said to consist of.
+	state, why, message := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, domain, distribution.PendingRefuses)
+	if state == faultlinev1.DomainActive {
+		return metav1.Condition{}
+	}
+	reason := infrav1.FailureDomainNotReadyReason
+	switch why {
+	case infrav1.FailureDomainWithoutHostsReason, infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason:
+		reason = why
+	}
+	return metav1.Condition{Reason: reason, Message: message}
+}
+
+// Unlisted tells of a domain that a machine names and its cluster does not list; "" when it does.
+func Unlisted(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) string {
+	if domain == "" || slices.ContainsFunc(Domains(cluster, hosts), func(d Domain) bool { return d.Name == domain }) {
+		return ""
+	}
+	topology, nowhere := Resolve(cluster, hosts, domain)
+	if nowhere.Reason != "" {
+		return ""
+	}
+	return fmt.Sprintf("failure domain %s is none of HarvesterCluster %s: the machine is kept to the hosts with the label %s=%s, and nothing "+
+		"watches over their health; add the failure domain to spec.failureDomains", domain, cluster.Name, topology.Key, topology.Value)
+}
+
+// Observed is the failure domain that a machine is in, by the host that it runs on: the one that it was asked to be in if the host is in
+// that, else the first by name that the host is in; "" when it is in none.
+func Observed(cluster *infrav1.HarvesterCluster, hosts []Host, host, asked string) string {
+	there := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })
+	if there < 0 {
+		return ""
+	}
+	labels := hosts[there].Labels
+	if topology, nowhere := Resolve(cluster, hosts, asked); asked != "" && nowhere.Reason == "" && matches(hosts[there], topology) {
+		return asked
+	}
+	for _, domain := range Domains(cluster, hosts) {
+		if labels[domain.Key] == domain.Value {
+			return domain.Name
+		}
+	}
+	return ""
+}
+
+// matches also lets a host without the label for its hostname have the one that Host gives it.
+func matches(host Host, topology Topology) bool {
+	if topology.Key == corev1.LabelHostname {
+		return host.Hostname == topology.Value
+	}
+	return host.Labels[topology.Key] == topology.Value
+}
+
+// WantsOf is what the place of a virtual machine depends on that is made now for a machine of the cluster, in the domain that was resolved
+// for it. The note says what of it cannot be had as it is asked for; "" when all can.
+func WantsOf(
+	cluster *infrav1.HarvesterCluster, hosts []Host, machine *infrav1.HarvesterMachine, controlPlane bool, domain Topology,
+) (wants Wants, note string) {
+	physical := physicalKey(cluster, hosts)
+	wants = Wants{
+		ClusterID: cluster.Annotations[infrav1.ClusterIDAnnotation], ControlPlane: controlPlane,
+		Deployment: machine.Labels[clusterv1.MachineDeploymentNameLabel], Domain: domain,
+		SpreadKey: cmp.Or(physical, cluster.Spec.DiscoveryKey()),
+		Node:      machine.Spec.NodeAffinity, Pod: machine.Spec.WorkloadAffinity,
+	}
+	key := machine.Labels[faultlinev1.DistributionKeyLabel]
+	if key == "" || controlPlane {
+		return wants, ""
+	}
+	wants.Logical = Logical{Key: key, TopologyKey: physical}
+	if required := cluster.Spec.Distribution.Workers.Required; required != nil && *required && physical != "" {
+		alone := alone(hosts, physical)
+		wants.Logical.Required = len(alone) == 0
+		note = softened(physical, alone)
+	}
+	return wants, note
+}
+
+// softened tells why logical failure domains are only preferred to be apart. Required, they would leave a machine of a domain with one
+// host nowhere to migrate to, and Harvester would shut it down to upgrade the host.
+func softened(key string, alone []string) string {
+	if len(alone) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spec.distribution.workers.required is taken for a preference by the scheduler of Harvester, because only one host each has "+
+		"the label %s with these values: %s: add a second host to each", key, listed(alone))
+}
+
+// alone lists the values of the label that a single host has.
+func alone(hosts []Host, key string) []string {
+	count := map[string]int{}
+	for _, host := range carries(hosts, func(h Host) bool { return h.Labels[key] != "" }) {
+		count[host.Labels[key]]++
+	}
+	maps.DeleteFunc(count, func(_ string, n int) bool { return n > 1 })
+	return slices.Sorted(maps.Keys(count))
+}
+
+// physicalKey is the label of hosts whose values are the physical domains of logical failure domains: the one that the cluster asks for,
+// where the default stands for the label that its own failure domains have. It is "" when they have different ones: then each
+// machine's own domain is all that keeps logical ones apart.
+func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
+	asked := cmp.Or(cluster.Spec.Distribution.Workers.TopologyKey, faultlinev1.TopologyKeyZone)
+	if asked != faultlinev1.TopologyKeyZone {
+		return asked
+	}
+	domains := Domains(cluster, hosts)
+	if len(domains) == 0 {
+		return cluster.Spec.DiscoveryKey()
+	}
+	if slices.ContainsFunc(domains, func(d Domain) bool { return d.Key != domains[0].Key }) {
+		return ""
+	}
+	return domains[0].Key
+}
+
+// WaitsFor is the reason for which the machine waits for a place; "" when it does not. A virtual machine that no host has room for waits
+// inside its domain.
+func WaitsFor(machine *infrav1.HarvesterMachine) string {
+	if reason := conditions.GetReason(machine, infrav1.MachineCreatedCondition); conditions.IsFalse(machine, infrav1.MachineCreatedCondition) {
+		if slices.Contains(reasons, reason) {
+			return reason
+		}
+		return ""
+	}
+	if conditions.GetReason(machine, infrav1.VMProvisioningReadyCondition) == infrav1.VMUnschedulableReason {
+		return infrav1.VMUnschedulableReason
+	}
+	return ""
+}

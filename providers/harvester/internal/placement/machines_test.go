@@ -1,0 +1,171 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+func hostname(value string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = value }
+}
+
+func TestADomainThatAMachineNamesIsFoundWhateverListsIt(t *testing.T) {
+	t.Parallel()
+	all := hosts(node("h1", "a"), node("h2", "b"), node("renamed", "", hostname("old-name")))
+	declared := clusterOf(infrav1.HarvesterFailureDomain{Name: "d", TopologyValue: "a"}, infrav1.HarvesterFailureDomain{Name: "empty"})
+	for name, tc := range map[string]struct {
+		cluster  *infrav1.HarvesterCluster
+		domain   string
+		found    placement.Topology
+		reason   string
+		unlisted bool
+	}{
+		"declared":                            {cluster: declared, domain: "d", found: placement.Topology{Key: zoneKey, Value: "a"}},
+		"declared, and no host has the label": {cluster: declared, domain: "empty", reason: infrav1.FailureDomainWithoutHostsReason},
+		"discovered":                          {cluster: clusterOf(), domain: "b", found: placement.Topology{Key: zoneKey, Value: "b"}},
+		"a zone of hosts that the cluster does not list": {
+			cluster: declared, domain: "b", found: placement.Topology{Key: zoneKey, Value: "b"}, unlisted: true,
+		},
+		"a host, by a name that is not its hostname": {
+			cluster: clusterOf(), domain: "renamed", found: placement.Topology{Key: corev1.LabelHostname, Value: "old-name"}, unlisted: true,
+		},
+		"a host, by its hostname": {
+			cluster: clusterOf(), domain: "old-name", found: placement.Topology{Key: corev1.LabelHostname, Value: "old-name"}, unlisted: true,
+		},
+		"nowhere": {cluster: clusterOf(), domain: "moon", reason: infrav1.FailureDomainNotFoundReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			found, why := placement.Resolve(tc.cluster, all, tc.domain)
+			g.Expect(found).To(Equal(tc.found))
+			g.Expect(why.Reason).To(Equal(tc.reason))
+			g.Expect(placement.Unlisted(tc.cluster, all, tc.domain) != "").To(Equal(tc.unlisted))
+		})
+	}
+}
+
+func TestAMachineIsWhereItsHostIsNotWhereItWasAskedToBe(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := hosts(node("h1", "a"), node("h2", "b"), node("h3", ""))
+	g.Expect(placement.Observed(clusterOf(), all, "h2", "a")).To(Equal("b"), "it was migrated")
+	g.Expect(placement.Observed(clusterOf(), all, "h1", "a")).To(Equal("a"))
+	g.Expect(placement.Observed(clusterOf(), all, "h1", "")).To(Equal("a"))
+	g.Expect(placement.Observed(clusterOf(), all, "h3", "a")).To(BeEmpty(), "the host is in no domain")
+	g.Expect(placement.Observed(clusterOf(), all, "unknown", "a")).To(BeEmpty())
+	g.Expect(placement.Observed(clusterOf(), all, "h3", "h3")).To(Equal("h3"), "it was kept to the host")
+	overlapping := clusterOf(infrav1.HarvesterFailureDomain{Name: "all", TopologyKey: "x", TopologyValue: "y"}, infrav1.HarvesterFailureDomain{Name: "b"})
+	both := hosts(node("h", "b", func(n *corev1.Node) { n.Labels["x"] = "y" }))
+	g.Expect(placement.Observed(overlapping, both, "h", "b")).To(Equal("b"))
+	g.Expect(placement.Observed(overlapping, both, "h", "")).To(Equal("all"))
+}
+
+func TestMayReceive(t *testing.T) {
+	t.Parallel()
+	cordon := faultlinev1.Distribution{FailureDomains: []faultlinev1.FailureDomainIntent{{Name: "a", State: faultlinev1.DomainCordoned}}}
+	for name, tc := range map[string]struct {
+		wanted faultlinev1.Distribution
+		known  faultlinev1.DomainStatus
+		reason string
+	}{
+		"healthy":                  {known: faultlinev1.DomainStatus{State: faultlinev1.DomainActive}},
+		"not known":                {known: faultlinev1.DomainStatus{Name: "other"}},
+		"to be cordoned":           {wanted: cordon, known: faultlinev1.DomainStatus{State: faultlinev1.DomainActive}, reason: infrav1.FailureDomainNotReadyReason},
+		"never seen healthy":       {known: faultlinev1.DomainStatus{State: faultlinev1.DomainCordoned, Health: faultlinev1.DomainPending}, reason: infrav1.FailureDomainNotReadyReason},
+		"cordoned for its hosts":   {known: faultlinev1.DomainStatus{State: faultlinev1.DomainCordoned, Reason: infrav1.FailureDomainHostsUnhealthyReason}, reason: infrav1.FailureDomainHostsUnhealthyReason},
+		"cordoned for its absence": {known: faultlinev1.DomainStatus{State: faultlinev1.DomainCordoned, Reason: infrav1.FailureDomainWithoutHostsReason}, reason: infrav1.FailureDomainWithoutHostsReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := clusterOf()
+			if tc.known.Name == "" {
+				tc.known.Name = "a"
+			}
+			cluster.Spec.Distribution = tc.wanted
+			cluster.Status.Distribution.FailureDomains = []faultlinev1.DomainStatus{tc.known}
+			NewWithT(t).Expect(placement.MayReceive(cluster, "a").Reason).To(Equal(tc.reason))
+		})
+	}
+}
+
+func TestWaitsFor(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	machine := &infrav1.HarvesterMachine{}
+	g.Expect(placement.WaitsFor(machine)).To(BeEmpty())
+	status.False(machine, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotFoundReason, "")
+	g.Expect(placement.WaitsFor(machine)).To(Equal(infrav1.FailureDomainNotFoundReason))
+	status.False(machine, infrav1.MachineCreatedCondition, infrav1.ImageNotFoundReason, "")
+	g.Expect(placement.WaitsFor(machine)).To(BeEmpty(), "that is not for its place")
+	status.True(machine, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
+	status.False(machine, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason, "")
+	g.Expect(placement.WaitsFor(machine)).To(Equal(infrav1.VMUnschedulableReason))
+}
+
+func worker(key string) *infrav1.HarvesterMachine {
+	return &infrav1.HarvesterMachine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+		clusterv1.MachineDeploymentNameLabel: "md", faultlinev1.DistributionKeyLabel: key,
+	}}}
+}
+
+func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *testing.T) {
+	t.Parallel()
+	two := hosts(node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b"))
+	one := hosts(node("a1", "a"), node("a2", "a"), node("b1", "b"))
+	for name, tc := range map[string]struct {
+		hosts    []placement.Host
+		workers  faultlinev1.WorkersDistribution
+		required bool
+		key      string
+		note     bool
+	}{
+		"not asked for":                      {hosts: two, key: zoneKey},
+		"asked for, with two hosts a domain": {hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, required: true, key: zoneKey},
+		"asked for, with a domain of one":    {hosts: one, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, key: zoneKey, note: true},
+		"asked for, over single hosts": {
+			hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true), TopologyKey: corev1.LabelHostname}, key: corev1.LabelHostname, note: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			cluster := clusterOf()
+			cluster.Spec.Distribution.Workers = tc.workers
+			wants, note := placement.WantsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
+			g.Expect(wants.Logical).To(Equal(placement.Logical{Key: "md-0", TopologyKey: tc.key, Required: tc.required}))
+			g.Expect(note != "").To(Equal(tc.note), note)
+		})
+	}
+}
+
+func TestLogicalDomainsOfDomainsWithDifferentLabelsAreLeftToTheDomainOfEachMachine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster := clusterOf(infrav1.HarvesterFailureDomain{Name: "a"}, infrav1.HarvesterFailureDomain{Name: "b", TopologyKey: "rack"})
+	wants, _ := placement.WantsOf(cluster, nil, worker("md-0"), false, placement.Topology{Key: "rack", Value: "b"})
+	g.Expect(wants.Logical.TopologyKey).To(BeEmpty())
+	g.Expect(placement.Affinity(wants).PodAffinity).To(BeNil())
+	g.Expect(placement.Labels(wants)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
+}
+
+func TestAControlPlaneHasNoLogicalDomain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	wants, _ := placement.WantsOf(clusterOf(), nil, worker("md-0"), true, placement.Topology{})
+	g.Expect(wants.Logical).To(BeZero())
+	g.Expect(placement.Labels(wants)).To(Equal(map[string]string{infrav1.ClusterIDLabel: "id", infrav1.ControlPlaneLabel: "id"}))
+}

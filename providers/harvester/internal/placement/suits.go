@@ -1,0 +1,54 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// operators of node affinity, as those of selectors.
+var operators = map[corev1.NodeSelectorOperator]selection.Operator{
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
+	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
+	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+}
+
+// Unsuited says why no host of the domain suits what the affinity requires, whatever the hosts do now; "" when one does. A domain without a
+// value is all hosts.
+func Unsuited(affinity *corev1.NodeAffinity, hosts []Host, domain Topology) string {
+	if affinity == nil || affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	members := carries(hosts, func(h Host) bool { return domain == (Topology{}) || matches(h, domain) })
+	if len(terms) == 0 || slices.ContainsFunc(members, func(h Host) bool { return suits(terms, h) }) {
+		return ""
+	}
+	where := "of Harvester"
+	if domain != (Topology{}) {
+		where = fmt.Sprintf("with the label %s=%s", domain.Key, domain.Value)
+	}
+	return fmt.Sprintf("no host %s (%s) suits what spec.nodeAffinity requires: change the template of the machine, or label a host",
+		where, names(members))
+}
+
+// suits reports whether one of the terms lets the host in. An empty one lets none in, nor does one that cannot be read.
+func suits(terms []corev1.NodeSelectorTerm, host Host) bool {
+	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
+		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
+			all(term.MatchExpressions, host.Labels) && all(term.MatchFields, map[string]string{"metadata.name": host.Name})
+	})
+}
+
+func all(wanted []corev1.NodeSelectorRequirement, values map[string]string) bool {
+	return !slices.ContainsFunc(wanted, func(r corev1.NodeSelectorRequirement) bool {
+		requirement, err := labels.NewRequirement(r.Key, operators[r.Operator], r.Values)
+		return err != nil || !requirement.Matches(labels.Set(values))
+	})
+}
