@@ -1,0 +1,161 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// Harvester is where the pools are. Two that are equal are one.
+type Harvester interface {
+	// Get reads what may be a moment old, Live what is stored.
+	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
+	Live() client.Reader
+	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+}
+
+// Claimed is an address and the pool that it is from.
+type Claimed struct {
+	Address
+	Pool string
+}
+
+// NoAddressError says why none of the pools gives an address.
+type NoAddressError struct {
+	// Exhausted says that a pool would give one if it had any left.
+	Exhausted bool
+	// Pools says of each pool why it gives none.
+	Pools []string
+}
+
+// Error is for the user.
+func (e *NoAddressError) Error() string { return strings.Join(e.Pools, "; ") }
+
+// Claim gives the holder an address of the first of the pools that has one for a machine on the networks: the same one again when it
+// has one already, in whichever of them. An error is a NoAddressError where somebody has to do something.
+func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id string, networks []string) (Claimed, error) {
+	for _, name := range pools {
+		held, err := holds(ctx, h, name, id)
+		if err != nil || held.Pool != "" {
+			return held, err
+		}
+	}
+	none := &NoAddressError{}
+	for _, name := range pools {
+		claimed := Claimed{Pool: name}
+		err := c.change(ctx, h, name, func(p *Pool, stored *lbv1.IPPool) (changed bool, err error) {
+			if !ForNetworks(stored.Spec.Selector.Network, networks) {
+				return false, &otherNetworkError{network: stored.Spec.Selector.Network, networks: networks}
+			}
+			claimed.Address, changed, err = p.Get(id)
+			return changed, err
+		})
+		if err == nil {
+			return claimed, nil
+		}
+		if !none.note(name, err) {
+			return Claimed{}, fmt.Errorf("claiming an address of IPPool %s: %w", name, err)
+		}
+	}
+	return Claimed{}, none
+}
+
+// Release takes the holder's addresses out of the pools. Those of others, and pools that are gone, are left alone.
+func (c *Claimer) Release(ctx context.Context, h Harvester, pools []string, id string) error {
+	for _, name := range pools {
+		err := c.change(ctx, h, name, func(p *Pool, _ *lbv1.IPPool) (bool, error) { return p.Release(id), nil })
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("releasing the address in IPPool %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// holds returns the address that the holder has in a pool, as far as is known.
+func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
+	stored := &lbv1.IPPool{}
+	if err := h.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
+		return Claimed{}, client.IgnoreNotFound(err)
+	}
+	p, err := NewPool(stored)
+	if err != nil {
+		return Claimed{}, nil //nolint:nilerr // it is told when the pool is to give an address
+	}
+	address, ok := p.Holds(id)
+	if !ok {
+		return Claimed{}, nil
+	}
+	return Claimed{Address: address, Pool: name}, nil
+}
+
+// note remembers why a pool gives no address. It is false for an error that says nothing of the pool.
+func (e *NoAddressError) note(pool string, err error) bool {
+	other, broken := &otherNetworkError{}, &brokenPoolError{}
+	switch {
+	case errors.Is(err, ErrExhausted):
+		e.Exhausted = true
+		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s has no free address: add a range, or delete machines or load balancers that have its addresses", pool))
+	case apierrors.IsNotFound(err):
+		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s does not exist in Harvester: create it, or name another", pool))
+	case errors.As(err, &other), errors.As(err, &broken):
+		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s %s", pool, err))
+	default:
+		return false
+	}
+	return true
+}
+
+type otherNetworkError struct {
+	network  string
+	networks []string
+}
+
+// Error is the rest of a sentence about the pool.
+func (e *otherNetworkError) Error() string {
+	return fmt.Sprintf("is for network %s, and the machine is on %s: put the machine on that network, or name another pool",
+		e.network, strings.Join(e.networks, ", "))
+}
+
+type brokenPoolError struct{ err error }
+
+// Error is the rest of a sentence about the pool.
+func (e *brokenPoolError) Error() string { return fmt.Sprintf("gives no address: %s: correct it", e.err) }
+
+// Unwrap returns what is wrong.
+func (e *brokenPoolError) Unwrap() error { return e.err }
+
+// ForNetworks reports whether a pool with the network in its selector is for machines on the networks: one without a network is for
+// all. Names without a namespace are compared without.
+func ForNetworks(selector string, networks []string) bool {
+	if selector == "" {
+		return true
+	}
+	for _, network := range networks {
+		if sameNetwork(selector, network) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameNetwork(a, b string) bool {
+	namespaceA, nameA := splitName(a)
+	namespaceB, nameB := splitName(b)
+	return nameA == nameB && (namespaceA == namespaceB || namespaceA == "" || namespaceB == "")
+}
+
+func splitName(reference string) (namespace, name string) {
+	if at := strings.LastIndex(reference, "/"); at >= 0 {
+		return reference[:at], reference[at+1:]
+	}
+	return "", reference
+}

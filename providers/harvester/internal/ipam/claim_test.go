@@ -1,0 +1,237 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// The API server is real, because conflicts are.
+var api client.Client
+
+func TestMain(m *testing.M) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(lbv1.AddToScheme(scheme))
+	data, err := os.ReadFile("../../simulator/crds/loadbalancer.harvesterhci.io_ippools.yaml")
+	utilruntime.Must(err)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	utilruntime.Must(yaml.Unmarshal(data, crd))
+	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}},
+		func(env *envtest.Environment) (err error) {
+			api, err = client.New(env.Config, client.Options{Scheme: scheme})
+			return err
+		})
+}
+
+// harvester is a Harvester whose cache shows pools as they were when they were put into it, and that counts requests.
+type harvester struct {
+	client.Client
+	cached        sync.Map
+	reads, writes atomic.Int32
+}
+
+func (h *harvester) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if old, ok := h.cached.Load(key.Name); ok {
+		old.(*lbv1.IPPool).DeepCopyInto(obj.(*lbv1.IPPool))
+		return nil
+	}
+	return h.Client.Get(ctx, key, obj, opts...)
+}
+
+func (h *harvester) Live() client.Reader { return live{h} }
+
+func (h *harvester) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	h.writes.Add(1)
+	return h.Client.Patch(ctx, obj, patch, opts...)
+}
+
+type live struct{ h *harvester }
+
+func (l live) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	l.h.reads.Add(1)
+	return l.h.Client.Get(ctx, key, obj, opts...)
+}
+
+func (l live) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return l.h.List(ctx, list, opts...)
+}
+
+func created(t *testing.T, prefix, network string, r lbv1.Range) *lbv1.IPPool {
+	t.Helper()
+	made := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}, Spec: lbv1.IPPoolSpec{
+		Ranges: []lbv1.Range{r}, Selector: lbv1.Selector{Network: network},
+	}}
+	if err := api.Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func stored(t *testing.T, name string) lbv1.IPPoolStatus {
+	t.Helper()
+	now := &lbv1.IPPool{}
+	if err := api.Get(t.Context(), client.ObjectKey{Name: name}, now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Status
+}
+
+func TestMachinesOfTwoManagersThatClaimAtOnceGetAddressesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "busy-", "", lbv1.Range{Subnet: "10.1.0.0/24"})
+	const each = 60
+	var wg sync.WaitGroup
+	claimed := sync.Map{}
+	for manager := range 2 {
+		h, claimer := &harvester{Client: api}, &ipam.Claimer{}
+		for i := range each {
+			wg.Go(func() {
+				id := fmt.Sprintf("ns/%d-%d", manager, i)
+				for { // a pool that others change all the time is tried again by the reconcile that comes next
+					got, err := claimer.Claim(t.Context(), h, []string{made.Name}, id, nil)
+					if err == nil {
+						if other, taken := claimed.LoadOrStore(got.IP, id); taken {
+							t.Errorf("%s is %s's and %s's", got.IP, id, other)
+						}
+						return
+					}
+					if t.Context().Err() != nil {
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	status := stored(t, made.Name)
+	g.Expect(status.Allocated).To(HaveLen(2 * each))
+	g.Expect(status.Available).To(BeEquivalentTo(253 - 2*each))
+}
+
+func TestWhatManyMachinesWantOfAPoolIsStoredTogether(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "batch-", "", lbv1.Range{Subnet: "10.2.0.0/24"})
+	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
+	h.cached.Store(made.Name, made) // the cache never catches up
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			if _, err := claimer.Claim(t.Context(), h, []string{made.Name}, fmt.Sprintf("ns/%d", i), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	g.Expect(stored(t, made.Name).Allocated).To(HaveLen(100))
+	g.Expect(h.reads.Load()+h.writes.Load()).To(BeNumerically("<", 100), "requests for 100 addresses")
+}
+
+func TestAnAddressIsTakenFromThePoolAsItIsAlsoWhenTheCacheIsBehind(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "stale-", "", lbv1.Range{Subnet: "10.3.0.0/30"})
+	other := &harvester{Client: api}
+	_, err := (&ipam.Claimer{}).Claim(t.Context(), other, []string{made.Name}, "default/lb", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	h := &harvester{Client: api}
+	h.cached.Store(made.Name, made)
+	_, err = (&ipam.Claimer{}).Claim(t.Context(), h, []string{made.Name}, "ns/a", nil)
+	none := &ipam.NoAddressError{}
+	g.Expect(errors.As(err, &none)).To(BeTrue())
+	g.Expect(none.Exhausted).To(BeTrue())
+	g.Expect(err).To(MatchError(ContainSubstring("has no free address: add a range")))
+	g.Expect(stored(t, made.Name).Allocated).To(HaveLen(1))
+}
+
+func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
+	full := created(t, "full-", "", lbv1.Range{Subnet: "10.4.0.1/32"})
+	foreign := created(t, "foreign-", "default/vlan2", lbv1.Range{Subnet: "10.4.1.0/24"})
+	right := created(t, "right-", "vlan1", lbv1.Range{Subnet: "10.4.2.0/24"})
+	pools := []string{"missing", full.Name, foreign.Name, right.Name}
+	first, err := claimer.Claim(t.Context(), h, pools, "ns/first", []string{"default/vlan1"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(first.Pool).To(Equal(full.Name))
+	second, err := claimer.Claim(t.Context(), h, pools, "ns/second", []string{"default/vlan1"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(second.Pool).To(Equal(right.Name))
+
+	// What it has it keeps, also when a pool before has room again.
+	g.Expect(claimer.Release(t.Context(), h, pools, "ns/first")).To(Succeed())
+	again, err := claimer.Claim(t.Context(), h, pools, "ns/second", []string{"default/vlan1"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(Equal(second))
+
+	_, err = claimer.Claim(t.Context(), h, []string{"missing", foreign.Name}, "ns/third", []string{"default/vlan1"})
+	g.Expect(err).To(MatchError(And(
+		ContainSubstring("IPPool missing does not exist in Harvester: create it"),
+		ContainSubstring("is for network default/vlan2, and the machine is on default/vlan1"))))
+}
+
+func TestAPoolThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	broken := created(t, "broken-", "", lbv1.Range{Subnet: "10.5.0.0"})
+	_, err := (&ipam.Claimer{}).Claim(t.Context(), &harvester{Client: api}, []string{broken.Name}, "ns/a", nil)
+	g.Expect(err).To(MatchError(ContainSubstring(`gives no address: spec.ranges[0]: subnet "10.5.0.0" is none`)))
+}
+
+// A release that comes again, in the next reconcile of a deletion, meets the address when somebody else has it.
+func TestD1AReleaseThatComesAgainLeavesTheAddressWithItsNewHolder(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
+	made := created(t, "again-", "", lbv1.Range{Subnet: "10.6.0.1/32"})
+	pools := []string{made.Name, "gone"}
+	_, err := claimer.Claim(t.Context(), h, pools, "ns/a", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(claimer.Release(t.Context(), h, pools, "ns/a")).To(Succeed())
+	_, err = claimer.Claim(t.Context(), h, pools, "ns/b", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(claimer.Release(t.Context(), h, pools, "ns/a")).To(Succeed())
+	g.Expect(stored(t, made.Name).Allocated).To(Equal(map[string]string{"10.6.0.1": "ns/b"}))
+}
+
+func TestTheNetworkOfAPoolIsComparedWithoutTheNamespaceThatOneOfTheNamesLacks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, tc := range []struct {
+		selector string
+		networks []string
+		is       bool
+	}{
+		{"", nil, true},
+		{"vlan1", []string{"other/vlan1"}, true},
+		{"default/vlan1", []string{"vlan1"}, true},
+		{"default/vlan1", []string{"default/vlan2", "default/vlan1"}, true},
+		{"default/vlan1", []string{"other/vlan1"}, false},
+		{"vlan1", nil, false},
+	} {
+		g.Expect(ipam.ForNetworks(tc.selector, tc.networks)).To(Equal(tc.is), "%v", tc)
+	}
+}

@@ -1,0 +1,274 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+func TestARangeIsCompletedAsHarvestersLoadBalancerDoes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		given                lbv1.Range
+		first, last, gateway string
+		size                 int64
+	}{
+		"a subnet alone":                 {lbv1.Range{Subnet: "192.168.100.0/24"}, "192.168.100.1", "192.168.100.254", "192.168.100.1", 253},
+		"a start":                        {lbv1.Range{Subnet: "192.168.100.0/24", RangeStart: "192.168.100.251"}, "192.168.100.251", "192.168.100.254", "192.168.100.1", 4},
+		"an end":                         {lbv1.Range{Subnet: "192.168.100.0/24", RangeEnd: "192.168.100.10"}, "192.168.100.1", "192.168.100.10", "192.168.100.1", 9},
+		"a gateway outside of the range": {lbv1.Range{Subnet: "192.168.100.0/24", RangeStart: "192.168.100.1", RangeEnd: "192.168.100.10", Gateway: "192.168.100.11"}, "192.168.100.1", "192.168.100.10", "192.168.100.11", 10},
+		"its end before its start":       {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9", RangeEnd: "10.0.0.5"}, "10.0.0.5", "10.0.0.9", "10.0.0.1", 5},
+		"a single address":               {lbv1.Range{Subnet: "192.168.100.10/32"}, "192.168.100.10", "192.168.100.10", "", 1},
+		"an address inside the subnet":   {lbv1.Range{Subnet: "192.168.100.77/24"}, "192.168.100.1", "192.168.100.254", "192.168.100.1", 253},
+		"IPv6":                           {lbv1.Range{Subnet: "fd00::/120"}, "fd00::1", "fd00::ff", "fd00::1", 254},
+		"a single address of IPv6":       {lbv1.Range{Subnet: "fd00::5/128"}, "fd00::5", "fd00::5", "", 1},
+		"more than can be counted":       {lbv1.Range{Subnet: "fd00::/16"}, "fd00::1", "fd00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fd00::1", math.MaxInt64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			made, err := ipam.MakeRange(tc.given)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect([]string{made.First.String(), made.Last.String()}).To(Equal([]string{tc.first, tc.last}))
+			if tc.gateway == "" {
+				g.Expect(made.Gateway.IsValid()).To(BeFalse())
+			} else {
+				g.Expect(made.Gateway.String()).To(Equal(tc.gateway))
+			}
+			g.Expect(made.Size()).To(Equal(tc.size))
+		})
+	}
+}
+
+func TestARangeThatIsNoneIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		given lbv1.Range
+		says  string
+	}{
+		"no subnet":                    {lbv1.Range{Subnet: "192.168.100.0"}, `subnet "192.168.100.0"`},
+		"no address":                   {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "ten"}, `rangeStart "ten" is no IP address`},
+		"outside":                      {lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.9"}, "rangeEnd 10.0.1.9 is not in subnet"},
+		"the subnet's own":             {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.0"}, "rangeStart 10.0.0.0 is the address of subnet"},
+		"the broadcast address":        {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "10.0.0.255"}, "gateway 10.0.0.255 is the broadcast address"},
+		"outside of the only one":      {lbv1.Range{Subnet: "10.0.0.5/32", RangeStart: "10.0.0.6"}, "10.0.0.6 is not in subnet"},
+		"a gateway of another network": {lbv1.Range{Subnet: "10.0.0.0/24", Gateway: "fd00::1"}, "gateway fd00::1 is not in subnet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ipam.MakeRange(tc.given)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.says)))
+		})
+	}
+}
+
+func pool(status lbv1.IPPoolStatus, ranges ...lbv1.Range) *lbv1.IPPool {
+	return &lbv1.IPPool{Spec: lbv1.IPPoolSpec{Ranges: ranges}, Status: status}
+}
+
+func small(status lbv1.IPPoolStatus) *lbv1.IPPool {
+	return pool(status, lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.4"})
+}
+
+func read(t *testing.T, stored *lbv1.IPPool) *ipam.Pool {
+	t.Helper()
+	p, err := ipam.NewPool(stored)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+func TestAHolderHasOneAddressHoweverOftenItAsks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, small(lbv1.IPPoolStatus{}))
+	first, changed, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(changed).To(BeTrue())
+	g.Expect(first.IP.String()).To(Equal("10.0.0.2")) // the gateway is not given
+	g.Expect(first.Subnet.String()).To(Equal("10.0.0.0/24"))
+	g.Expect(first.Gateway.String()).To(Equal("10.0.0.1"))
+	again, changed, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(changed).To(BeFalse())
+	g.Expect(again).To(Equal(first))
+	g.Expect(p.Status().Allocated).To(Equal(map[string]string{"10.0.0.2": "ns/a"}))
+	g.Expect(p.Status().Available).To(BeEquivalentTo(2))
+}
+
+func TestAddressesAreGivenInTurnSoThatOneThatWasReleasedRests(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, small(lbv1.IPPoolStatus{}))
+	given := func(id string) string {
+		address, _, err := p.Get(id)
+		g.Expect(err).NotTo(HaveOccurred())
+		return address.IP.String()
+	}
+	g.Expect(given("ns/a")).To(Equal("10.0.0.2"))
+	g.Expect(p.Release("ns/a")).To(BeTrue())
+	g.Expect(given("ns/b")).To(Equal("10.0.0.3"))
+	g.Expect(given("ns/c")).To(Equal("10.0.0.4"))
+	g.Expect(given("ns/d")).To(Equal("10.0.0.2")) // round, and back at the beginning
+}
+
+func TestAHolderGetsTheAddressThatItHadBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, small(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.4": "ns/a", "10.9.9.9": "ns/a", "no address": "ns/a"}}))
+	address, _, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(address.IP.String()).To(Equal("10.0.0.4"))
+	g.Expect(p.Status().AllocatedHistory).To(Equal(map[string]string{"10.9.9.9": "ns/a", "no address": "ns/a"}))
+}
+
+func TestAHolderWhoseFormerAddressIsAnothersNowGetsAFreeOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, small(lbv1.IPPoolStatus{
+		Allocated: map[string]string{"10.0.0.4": "default/lb"}, AllocatedHistory: map[string]string{"10.0.0.4": "ns/a"},
+	}))
+	address, _, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(address.IP.String()).To(Equal("10.0.0.2"))
+	g.Expect(p.Status().Allocated).To(HaveKeyWithValue("10.0.0.4", "default/lb"))
+}
+
+func TestTheSameAddressIsHeldHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, pool(lbv1.IPPoolStatus{Allocated: map[string]string{"fd00:0:0::2": "default/lb", "::ffff:10.0.0.2": "default/other"}},
+		lbv1.Range{Subnet: "fd00::/126"}))
+	address, _, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(address.IP.String()).To(Equal("fd00::3"))
+}
+
+func TestTheGatewayOfOneRangeIsNotGivenFromAnother(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, pool(lbv1.IPPoolStatus{},
+		lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.10", RangeEnd: "10.0.0.10"},
+		lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.2", Gateway: "10.0.0.254"}))
+	for _, want := range []string{"10.0.0.10", "10.0.0.2"} {
+		address, _, err := p.Get(want)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(address.IP.String()).To(Equal(want))
+	}
+	_, _, err := p.Get("ns/last")
+	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+}
+
+// Upstream gives the address back again in each reconcile of a deletion, whoever has it by then.
+func TestD1AReleaseThatComesAgainTakesNothingFromWhoHasTheAddressNow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "10.0.0.7/32"}))
+	_, _, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Release("ns/a")).To(BeTrue())
+	_, _, err = p.Get("ns/b")
+	g.Expect(err).NotTo(HaveOccurred())
+	before := p.Status()
+	g.Expect(p.Release("ns/a")).To(BeFalse())
+	g.Expect(p.Status()).To(Equal(before))
+	g.Expect(p.Status().Allocated).To(Equal(map[string]string{"10.0.0.7": "ns/b"}))
+	g.Expect(p.Status().Available).To(BeZero())
+}
+
+func TestHowManyAddressesAreFreeIsCountedAnew(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, small(lbv1.IPPoolStatus{Total: 99, Available: 98, Allocated: map[string]string{"10.0.0.3": "default/lb"}}))
+	_, _, err := p.Get("ns/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Status().Total).To(BeEquivalentTo(3))
+	g.Expect(p.Status().Available).To(BeEquivalentTo(1))
+}
+
+// However holders come and go, and whatever others hold: no address has two holders, none is given that is a gateway or in no range,
+// what others hold stays theirs, and a pool is exhausted only when every address is held.
+func TestAnAddressNeverHasTwoHolders(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ranges := []lbv1.Range{{Subnet: "10.0.0.0/28"}, {Subnet: "10.0.1.0/24", RangeStart: "10.0.1.250", Gateway: "10.0.1.252"}, {Subnet: "10.0.2.9/32"}}
+		foreign := map[string]string{}
+		for _, last := range rapid.SliceOfNDistinct(rapid.IntRange(2, 14), 0, 5, rapid.ID[int]).Draw(t, "foreign") {
+			foreign[fmt.Sprintf("10.0.0.%d", last)] = "default/lb"
+		}
+		stored := pool(lbv1.IPPoolStatus{Allocated: map[string]string{}}, ranges...)
+		for ip, id := range foreign {
+			stored.Status.Allocated[ip] = id
+		}
+		has := map[string]netip.Addr{}
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			p, err := ipam.NewPool(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := fmt.Sprintf("ns/%d", rapid.IntRange(0, 20).Draw(t, "id"))
+			if rapid.Bool().Draw(t, "release") {
+				_, held := has[id]
+				if p.Release(id) != held {
+					t.Fatalf("%s: released although it had none, or the other way round", id)
+				}
+				delete(has, id)
+			} else if address, _, err := p.Get(id); err != nil {
+				if size := p.Status().Total; int64(len(has)+len(foreign)) < size {
+					t.Fatalf("exhausted with %d of %d held", len(has)+len(foreign), size)
+				}
+			} else {
+				if had, ok := has[id]; ok && had != address.IP {
+					t.Fatalf("%s has %s and got %s", id, had, address.IP)
+				}
+				has[id] = address.IP
+			}
+			stored.Status = p.Status()
+			check(t, stored, ranges, has, foreign)
+		}
+	})
+}
+
+func check(t *rapid.T, stored *lbv1.IPPool, ranges []lbv1.Range, has map[string]netip.Addr, foreign map[string]string) {
+	owners := map[netip.Addr]string{}
+	for id, ip := range has {
+		if other, taken := owners[ip]; taken {
+			t.Fatalf("%s has two holders: %s and %s", ip, id, other)
+		}
+		owners[ip] = id
+		if stored.Status.Allocated[ip.String()] != id {
+			t.Fatalf("%s is not recorded as %s's", ip, id)
+		}
+		given := false
+		for _, r := range ranges {
+			made, err := ipam.MakeRange(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ip == made.Gateway {
+				t.Fatalf("%s is a gateway", ip)
+			}
+			given = given || made.Contains(ip)
+		}
+		if !given {
+			t.Fatalf("%s is in no range", ip)
+		}
+	}
+	for ip, id := range foreign {
+		if stored.Status.Allocated[ip] != id {
+			t.Fatalf("%s was %s's", ip, id)
+		}
+	}
+	if want := stored.Status.Total - int64(len(has)+len(foreign)); stored.Status.Available != want {
+		t.Fatalf("%d available, want %d", stored.Status.Available, want)
+	}
+}

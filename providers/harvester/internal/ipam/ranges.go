@@ -1,0 +1,137 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// Range is a part of a subnet that addresses are given from. Both ends belong to it, and its gateway is never given.
+type Range struct {
+	First, Last netip.Addr
+	Subnet      netip.Prefix
+	// Gateway is the zero Addr for a subnet of a single address, which has none.
+	Gateway netip.Addr
+}
+
+// MakeRange completes a range of a pool as Harvester's load balancer does: without a start it begins behind the subnet's own
+// address, without an end it ends before the broadcast address of IPv4, and without a gateway that is the first address.
+func MakeRange(r lbv1.Range) (Range, error) {
+	subnet, err := netip.ParsePrefix(r.Subnet)
+	if err != nil {
+		return Range{}, fmt.Errorf("subnet %q is none: write it as 192.168.1.0/24", r.Subnet)
+	}
+	if subnet.IsSingleIP() {
+		return singleAddress(r, subnet)
+	}
+	network := subnet.Masked()
+	last := lastOf(network)
+	if network.Addr().Is4() {
+		last = last.Prev()
+	}
+	made := Range{Subnet: network}
+	if made.First, err = within(network, "rangeStart", r.RangeStart, network.Addr().Next()); err != nil {
+		return Range{}, err
+	}
+	if made.Last, err = within(network, "rangeEnd", r.RangeEnd, last); err != nil {
+		return Range{}, err
+	}
+	if made.Gateway, err = within(network, "gateway", r.Gateway, network.Addr().Next()); err != nil {
+		return Range{}, err
+	}
+	if made.Last.Less(made.First) {
+		made.First, made.Last = made.Last, made.First
+	}
+	return made, nil
+}
+
+// singleAddress is a range of one address, which is also the subnet's own.
+func singleAddress(r lbv1.Range, subnet netip.Prefix) (Range, error) {
+	for _, given := range []string{r.RangeStart, r.RangeEnd} {
+		if addr, err := netip.ParseAddr(given); given != "" && (err != nil || addr.Unmap() != subnet.Addr()) {
+			return Range{}, fmt.Errorf("%s is not in subnet %s, which has one address", given, subnet)
+		}
+	}
+	return Range{First: subnet.Addr(), Last: subnet.Addr(), Subnet: subnet}, nil
+}
+
+func within(subnet netip.Prefix, field, given string, otherwise netip.Addr) (netip.Addr, error) {
+	if given == "" {
+		return otherwise, nil
+	}
+	addr, err := netip.ParseAddr(given)
+	addr = addr.Unmap()
+	switch {
+	case err != nil:
+		return netip.Addr{}, fmt.Errorf("%s %q is no IP address", field, given)
+	case !subnet.Contains(addr):
+		return netip.Addr{}, fmt.Errorf("%s %s is not in subnet %s", field, given, subnet)
+	case addr == subnet.Addr():
+		return netip.Addr{}, fmt.Errorf("%s %s is the address of subnet %s itself", field, given, subnet)
+	case addr == lastOf(subnet):
+		return netip.Addr{}, fmt.Errorf("%s %s is the broadcast address of subnet %s", field, given, subnet)
+	}
+	return addr, nil
+}
+
+// lastOf returns the address of the subnet in which all bits of the host are set.
+func lastOf(subnet netip.Prefix) netip.Addr {
+	bytes := subnet.Masked().Addr().AsSlice()
+	for bit := subnet.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
+}
+
+// Contains reports whether the address lies between the ends of the range, which the gateway may.
+func (r Range) Contains(addr netip.Addr) bool {
+	return !addr.Less(r.First) && !r.Last.Less(addr)
+}
+
+// Size is how many addresses the range can give, math.MaxInt64 for more than that.
+func (r Range) Size() int64 {
+	size, ok := distance(r.First, r.Last)
+	switch {
+	case !ok:
+		return math.MaxInt64
+	case r.Gateway.IsValid() && r.Contains(r.Gateway):
+		return size
+	default:
+		return size + 1
+	}
+}
+
+// distance is how many addresses b is behind a; false when they do not fit into an int64.
+func distance(a, b netip.Addr) (int64, bool) {
+	x, y := a.As16(), b.As16()
+	high := binary.BigEndian.Uint64(y[:8]) - binary.BigEndian.Uint64(x[:8])
+	from, to := binary.BigEndian.Uint64(x[8:]), binary.BigEndian.Uint64(y[8:])
+	if to < from {
+		high--
+	}
+	low := to - from
+	return int64(low), high == 0 && low < math.MaxInt64 //nolint:gosec // it fits
+}
+
+// makeRanges completes all ranges of a pool.
+func makeRanges(spec []lbv1.Range) ([]Range, error) {
+	if len(spec) == 0 {
+		return nil, errors.New("spec.ranges is empty")
+	}
+	ranges := make([]Range, len(spec))
+	for i := range spec {
+		var err error
+		if ranges[i], err = MakeRange(spec[i]); err != nil {
+			return nil, fmt.Errorf("spec.ranges[%d]: %w", i, err)
+		}
+	}
+	return ranges, nil
+}
