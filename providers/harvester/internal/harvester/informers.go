@@ -29,7 +29,7 @@ var ErrSyncing = errors.New("what is on Harvester is being read for the first ti
 
 // scoped is what is known of one namespace, or of what has none.
 type scoped struct {
-	cache  cache.Cache
+	cache     cache.Cache
 	informers map[string]toolscache.SharedIndexInformer // by Go type
 	denied    map[string]error                          // types that the account may not see, or not any more
 }

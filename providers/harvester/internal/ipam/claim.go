@@ -128,7 +128,9 @@ func (e *otherNetworkError) Error() string {
 type brokenPoolError struct{ err error }
 
 // Error is the rest of a sentence about the pool.
-func (e *brokenPoolError) Error() string { return fmt.Sprintf("gives no address: %s: correct it", e.err) }
+func (e *brokenPoolError) Error() string {
+	return fmt.Sprintf("gives no address: %s: correct it", e.err)
+}
 
 // Unwrap returns what is wrong.
 func (e *brokenPoolError) Unwrap() error { return e.err }
