@@ -30,8 +30,8 @@ var ErrSyncing = errors.New("what is on Harvester is being read for the first ti
 // scoped is what is known of one namespace, or of what has none.
 type scoped struct {
 	cache     cache.Cache
-	informers map[string]toolscache.SharedIndexInformer // by Go type
-	denied    map[string]error                          // types that the account may not see, or not any more
+	informers map[string]cache.Informer // by Go type
+	denied    map[string]error          // types that the account may not see, or not any more
 }
 
 // Get reads an object; ErrSyncing while it is too early to say.
@@ -109,7 +109,7 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := &scoped{cache: made, informers: map[string]toolscache.SharedIndexInformer{}, denied: map[string]error{}}
+	known := &scoped{cache: made, informers: map[string]cache.Informer{}, denied: map[string]error{}}
 	c.caches[namespace] = known
 	go func() {
 		if err := made.Start(c.ctx); err != nil {
@@ -120,14 +120,10 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 }
 
 // inform starts an informer, and wakes who has asked when it has synced.
-func (c *Connection) inform(in *scoped, o client.Object) (toolscache.SharedIndexInformer, error) {
-	made, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
+func (c *Connection) inform(in *scoped, o client.Object) (cache.Informer, error) {
+	informer, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
-	}
-	informer, ok := made.(toolscache.SharedIndexInformer)
-	if !ok {
-		return nil, fmt.Errorf("the informer of %T is a %T", o, made)
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { c.changed(nil, o) },
@@ -261,18 +257,23 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 
 // wakeMachinesOn looks through what is in memory: labels of hosts change rarely.
 func (c *Connection) wakeMachinesOn(host string) {
+	kind := typeOf(&kubevirtv1.VirtualMachineInstance{})
 	c.mu.Lock()
-	var instances []toolscache.SharedIndexInformer
+	var known []client.Reader
 	for _, in := range c.caches {
-		if informer := in.informers[typeOf(&kubevirtv1.VirtualMachineInstance{})]; informer != nil {
-			instances = append(instances, informer)
+		if informer := in.informers[kind]; informer != nil && informer.HasSynced() {
+			known = append(known, in.cache)
 		}
 	}
 	c.mu.Unlock()
-	for _, informer := range instances {
-		for _, o := range informer.GetStore().List() {
-			if vmi, ok := o.(*kubevirtv1.VirtualMachineInstance); ok && vmi.Status.NodeName == host {
-				c.wakeOwner(vmi)
+	for _, in := range known {
+		instances := &kubevirtv1.VirtualMachineInstanceList{}
+		if err := in.List(c.ctx, instances, client.UnsafeDisableDeepCopy); err != nil {
+			ctrl.LoggerFrom(c.ctx).Error(err, "Looking for machines on a host", "host", host)
+		}
+		for i := range instances.Items {
+			if instances.Items[i].Status.NodeName == host {
+				c.wakeOwner(&instances.Items[i])
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	add := func(gv schema.GroupVersion, scope meta.RESTScope, kinds ...string) {
 		for _, kind := range kinds {
-			m.Add(gv.WithKind(kind), scope)
+			addKind(m, gv.WithKind(kind), scope)
 		}
 	}
 	add(corev1.SchemeGroupVersion, meta.RESTScopeRoot, "Node", "Namespace")
@@ -73,9 +73,19 @@ func mapper() meta.RESTMapper {
 	add(lbv1.GroupVersion, meta.RESTScopeRoot, "IPPool")
 	add(lbv1.GroupVersion, meta.RESTScopeNamespace, "LoadBalancer")
 	networks := netattv1.GroupVersion
-	m.AddSpecific(networks.WithKind("NetworkAttachmentDefinition"),
-		networks.WithResource("network-attachment-definitions"), networks.WithResource("network-attachment-definition"), meta.RESTScopeNamespace)
+	addNamed(m, networks.WithKind("NetworkAttachmentDefinition"), networks.WithResource("network-attachment-definitions"), meta.RESTScopeNamespace)
 	return m
+}
+
+func addKind(m *meta.DefaultRESTMapper, gvk schema.GroupVersionKind, scope meta.RESTScope) {
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	addNamed(m, gvk, plural, scope)
+}
+
+// addNamed adds a kind and its list, which caches look up too. A resource is of the kind that was added last.
+func addNamed(m *meta.DefaultRESTMapper, gvk schema.GroupVersionKind, plural schema.GroupVersionResource, scope meta.RESTScope) {
+	m.AddSpecific(gvk.GroupVersion().WithKind(gvk.Kind+"List"), plural, plural, scope)
+	m.AddSpecific(gvk, plural, plural, scope)
 }
 
 // strip drops what nobody reads, and of others' objects all but their name.

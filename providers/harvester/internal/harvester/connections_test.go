@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+)
+
+func TestWhoAsksBeforeThereIsAConnectionIsWokenWhenThereIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	who := w.asker(harvester.Cluster, "one")
+	conn, problem := w.connections.Get(t.Context(), w.target, who)
+	w.Expect(conn).To(BeNil())
+	w.Expect(problem.Pending).To(BeTrue())
+	w.Eventually(func() bool {
+		conn, _ := w.connections.Get(t.Context(), w.target, who)
+		return conn != nil && w.wakes(who) > 0
+	}).Should(BeTrue())
+	system := &corev1.Namespace{}
+	w.Expect(w.client.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system)).To(Succeed())
+	w.Expect(w.connected(who).UID()).To(Equal(string(system.UID)))
+}
+
+func TestTwoSecretsWithOneAccountShareAConnectionUntilNobodyUsesIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	one := w.connected(w.asker(harvester.Cluster, "one"))
+	w.target.Identity.Name = "other"
+	w.identity(sim.Kubeconfig())
+	w.Expect(w.connected(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
+
+	w.connections.Forget(w.asker(harvester.Cluster, "one"))
+	w.Expect(w.connected(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
+	w.connections.Forget(w.asker(harvester.Cluster, "two"))
+	w.Expect(w.connected(w.asker(harvester.Cluster, "two"))).NotTo(BeIdenticalTo(one), "the connection that nobody used was closed")
+}
+
+func TestARotatedKubeconfigIsPickedUpAndAWrongOneEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	who := w.asker(harvester.Machine, "m")
+	former := w.connected(who)
+
+	kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, user := range kubeconfig.AuthInfos {
+		user.Impersonate, user.ImpersonateGroups = "somebody", []string{"system:masters"}
+	}
+	rotated, err := clientcmd.Write(*kubeconfig)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.identity(rotated)
+	w.Eventually(func() *harvester.Connection { return w.connected(who) }).ShouldNot(BeIdenticalTo(former))
+
+	w.identity([]byte("what is this"))
+	problem := w.problem(who)
+	w.Expect(problem.Reason).To(Equal(infrav1.KubeconfigInvalidReason))
+	w.Expect(problem.Message).To(ContainSubstring("key kubeconfig of Secret " + w.target.Identity.String()))
+}
+
+func TestWhatIsWrongWithAKubeconfigIsSaidWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	kubernetes := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(kubernetes.Close)
+	expired := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(expired.Close)
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	to := func(url, user string) []byte {
+		return []byte("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '" + url + "'}}], users: [{name: u, user: {" + user +
+			"}}], contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}")
+	}
+	for name, tc := range map[string]struct {
+		kubeconfig   []byte
+		reason, says string
+	}{
+		"none":                {nil, infrav1.KubeconfigInvalidReason, "is missing or empty"},
+		"no context":          {[]byte("{apiVersion: v1, kind: Config}"), infrav1.KubeconfigInvalidReason, "current-context"},
+		"runs a program":      {to("https://x", "exec: {apiVersion: client.authentication.k8s.io/v1, command: ls, interactiveMode: Never}"), infrav1.KubeconfigInvalidReason, "use a token"},
+		"names a file":        {to("https://x", "tokenFile: /etc/passwd"), infrav1.KubeconfigInvalidReason, "embed them"},
+		"leads to no such":    {to(kubernetes.URL, "token: t"), infrav1.NotHarvesterReason, "it is no Harvester"},
+		"has expired":         {to(expired.URL, "token: t"), infrav1.HarvesterAuthenticationFailedReason, "put a new kubeconfig"},
+		"leads where none is": {to(closed.URL, "token: t"), infrav1.HarvesterConnectionFailedReason, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.identity(tc.kubeconfig)
+			problem := w.problem(w.asker(harvester.Cluster, "c"))
+			w.Expect(problem.Reason).To(Equal(tc.reason), problem.Message)
+			w.Expect(problem.Message).To(ContainSubstring(tc.says))
+		})
+	}
+}
+
+func TestAMissingSecretIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	problem := w.problem(w.asker(harvester.Cluster, "c"))
+	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
+	w.Expect(problem.Message).To(ContainSubstring(w.target.Identity.String()))
+}
+
+func TestAKubeconfigForAnotherHarvesterThanTheOneWithTheMachinesIsNotUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	w.target.UID = "that-of-another"
+	problem := w.problem(w.asker(harvester.Machine, "m"))
+	w.Expect(problem.Reason).To(Equal(infrav1.AnotherHarvesterReason))
+	w.Expect(problem.Message).To(ContainSubstring("that-of-another"))
+}

@@ -1,0 +1,140 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+)
+
+// virtualMachine is one that runs, for a machine of this name.
+func (w *world) virtualMachine(machine string) *kubevirtv1.VirtualMachine {
+	meta := metav1.ObjectMeta{
+		Namespace: w.namespace, Name: machine, Labels: map[string]string{infrav1.MachineIDLabel: "id-of-" + machine},
+		Annotations: map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(w.namespace, machine)},
+	}
+	vm := &kubevirtv1.VirtualMachine{ObjectMeta: meta}
+	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)
+	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: meta.Annotations}}
+	vm.Spec.Template.Spec.Domain.Memory = &kubevirtv1.Memory{Guest: ptr.To(resource.MustParse("1Gi"))}
+	w.Expect(w.client.Create(w.t.Context(), vm)).To(Succeed())
+	w.t.Cleanup(func() { _ = w.client.Delete(w.t.Context(), vm) })
+	return vm
+}
+
+func TestReadingAnswersFromMemoryAndSaysWhenItIsTooEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	vm := w.virtualMachine("m")
+	who := w.asker(harvester.Cluster, "c")
+	conn := w.connected(who)
+	before := w.wakes(who)
+	err := conn.Get(t.Context(), client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachine{})
+	w.Expect(err).To(MatchError(harvester.ErrSyncing))
+	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before), "who asked too early is woken")
+	w.read(conn, client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachine{})
+	vms := &kubevirtv1.VirtualMachineList{}
+	w.Expect(conn.List(t.Context(), vms, client.InNamespace(w.namespace))).To(Succeed())
+	w.Expect(vms.Items).To(HaveLen(1))
+	w.Expect(apierrors.IsNotFound(conn.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "none"}, vm))).To(BeTrue())
+	nodes := &corev1.NodeList{}
+	w.Eventually(func() error { return conn.List(t.Context(), nodes) }).Should(Succeed())
+	w.Expect(nodes.Items).NotTo(BeEmpty())
+}
+
+func TestAMachineIsWokenByItsVirtualMachineWhateverNamespaceThatIsIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	conn := w.connected(w.asker(harvester.Cluster, "c"))
+	w.Eventually(func() error {
+		return conn.List(t.Context(), &kubevirtv1.VirtualMachineInstanceList{}, client.InNamespace(w.namespace))
+	}).Should(Succeed())
+	w.virtualMachine("m")
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	w.Eventually(func(g Gomega) {
+		g.Expect(conn.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m"}, vmi)).To(Succeed())
+		g.Expect(vmi.Status.NodeName).NotTo(BeEmpty())
+		g.Expect(w.wakes(w.asker(harvester.Machine, "m"))).To(BeNumerically(">", 1))
+	}).Should(Succeed())
+}
+
+func TestALabelOfAHostWakesClustersAndTheMachinesOnItAndItsHeartbeatNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
+	conn := w.connected(cluster)
+	w.virtualMachine("m")
+	vmi, host := &kubevirtv1.VirtualMachineInstance{}, &corev1.Node{}
+	w.Eventually(func(g Gomega) {
+		g.Expect(conn.Get(t.Context(), machine.Key, vmi)).To(Succeed())
+		g.Expect(vmi.Status.Phase).To(Equal(kubevirtv1.Running))
+	}).Should(Succeed())
+	w.read(conn, client.ObjectKey{Name: vmi.Status.NodeName}, host)
+	var clusters, machines int
+	w.Eventually(func() bool { // until nothing comes any more of what has happened so far
+		same := clusters == w.wakes(cluster) && machines == w.wakes(machine)
+		clusters, machines = w.wakes(cluster), w.wakes(machine)
+		return same
+	}).WithPolling(patience / 240).Should(BeTrue())
+
+	beat := host.DeepCopy()
+	for i := range beat.Status.Conditions {
+		beat.Status.Conditions[i].LastHeartbeatTime = metav1.Now()
+	}
+	w.Expect(w.client.Status().Patch(t.Context(), beat, client.MergeFrom(host))).To(Succeed())
+	label := beat.DeepCopy()
+	label.Labels["rack-of-"+w.namespace] = "9"
+	w.Expect(w.client.Patch(t.Context(), label, client.MergeFrom(beat))).To(Succeed())
+	w.Eventually(func() bool { return w.wakes(cluster) > clusters && w.wakes(machine) > machines }).Should(BeTrue())
+	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+	w.Expect(host.Labels).To(HaveKey("rack-of-"+w.namespace), "the heartbeat came before")
+}
+
+func TestWhoeverWaitsForAnImageIsWokenByOneOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	who := w.asker(harvester.Machine, "m")
+	conn := w.connected(who)
+	w.Eventually(func() error {
+		return conn.List(t.Context(), &harvesterhciv1.VirtualMachineImageList{}, client.InNamespace(w.namespace))
+	}).Should(Succeed())
+	before := w.wakes(who)
+	conn.Await(who)
+	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "image-1"}}
+	image.Spec.DisplayName = "ubuntu"
+	w.Expect(w.client.Create(t.Context(), image)).To(Succeed())
+	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))
+}
+
+// What others have in the namespace is not kept in memory but for its name.
+func TestOthersVirtualMachinesTakeNoMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity(sim.Kubeconfig())
+	conn := w.connected(w.asker(harvester.Cluster, "c"))
+	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "theirs"}}
+	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
+	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
+	w.Expect(w.client.Create(t.Context(), vm)).To(Succeed())
+	known := &kubevirtv1.VirtualMachine{}
+	w.Eventually(func() error { return conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known) }).Should(Succeed())
+	w.Expect(known.Spec.Template).To(BeNil())
+	w.Expect(known.UID).To(Equal(vm.UID))
+}

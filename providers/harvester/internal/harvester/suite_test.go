@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// patience is for a machine that is busy with other things.
+const patience = 2 * time.Minute
+
+// The Harvester is shared by all tests; every test has a namespace of its own, where it keeps its Secret, too.
+var (
+	sim    *simulator.Simulator
+	scheme = runtime.NewScheme()
+)
+
+func TestMain(m *testing.M) {
+	utilruntime.Must(harvester.AddToScheme(scheme))
+	var err error
+	sim, err = simulator.Run(context.Background())
+	utilruntime.Must(err)
+	code := m.Run()
+	if err := sim.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// world is one test's share of the Harvester, and what a manager has of it.
+type world struct {
+	*WithT
+	t           *testing.T
+	client      client.Client
+	namespace   string
+	connections *harvester.Connections
+	target      harvester.Target
+
+	mu    sync.Mutex
+	woken map[harvester.Asker]int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	w := &world{WithT: g, t: t, client: sim.Client(), woken: map[harvester.Asker]int{}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
+	w.namespace = namespace.Name
+	w.target = harvester.Target{Identity: client.ObjectKey{Namespace: w.namespace, Name: "identity"}, Namespace: w.namespace}
+	w.connections = harvester.New(t.Context(), w.client, w.client, scheme)
+	for _, kind := range []harvester.Kind{harvester.Cluster, harvester.Machine} {
+		w.count(kind)
+	}
+	return w
+}
+
+// count notes whom a controller of a kind would reconcile.
+func (w *world) count(kind harvester.Kind) {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	w.Expect(w.connections.Source(kind).Start(w.t.Context(), queue)).To(Succeed())
+	w.t.Cleanup(queue.ShutDown)
+	go func() {
+		for {
+			request, ended := queue.Get()
+			if ended {
+				return
+			}
+			w.mu.Lock()
+			w.woken[harvester.Asker{Kind: kind, Key: request.NamespacedName}]++
+			w.mu.Unlock()
+			queue.Done(request)
+		}
+	}()
+}
+
+// wakes is how often somebody was woken.
+func (w *world) wakes(who harvester.Asker) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.woken[who]
+}
+
+// identity writes the Secret.
+func (w *world) identity(kubeconfig []byte) {
+	w.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.target.Identity.Name}}
+	secret.Data = map[string][]byte{infrav1.KubeconfigKey: kubeconfig}
+	if err := w.client.Update(w.t.Context(), secret); err != nil {
+		w.Expect(w.client.Create(w.t.Context(), secret)).To(Succeed())
+	}
+}
+
+func (w *world) asker(kind harvester.Kind, name string) harvester.Asker {
+	return harvester.Asker{Kind: kind, Key: client.ObjectKey{Namespace: w.namespace, Name: name}}
+}
+
+// connected asks until there is a connection.
+func (w *world) connected(who harvester.Asker) *harvester.Connection {
+	w.t.Helper()
+	var conn *harvester.Connection
+	w.Eventually(func() *harvester.Problem {
+		var problem *harvester.Problem
+		conn, problem = w.connections.Get(w.t.Context(), w.target, who)
+		return problem
+	}).Should(BeNil())
+	return conn
+}
+
+// problem asks until there is one that is not only that the connection is being made.
+func (w *world) problem(who harvester.Asker) *harvester.Problem {
+	w.t.Helper()
+	var problem *harvester.Problem
+	w.Eventually(func() bool {
+		_, problem = w.connections.Get(w.t.Context(), w.target, who)
+		return problem != nil && !problem.Pending
+	}).Should(BeTrue(), "there is a problem")
+	return problem
+}
+
+// read reads an object as soon as its kind is known.
+func (w *world) read(conn *harvester.Connection, key client.ObjectKey, o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() error { return conn.Get(w.t.Context(), key, o) }).Should(Succeed())
+}
