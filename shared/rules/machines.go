@@ -49,7 +49,7 @@ func MachinesByDomain(ctx context.Context, reader client.Reader, list client.Obj
 			}
 			return nil
 		}); err != nil {
-			return nil, err //nolint:wrapcheck // it is our own
+			return nil, err
 		}
 	}
 	for _, machines := range names {

@@ -1,0 +1,164 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// defaultAPIServerPort is where API servers are reached unless told otherwise.
+const defaultAPIServerPort = 6443
+
+// HarvesterCluster defaults and validates HarvesterClusters. Its Reader should
+// be uncached: a machine that was made a moment ago counts.
+type HarvesterCluster struct {
+	rules.Deletable[*infrav1.HarvesterCluster]
+
+	Reader client.Reader
+}
+
+var (
+	_ admission.Validator[*infrav1.HarvesterCluster] = &HarvesterCluster{}
+	_ admission.Defaulter[*infrav1.HarvesterCluster] = &HarvesterCluster{}
+)
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestercluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=create;update,versions=v1beta1,name=validation.harvestercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-harvestercluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=create;update,versions=v1beta1,name=default.harvestercluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhooks.
+func (w *HarvesterCluster) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterCluster{}).WithDefaulter(w).WithValidator(w).Complete()
+}
+
+// Default takes the API server's usual port. What else has a default has it
+// where it is read, so that what is stored is what the user said.
+func (w *HarvesterCluster) Default(_ context.Context, cluster *infrav1.HarvesterCluster) error {
+	if endpoint := &cluster.Spec.ControlPlaneEndpoint; endpoint.Host != "" && endpoint.Port == 0 {
+		endpoint.Port = defaultAPIServerPort
+	}
+	return nil
+}
+
+// ValidateCreate refuses clusters that could not be reconciled.
+func (w *HarvesterCluster) ValidateCreate(_ context.Context, cluster *infrav1.HarvesterCluster) (admission.Warnings, error) {
+	return warnClusterObject(cluster), refuse("HarvesterCluster", cluster.Name, validateClusterObject(cluster))
+}
+
+// ValidateUpdate refuses changes that ValidateCreate would, those after which
+// machines and endpoint were not found again, and those by which failure domains
+// that have machines cease to be what they were.
+func (w *HarvesterCluster) ValidateUpdate(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, error) {
+	errs := rules.Added(validateClusterObject(before), validateClusterObject(after))
+	errs = append(errs, validateClusterChange(before, after)...)
+	inUse, err := w.redefinedInUse(ctx, before, after)
+	if err != nil {
+		return nil, err
+	}
+	return rules.AddedWarnings(warnClusterObject(before), warnClusterObject(after)),
+		refuse("HarvesterCluster", after.Name, append(errs, inUse...))
+}
+
+// validateClusterObject has the rules of a cluster, wants what a template may
+// leave to its ClusterClass, and a pool to have one name only.
+func validateClusterObject(cluster *infrav1.HarvesterCluster) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := append(validateCluster(cluster.Spec, path), requireCluster(cluster.Spec, path)...)
+	config := cluster.Spec.LoadBalancerConfig
+	if config.IPPool != (infrav1.IPPool{}) && config.IPPoolRef != "" && config.IPPoolRef != recordedPoolName(cluster) {
+		errs = append(errs, field.Forbidden(path.Child("loadBalancerConfig", "ipPoolRef"),
+			"cannot be set together with ipPool: remove ipPool to use the pool "+config.IPPoolRef+", or ipPoolRef to have one made"))
+	}
+	return errs
+}
+
+// requireCluster wants what every cluster needs.
+func requireCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if spec.IdentitySecret.Name == "" {
+		errs = append(errs, field.Required(path.Child("identitySecret", "name"), "name the Secret that has Harvester's kubeconfig in its key "+infrav1.KubeconfigKey))
+	}
+	if spec.IdentitySecret.Namespace == "" {
+		errs = append(errs, field.Required(path.Child("identitySecret", "namespace"), "name the namespace of the Secret with Harvester's kubeconfig"))
+	}
+	if spec.TargetNamespace == "" {
+		errs = append(errs, field.Required(path.Child("targetNamespace"), "name the namespace on Harvester that virtual machines are to be made in"))
+	}
+	return errs
+}
+
+// validateCluster has the rules of a cluster, on its own or in a template.
+func validateCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
+	errs := validateServer(spec.Server, path.Child("server"))
+	errs = append(errs, validateLoadBalancer(spec.LoadBalancerConfig, path.Child("loadBalancerConfig"))...)
+	if spec.TargetNamespace != "" {
+		errs = append(errs, validateNamespace(spec.TargetNamespace, path.Child("targetNamespace"))...)
+	}
+	if spec.VMNetworkConfig != nil {
+		errs = append(errs, validateVMNetwork(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
+	}
+	errs = append(errs, validateDomains(spec, path)...)
+	return append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
+}
+
+func validateNamespace(name string, path *field.Path) field.ErrorList {
+	if len(validation.IsDNS1123Label(name)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "is no name of a namespace: use at most 63 lower-case letters, digits and '-'")}
+}
+
+// validateClusterChange forbids what would leave behind what was made.
+func validateClusterChange(before, after *infrav1.HarvesterCluster) field.ErrorList {
+	path := field.NewPath("spec")
+	var errs field.ErrorList
+	if was := before.Spec.TargetNamespace; was != "" && was != after.Spec.TargetNamespace {
+		errs = append(errs, field.Forbidden(path.Child("targetNamespace"),
+			"cannot be changed, because the machines are in "+was+": make another cluster"))
+	}
+	was := before.Spec.ControlPlaneEndpoint
+	if !was.IsSet() {
+		return errs
+	}
+	if was != after.Spec.ControlPlaneEndpoint {
+		errs = append(errs, field.Forbidden(path.Child("controlPlaneEndpoint"),
+			"cannot be changed, because the machines were made for "+was.String()+": make another cluster"))
+	}
+	mutable := []string{"listeners", "description"}
+	if after.Spec.LoadBalancerConfig.IPPoolRef == recordedPoolName(after) {
+		mutable = append(mutable, "ipPoolRef")
+	}
+	return append(errs, rules.Changed(&before.Spec.LoadBalancerConfig, &after.Spec.LoadBalancerConfig, path.Child("loadBalancerConfig"),
+		"the control-plane endpoint "+was.String()+" depends on it: make another cluster", mutable...)...)
+}
+
+// warnClusterObject has what is accepted of a cluster, and may surprise.
+func warnClusterObject(cluster *infrav1.HarvesterCluster) admission.Warnings {
+	path := field.NewPath("spec")
+	warnings := warnCluster(cluster.Spec, path)
+	if cluster.Spec.LoadBalancerConfig.IPAMType == "" && !cluster.Spec.ControlPlaneEndpoint.IsSet() {
+		warnings = append(warnings, rules.Warning(path.Child("controlPlaneEndpoint", "host"),
+			"is needed before machines are made, as there is no loadBalancerConfig: name the address of the API server"))
+	}
+	return warnings
+}
+
+// warnCluster has what is accepted of a cluster, on its own or in a template,
+// and may surprise.
+func warnCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.Warnings {
+	warnings := warnLoadBalancer(spec.LoadBalancerConfig, path.Child("loadBalancerConfig"))
+	if spec.VMNetworkConfig != nil {
+		warnings = append(warnings, warnVMNetwork(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
+	}
+	warnings = append(warnings, warnDomains(spec, path)...)
+	return append(warnings, rules.WarnWorkers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
+}

@@ -1,0 +1,140 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// HarvesterMachine validates HarvesterMachines.
+type HarvesterMachine struct {
+	rules.Deletable[*infrav1.HarvesterMachine]
+}
+
+var _ admission.Validator[*infrav1.HarvesterMachine] = &HarvesterMachine{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=create;update,versions=v1beta1,name=validation.harvestermachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *HarvesterMachine) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachine{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses machines that no virtual machine could be made for.
+func (w *HarvesterMachine) ValidateCreate(_ context.Context, machine *infrav1.HarvesterMachine) (admission.Warnings, error) {
+	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("HarvesterMachine", machine.Name, validateMachineObject(machine))
+}
+
+// ValidateUpdate refuses every change of the spec but those of the controller: a
+// virtual machine stays what it was made as.
+func (w *HarvesterMachine) ValidateUpdate(_ context.Context, before, after *infrav1.HarvesterMachine) (admission.Warnings, error) {
+	path := field.NewPath("spec")
+	errs := rules.Added(validateMachineObject(before), validateMachineObject(after))
+	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
+		"change the HarvesterMachineTemplate that the machine is made from, and the machine is replaced", "providerID", "failureDomain")...)
+	if id := before.Spec.ProviderID; id != "" && id != after.Spec.ProviderID {
+		errs = append(errs, field.Forbidden(path.Child("providerID"), "cannot be changed once it is known: leave it at "+id))
+	}
+	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
+		refuse("HarvesterMachine", after.Name, errs)
+}
+
+// validateMachineObject has the rules of a machine, and wants what a template
+// may leave to its ClusterClass.
+func validateMachineObject(machine *infrav1.HarvesterMachine) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := append(validateMachine(machine.Spec, path), requireMachine(machine.Spec, path)...)
+	if len(validation.IsDNS1123Label(machine.Name)) > 0 {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), machine.Name,
+			"is the name of the virtual machine, too: use at most 63 lower-case letters, digits and '-'"))
+	}
+	return errs
+}
+
+// requireMachine wants what every machine needs.
+func requireMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if spec.CPU == 0 {
+		errs = append(errs, field.Required(path.Child("cpu"), "say how many cores the machine has"))
+	}
+	if spec.Memory == "" {
+		errs = append(errs, field.Required(path.Child("memory"), "say how much memory the machine has, such as 4Gi"))
+	}
+	if len(spec.Volumes) == 0 {
+		errs = append(errs, field.Required(path.Child("volumes"), "name at least the image that the machine boots from"))
+	}
+	return errs
+}
+
+// validateMachine has the rules of a machine, on its own or in a template. What
+// is left empty is right.
+func validateMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
+	errs := validateMemory(spec.Memory, path.Child("memory"))
+	errs = append(errs, validateVolumes(spec.Volumes, path.Child("volumes"))...)
+	for i, network := range spec.Networks {
+		errs = append(errs, validateReference(network, path.Child("networks").Index(i))...)
+	}
+	if spec.SSHKeyPair != "" {
+		errs = append(errs, validateReference(spec.SSHKeyPair, path.Child("sshKeyPair"))...)
+	}
+	errs = append(errs, validateMachineNetwork(spec, path)...)
+	errs = append(errs, validateHardware(spec, path)...)
+	if spec.NodeAffinity != nil {
+		errs = append(errs, validateNodeAffinity(*spec.NodeAffinity, path.Child("nodeAffinity"))...)
+	}
+	if spec.WorkloadAffinity != nil {
+		errs = append(errs, validateWorkloadAffinity(*spec.WorkloadAffinity, path.Child("workloadAffinity"))...)
+	}
+	errs = append(errs, validateDomainName(spec.FailureDomain, path.Child("failureDomain"))...)
+	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, infrav1.ProviderIDPrefix) {
+		errs = append(errs, field.Invalid(path.Child("providerID"), id,
+			"must be "+infrav1.ProviderIDPrefix+" and the UID of the virtual machine; leave it out and the controller sets it"))
+	}
+	return errs
+}
+
+func validateMemory(memory string, path *field.Path) field.ErrorList {
+	if memory == "" {
+		return nil
+	}
+	if size, err := resource.ParseQuantity(memory); err != nil || size.Sign() <= 0 {
+		return field.ErrorList{field.Invalid(path, memory, "is no amount of memory: use a number and a unit, such as 4Gi")}
+	}
+	return nil
+}
+
+// validateHardware has the rules of firmware and TPM.
+func validateHardware(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if firmware := spec.Firmware; firmware != nil && firmware.SecureBoot && !firmware.EFI {
+		errs = append(errs, field.Invalid(path.Child("firmware", "secureBoot"), true, "needs UEFI: set efi to true, too"))
+	}
+	if tpm := spec.TPM; tpm != nil && tpm.Persistent && !tpm.Enabled {
+		errs = append(errs, field.Invalid(path.Child("tpm", "persistent"), true, "there is no TPM: set enabled to true, too"))
+	}
+	return errs
+}
+
+// warnMachine has what is accepted of a machine, and may surprise.
+func warnMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	if spec.VMNetworkConfig != nil {
+		warnings = append(warnings, warnVMNetwork(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
+	}
+	if spec.SSHKeyPair != "" && spec.SSHUser == "" {
+		warnings = append(warnings, rules.Warning(path.Child("sshKeyPair"),
+			"is given to the default user of the image, because sshUser names none"))
+	}
+	return warnings
+}

@@ -1,0 +1,79 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// HarvesterMachineTemplate validates HarvesterMachineTemplates.
+type HarvesterMachineTemplate struct {
+	rules.Deletable[*infrav1.HarvesterMachineTemplate]
+}
+
+var _ admission.Validator[*infrav1.HarvesterMachineTemplate] = &HarvesterMachineTemplate{}
+
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachinetemplates,verbs=create;update,versions=v1beta1,name=validation.harvestermachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+// SetupWithManager registers the webhook.
+func (w *HarvesterMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachineTemplate{}).WithValidator(w).Complete()
+}
+
+// ValidateCreate refuses templates of machines that would be refused. What is
+// left empty is for patches of the ClusterClass to fill in.
+func (w *HarvesterMachineTemplate) ValidateCreate(_ context.Context, template *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
+	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
+	return warnMachineTemplate(spec, path), refuse("HarvesterMachineTemplate", template.Name, validateMachineTemplate(spec, path))
+}
+
+// ValidateUpdate refuses every change of the machine's spec, except to dry runs
+// of the topology controller, which ask what would change.
+func (w *HarvesterMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
+	dryRun, err := rules.IsTopologyDryRun(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	path := field.NewPath("spec", "template", "spec")
+	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
+	errs := rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path))
+	if !dryRun {
+		errs = append(errs, rules.Changed(&from, &to, path,
+			"create another HarvesterMachineTemplate and name it in the control plane or MachineDeployment")...)
+	}
+	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
+		refuse("HarvesterMachineTemplate", after.Name, errs)
+}
+
+// validateMachineTemplate has the rules of a machine, and forbids what only a
+// single machine can have.
+func validateMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
+	errs := validateMachine(spec, path)
+	if spec.ProviderID != "" {
+		errs = append(errs, field.Forbidden(path.Child("providerID"),
+			"cannot be set in a template, because all its machines would share it: remove it"))
+	}
+	return errs
+}
+
+// warnMachineTemplate has what is accepted of a template, and may surprise.
+func warnMachineTemplate(spec infrav1.HarvesterMachineSpec, path *field.Path) admission.Warnings {
+	warnings := warnMachine(spec, path)
+	if spec.FailureDomain != "" {
+		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),
+			"is the domain of all machines whose Machine names none; name it in the MachineDeployment, where Cluster API sees it"))
+	}
+	if spec.NetworkConfig != nil {
+		warnings = append(warnings, rules.Warning(path.Child("networkConfig", "address"),
+			"is shared by all machines of the template, so only one can run; use vmNetworkConfig with a pool"))
+	}
+	return warnings
+}

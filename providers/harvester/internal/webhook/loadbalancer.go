@@ -1,0 +1,95 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// apiServerListener is the name of the listener that a load balancer always has.
+const apiServerListener = "api-server"
+
+func validateServer(server string, path *field.Path) field.ErrorList {
+	if server == "" {
+		return nil
+	}
+	if u, err := url.Parse(server); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return field.ErrorList{field.Invalid(path, server, "is no URL of an API server: use one such as https://harvester.example.com:6443, or remove it to have that of the kubeconfig")}
+	}
+	return nil
+}
+
+// validateLoadBalancer has the rules of the load balancer of a control plane.
+func validateLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	hasPool := config.IPPool != (infrav1.IPPool{})
+	if config.IPAMType == infrav1.DHCP {
+		for name, given := range map[string]bool{"ipPool": hasPool, "ipPoolRef": config.IPPoolRef != ""} {
+			if given {
+				errs = append(errs, field.Forbidden(path.Child(name), "is not used with ipamType dhcp: remove it, or set ipamType to pool"))
+			}
+		}
+	}
+	if hasPool {
+		errs = append(errs, validatePool(config.IPPool, path.Child("ipPool"))...)
+	}
+	return append(errs, validateListeners(config.Listeners, path.Child("listeners"))...)
+}
+
+// validateListeners wants each listener to differ from the others, and from that
+// of the API server.
+func validateListeners(listeners []infrav1.Listener, path *field.Path) field.ErrorList {
+	names := map[string]bool{apiServerListener: true}
+	ports := map[string]bool{fmt.Sprintf("TCP %d", defaultAPIServerPort): true}
+	var errs field.ErrorList
+	for i, listener := range listeners {
+		path := path.Index(i)
+		if len(validation.IsDNS1123Label(listener.Name)) > 0 {
+			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is the name of a port: use lower-case letters, digits and '-'"))
+		} else if names[listener.Name] {
+			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is that of another listener, or of the API server's: choose another"))
+		}
+		names[listener.Name] = true
+		port := fmt.Sprintf("%s %d", listener.Protocol, listener.Port)
+		if ports[port] {
+			errs = append(errs, field.Invalid(path.Child("port"), listener.Port, "is that of another listener, or of the API server's: choose another, or remove the listener"))
+		}
+		ports[port] = true
+		errs = append(errs, validatePort(listener.Port, path.Child("port"))...)
+		errs = append(errs, validatePort(listener.BackendPort, path.Child("backendPort"))...)
+	}
+	return errs
+}
+
+func validatePort(port int32, path *field.Path) field.ErrorList {
+	if len(validation.IsValidPortNum(int(port))) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, port, "is no port: use one from 1 to 65535")}
+}
+
+// warnLoadBalancer has what is accepted of a load balancer, and may surprise.
+func warnLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) admission.Warnings {
+	if config.IPAMType == infrav1.POOL && config.IPPoolRef == "" && config.IPPool == (infrav1.IPPool{}) {
+		return admission.Warnings{rules.Warning(path.Child("ipPoolRef"),
+			"names no pool, so Harvester chooses one by the selectors of its pools; name one to be sure which")}
+	}
+	return warnPoolName(config.IPPoolRef, path.Child("ipPoolRef"))
+}
+
+// recordedPoolName is the name by which older versions of the provider recorded
+// the pool that was made from ipPool, in ipPoolRef.
+func recordedPoolName(cluster *infrav1.HarvesterCluster) string {
+	name := strings.ToLower(cluster.Namespace + "-" + cluster.Name + "-ippool")
+	return name[:min(len(name), validation.DNS1123LabelMaxLength)]
+}

@@ -1,0 +1,153 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// validateVMNetwork has the rules of addresses from pools.
+func validateVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch refs := config.PoolRefs(); {
+	case len(refs) == 0 && config.IPPool == nil:
+		errs = append(errs, field.Required(path.Child("ipPoolRefs"), "name the pools that addresses are taken from in ipPoolRefs or ipPoolRef, or describe one in ipPool"))
+	case len(refs) > 0 && config.IPPool != nil:
+		errs = append(errs, field.Forbidden(path.Child("ipPool"), "cannot be set together with pools that are referred to: remove it, or ipPoolRef and ipPoolRefs"))
+	}
+	if config.IPPool != nil {
+		errs = append(errs, validatePool(*config.IPPool, path.Child("ipPool"))...)
+	}
+	for i, ref := range config.IPPoolRefs {
+		if ref == "" {
+			errs = append(errs, field.Required(path.Child("ipPoolRefs").Index(i), "name a pool, or remove the item"))
+		}
+	}
+	errs = append(errs, validateAddress(config.Gateway, path.Child("gateway"))...)
+	if !isMask(config.SubnetMask) {
+		errs = append(errs, field.Invalid(path.Child("subnetMask"), config.SubnetMask, "is no mask of a subnet: use one such as 255.255.255.0"))
+	}
+	return append(errs, validateResolver(config.DNSServers, config.DNSSearch, path)...)
+}
+
+// validateMachineNetwork has the rules of a machine's own addresses.
+func validateMachineNetwork(spec infrav1.HarvesterMachineSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if config := spec.NetworkConfig; config != nil {
+		path := path.Child("networkConfig")
+		if _, err := netip.ParseAddr(config.Address); err != nil {
+			if _, err := netip.ParsePrefix(config.Address); err != nil {
+				errs = append(errs, field.Invalid(path.Child("address"), config.Address, "is no address: use one such as 172.16.3.40/24"))
+			}
+		}
+		errs = append(errs, validateAddress(config.Gateway, path.Child("gateway"))...)
+		errs = append(errs, validateResolver(config.DNSServers, config.DNSSearch, path)...)
+	}
+	if spec.VMNetworkConfig == nil {
+		return errs
+	}
+	if spec.NetworkConfig != nil {
+		errs = append(errs, field.Forbidden(path.Child("vmNetworkConfig"), "cannot be set together with networkConfig: remove one of them"))
+	}
+	return append(errs, validateVMNetworkWithoutPool(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
+}
+
+// validateVMNetworkWithoutPool has the rules of addresses from pools where no
+// pool can be made: a machine or a failure domain is no owner of one.
+func validateVMNetworkWithoutPool(config infrav1.VMNetworkConfig, path *field.Path) field.ErrorList {
+	if config.IPPool == nil {
+		return validateVMNetwork(config, path)
+	}
+	return field.ErrorList{field.Forbidden(path.Child("ipPool"),
+		"is for spec.vmNetworkConfig of the HarvesterCluster only: make the pool on Harvester and name it in ipPoolRefs")}
+}
+
+// validatePool has the rules of a pool that is to be made.
+func validatePool(pool infrav1.IPPool, path *field.Path) field.ErrorList {
+	errs := validateReference(pool.VMNetwork, path.Child("vmNetwork"))
+	subnet, err := netip.ParsePrefix(pool.Subnet)
+	if err != nil {
+		return append(errs, field.Invalid(path.Child("subnet"), pool.Subnet, "is no subnet: use one such as 172.17.1.0/24"))
+	}
+	within := func(name, value string) netip.Addr {
+		address, err := netip.ParseAddr(value)
+		if err != nil || !subnet.Contains(address) {
+			errs = append(errs, field.Invalid(path.Child(name), value, "is no address in "+subnet.Masked().String()+": correct it or the subnet"))
+		}
+		return address
+	}
+	within("gateway", pool.Gateway)
+	var first, last netip.Addr
+	if pool.RangeStart != "" {
+		first = within("rangeStart", pool.RangeStart)
+	}
+	if pool.RangeEnd != "" {
+		last = within("rangeEnd", pool.RangeEnd)
+	}
+	if first.IsValid() && last.IsValid() && last.Less(first) {
+		errs = append(errs, field.Invalid(path.Child("rangeEnd"), pool.RangeEnd, "is before "+pool.RangeStart+": exchange rangeStart and rangeEnd"))
+	}
+	return errs
+}
+
+func validateResolver(servers, search []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, server := range servers {
+		errs = append(errs, validateAddress(server, path.Child("dnsServers").Index(i))...)
+	}
+	for i, domain := range search {
+		if len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(domain, ".")))) > 0 {
+			errs = append(errs, field.Invalid(path.Child("dnsSearch").Index(i), domain, "is no domain: use one such as example.com"))
+		}
+	}
+	return errs
+}
+
+func validateAddress(address string, path *field.Path) field.ErrorList {
+	if _, err := netip.ParseAddr(address); err != nil {
+		return field.ErrorList{field.Invalid(path, address, "is no address: use one such as 172.17.1.1")}
+	}
+	return nil
+}
+
+// isMask reports whether a text is a mask with all its ones first.
+func isMask(text string) bool {
+	ip := net.ParseIP(text)
+	if four := ip.To4(); four != nil {
+		ip = four
+	}
+	ones, bits := net.IPMask(ip).Size()
+	return bits > 0 && ones > 0
+}
+
+// warnVMNetwork has what is accepted of addresses from pools, and may surprise.
+func warnVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	if config.IPPoolRef != "" && len(config.IPPoolRefs) > 0 {
+		warnings = append(warnings, rules.Warning(path.Child("ipPoolRef"), "is of no effect beside ipPoolRefs; remove it, or add it there"))
+	} else {
+		warnings = append(warnings, warnPoolName(config.IPPoolRef, path.Child("ipPoolRef"))...)
+	}
+	for i, ref := range config.IPPoolRefs {
+		warnings = append(warnings, warnPoolName(ref, path.Child("ipPoolRefs").Index(i))...)
+	}
+	return warnings
+}
+
+// warnPoolName warns of a name that no pool can have.
+func warnPoolName(name string, path *field.Path) admission.Warnings {
+	if name == "" || len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return nil
+	}
+	return admission.Warnings{rules.Warning(path, "%s is no name of a pool, which is in no namespace; name the pool alone", name)}
+}

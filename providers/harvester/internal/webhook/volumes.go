@@ -1,0 +1,73 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// validateReference wants namespace/name or name.
+func validateReference(reference string, path *field.Path) field.ErrorList {
+	namespace, name, found := strings.Cut(reference, "/")
+	if !found {
+		namespace, name = "default", reference
+	}
+	if len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, reference, "names no object on Harvester: use namespace/name, or name in the target namespace")}
+}
+
+// validateVolumes has the rules of volumes, each and together.
+func validateVolumes(volumes []infrav1.Volume, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	order := map[int]bool{}
+	for i, volume := range volumes {
+		path := path.Index(i)
+		errs = append(errs, validateVolume(volume, path)...)
+		switch {
+		case volume.BootOrder < 0:
+			errs = append(errs, field.Invalid(path.Child("bootOrder"), volume.BootOrder, "is less than 1: number the volumes from 1, or remove it"))
+		case volume.BootOrder > 0 && order[volume.BootOrder]:
+			errs = append(errs, field.Duplicate(path.Child("bootOrder"), volume.BootOrder))
+		}
+		order[volume.BootOrder] = true
+	}
+	return errs
+}
+
+func validateVolume(volume infrav1.Volume, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case volume.VolumeType == infrav1.VolumeTypeImage && volume.ImageName == "":
+		errs = append(errs, field.Required(path.Child("imageName"), "name the image that the volume is filled from"))
+	case volume.VolumeType == infrav1.VolumeTypeImage:
+		errs = append(errs, validateImage(volume.ImageName, path.Child("imageName"))...)
+	case volume.StorageClass == "":
+		errs = append(errs, field.Required(path.Child("storageClass"), "name the storage class of the volume"))
+	}
+	size := volume.VolumeSize
+	if size != nil && size.Sign() <= 0 {
+		errs = append(errs, field.Invalid(path.Child("volumeSize"), size.String(), "is no size: use a number and a unit, such as 40Gi"))
+	}
+	if size == nil && volume.VolumeType == infrav1.VolumeTypeStorageClass {
+		errs = append(errs, field.Required(path.Child("volumeSize"), "say how large the volume is, as no image does, such as 40Gi"))
+	}
+	return errs
+}
+
+// validateImage wants namespace/name or name, where name can be a display name,
+// which nearly any text is.
+func validateImage(reference string, path *field.Path) field.ErrorList {
+	namespace, name, found := strings.Cut(reference, "/")
+	if !found || len(validation.IsDNS1123Label(namespace)) == 0 && name != "" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, reference, "names no image: use namespace/name, or name in the target namespace")}
+}

@@ -1,0 +1,35 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webhook defaults and validates the Harvester kinds when they are
+// written.
+//
+// A rule is a function from a spec, and its path, to the errors in it. Each
+// error names the field and the way out. On update only errors that the object
+// did not have before count, so that an object which was let in once can always
+// be updated and deleted. What the CRDs check is not checked again. Nothing is
+// asked of Harvester: what is missing there is a condition.
+package webhook
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// SetupWithManager registers the webhooks of every kind.
+func SetupWithManager(mgr ctrl.Manager) error {
+	return rules.Setup(mgr,
+		rules.Kind{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "HarvesterClusterTemplate", Webhooks: &HarvesterClusterTemplate{}},
+		rules.Kind{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{}},
+		rules.Kind{Name: "HarvesterMachineTemplate", Webhooks: &HarvesterMachineTemplate{}},
+	)
+}
+
+// refuse makes one error of an object's errors, nil when there are none.
+func refuse(kind, name string, errs field.ErrorList) error {
+	return rules.Refuse(infrav1.GroupVersion.WithKind(kind), name, errs)
+}
