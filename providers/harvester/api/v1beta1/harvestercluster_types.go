@@ -278,7 +278,7 @@ type HarvesterCluster struct {
 	// spec is which Harvester the cluster is on, how its API server is reached
 	// and which failure domains its machines are put in.
 	// +required
-	Spec HarvesterClusterSpec `json:"spec"`
+	Spec HarvesterClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what was found of the cluster's infrastructure.
 	// +optional

@@ -23,7 +23,7 @@ type HarvesterClusterTemplateResource struct {
 
 	// spec of the HarvesterCluster.
 	// +required
-	Spec HarvesterClusterSpec `json:"spec"`
+	Spec HarvesterClusterSpec `json:"spec,omitempty,omitzero"`
 }
 
 // HarvesterClusterTemplate is what the HarvesterClusters of a ClusterClass are

@@ -39,12 +39,13 @@ type HarvesterMachineSpec struct {
 	// +optional
 	SSHKeyPair string `json:"sshKeyPair,omitempty"`
 
-	// volumes of the virtual machine. It boots from the first, unless they have
-	// an order.
-	// +required
+	// volumes of the virtual machine, at least one. It boots from the first,
+	// unless they have an order. Only in a template they may be left for patches
+	// of a ClusterClass to fill in.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
-	Volumes []Volume `json:"volumes"`
+	Volumes []Volume `json:"volumes,omitempty"`
 
 	// networks that the virtual machine is attached to, as namespace/name, or
 	// name in the target namespace. Those of its failure domain go before them.
@@ -207,7 +208,7 @@ type HarvesterMachine struct {
 
 	// spec is the virtual machine that is wanted.
 	// +required
-	Spec HarvesterMachineSpec `json:"spec"`
+	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what is known of the machine.
 	// +optional

@@ -28,7 +28,7 @@ type HarvesterMachineTemplateResource struct {
 
 	// spec of the HarvesterMachine.
 	// +required
-	Spec HarvesterMachineSpec `json:"spec"`
+	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
 // HarvesterMachineTemplate is what the HarvesterMachines of a control plane or of a
