@@ -52,6 +52,8 @@ type Options struct {
 	CRDs         []*apiextensionsv1.CustomResourceDefinition
 	// Webhooks installs the webhook configurations in Config. Somebody has to serve them.
 	Webhooks bool
+	// Conversion has those who serve the webhooks convert between the versions of every kind.
+	Conversion bool
 	// Serve adds the webhooks to a manager that serves them as long as the API server runs; it implies Webhooks.
 	Serve func(ctrl.Manager) error
 	// Configure adjusts the flags of etcd and the API server; it may be nil.
@@ -173,7 +175,7 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	if o.Webhooks || o.Serve != nil {
 		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
 			Paths:            []string{filepath.Join(o.Config, "webhook", "manifests.yaml")},
-			LocalServingHost: ports.Host, LocalServingPort: first + webhookPort,
+			LocalServingHost: ports.Host, LocalServingPort: first + webhookPort, IgnoreSchemeConvertible: o.Conversion,
 		}
 	}
 	return env, nil

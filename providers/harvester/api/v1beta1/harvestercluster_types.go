@@ -246,6 +246,10 @@ type HarvesterClusterStatus struct {
 	// machines in them.
 	// +optional
 	Distribution faultlinev1.DistributionStatus `json:"distribution,omitempty,omitzero"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
 // Initialization is how far the first provisioning is.

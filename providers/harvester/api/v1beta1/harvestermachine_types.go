@@ -185,6 +185,10 @@ type HarvesterMachineStatus struct {
 	// on. It follows the machine when that is migrated.
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// deprecated holds status of older API versions.
+	// +optional
+	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
 
 // HarvesterMachine is the infrastructure of a Machine on Harvester.

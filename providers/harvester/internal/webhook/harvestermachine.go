@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -26,9 +27,9 @@ var _ admission.Validator[*infrav1.HarvesterMachine] = &HarvesterMachine{}
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=create;update,versions=v1beta1,name=validation.harvestermachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook.
+// SetupWithManager registers the webhook, and what converts the kind.
 func (w *HarvesterMachine) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachine{}).WithValidator(w).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterMachine{}).WithValidator(w).WithConverter(conversion.Machine()).Complete()
 }
 
 // ValidateCreate refuses machines that no virtual machine could be made for.

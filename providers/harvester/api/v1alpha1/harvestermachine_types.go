@@ -1,0 +1,164 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// HarvesterMachineSpec is the virtual machine that a Machine wants.
+type HarvesterMachineSpec struct {
+	// providerID is harvester:// and the UID of the virtual machine. It is set
+	// by the controller.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+
+	// failureDomain that the virtual machine is to be in when its Machine names
+	// none.
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// cpu is the number of cores.
+	// +required
+	CPU uint32 `json:"cpu"`
+
+	// memory is how much memory the virtual machine has, such as 4Gi.
+	// +required
+	Memory string `json:"memory"`
+
+	// sshUser is the user of the image that the key of sshKeyPair is given to.
+	// +optional
+	SSHUser string `json:"sshUser,omitempty"`
+
+	// sshKeyPair is a KeyPair on Harvester whose public key may log in, as
+	// namespace/name, or name in the target namespace.
+	// +optional
+	SSHKeyPair string `json:"sshKeyPair,omitempty"`
+
+	// volumes of the virtual machine, at least one. It boots from the first,
+	// unless they have an order. Only in a template they may be left for patches
+	// of a ClusterClass to fill in.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Volumes []infrav1.Volume `json:"volumes,omitempty"`
+
+	// networks that the virtual machine is attached to, as namespace/name, or
+	// name in the target namespace. Those of its failure domain go before them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Networks []string `json:"networks,omitempty"`
+
+	// nodeAffinity is which hosts of Harvester the virtual machine may be on, or
+	// should. Its failure domain is required in addition to it.
+	// +optional
+	NodeAffinity *corev1.NodeAffinity `json:"nodeAffinity,omitempty"`
+
+	// workloadAffinity is which other workloads on Harvester the virtual machine
+	// must be near, or should.
+	// +optional
+	WorkloadAffinity *corev1.PodAffinity `json:"workloadAffinity,omitempty"`
+
+	// networkConfig gives the virtual machine one fixed address. It goes before
+	// addresses from pools of the cluster.
+	// +optional
+	NetworkConfig *infrav1.NetworkConfig `json:"networkConfig,omitempty"`
+
+	// vmNetworkConfig gives the virtual machine an address from pools, in the
+	// place of those of its failure domain and of the cluster. It cannot be set
+	// together with networkConfig, and cannot have ipPool.
+	// +optional
+	VMNetworkConfig *infrav1.VMNetworkConfig `json:"vmNetworkConfig,omitempty"`
+
+	// firmware that the virtual machine boots with. Without it that is BIOS.
+	// +optional
+	Firmware *infrav1.Firmware `json:"firmware,omitempty"`
+
+	// tpm is the Trusted Platform Module of the virtual machine.
+	// +optional
+	TPM *infrav1.TPM `json:"tpm,omitempty"`
+}
+
+// HarvesterMachineStatus is what is known of the machine.
+type HarvesterMachineStatus struct {
+	// ready is true once the virtual machine runs and has its provider ID. It is
+	// the same as initialization.provisioned, for those who read it from older
+	// versions.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+
+	// conditions of the machine.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// addresses of the machine.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// initialization is how far the first provisioning is.
+	// +optional
+	Initialization infrav1.Initialization `json:"initialization,omitempty,omitzero"`
+
+	// allocatedIPAddress is the address that the machine has from a pool.
+	// +optional
+	AllocatedIPAddress string `json:"allocatedIPAddress,omitempty"`
+
+	// allocatedPoolRef is the name of the pool.
+	// +optional
+	AllocatedPoolRef string `json:"allocatedPoolRef,omitempty"`
+
+	// failureDomain is where the machine is, as found on the host that it runs
+	// on. It follows the machine when that is migrated.
+	// +optional
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// failureReason named a terminal problem in one word. No controller writes it.
+	// +optional
+	FailureReason string `json:"failureReason,omitempty"`
+
+	// failureMessage described a terminal problem. No controller writes it.
+	// +optional
+	FailureMessage string `json:"failureMessage,omitempty"`
+}
+
+// HarvesterMachine is the infrastructure of a Machine on Harvester.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=harvestermachines,scope=Namespaced,categories=cluster-api
+// +kubebuilder:deprecatedversion:warning="infrastructure.cluster.x-k8s.io/v1alpha1 HarvesterMachine is deprecated: use infrastructure.cluster.x-k8s.io/v1beta1"
+// +kubebuilder:subresource:status
+type HarvesterMachine struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the virtual machine that is wanted.
+	// +required
+	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what is known of the machine.
+	// +optional
+	Status HarvesterMachineStatus `json:"status,omitempty,omitzero"`
+}
+
+// HarvesterMachineList is a list of HarvesterMachines.
+//
+// +kubebuilder:object:root=true
+type HarvesterMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HarvesterMachine `json:"items"`
+}

@@ -1,0 +1,53 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// HarvesterMachineTemplateSpec is what HarvesterMachines are made from.
+type HarvesterMachineTemplateSpec struct {
+	// template of the HarvesterMachines.
+	// +required
+	Template HarvesterMachineTemplateResource `json:"template,omitempty,omitzero"`
+}
+
+// HarvesterMachineTemplateResource is metadata and spec of a HarvesterMachine to be.
+type HarvesterMachineTemplateResource struct {
+	// metadata is labels and annotations to set.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec of the HarvesterMachine.
+	// +required
+	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
+}
+
+// HarvesterMachineTemplate is what HarvesterMachines are made from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=harvestermachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:deprecatedversion:warning="infrastructure.cluster.x-k8s.io/v1alpha1 HarvesterMachineTemplate is deprecated: use infrastructure.cluster.x-k8s.io/v1beta1"
+type HarvesterMachineTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what HarvesterMachines are made from.
+	// +optional
+	Spec HarvesterMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+}
+
+// HarvesterMachineTemplateList is a list of HarvesterMachineTemplates.
+//
+// +kubebuilder:object:root=true
+type HarvesterMachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HarvesterMachineTemplate `json:"items"`
+}
