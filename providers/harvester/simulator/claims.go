@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +55,15 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 
 // provisionable reports whether there is the claim's storage class.
 func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	return true, nil
+	name := ptr.Deref(claim.Spec.StorageClassName, "")
+	if name == "" {
+		return true, nil // The default one, or one that needs none.
+	}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, &storagev1.StorageClass{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading storage class: %w", err)
+	}
+	return err == nil, nil
 }
 
 // release lets a PVC go that no instance uses.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,12 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 )
 
 // Fields by which objects are found.
 const (
 	createdByField = "label." + kubevirtv1.CreatedByLabel
 	podHostField   = "spec.nodeName"
+	classField     = "spec.storageClassName"
 	claimField     = "spec.volumes.persistentVolumeClaim"
 )
 
@@ -45,7 +49,10 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 			}),
 		s.controller(mgr, "volume").For(&corev1.PersistentVolumeClaim{}).
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(claimsOfInstance)).
+			Watches(&storagev1.StorageClass{}, finding(c, &corev1.PersistentVolumeClaimList{}, classField)).
 			Complete(&volumes{client: c, clock: clock, delays: delays}),
+		s.controller(mgr, "image").For(&harvesterhciv1.VirtualMachineImage{}).
+			Complete(&images{client: c, clock: clock, delays: delays}),
 		s.controller(mgr, "pod").For(&corev1.Pod{}).
 			Watches(&corev1.Node{}, finding(c, &corev1.PodList{}, podHostField)).
 			Complete(&pods{client: c, clock: clock, delays: delays}),
@@ -72,6 +79,9 @@ func indexFields(ctx context.Context, mgr ctrl.Manager) error {
 	for _, i := range []index{
 		{&corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} }},
 		{&corev1.Pod{}, podHostField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} }},
+		{&corev1.PersistentVolumeClaim{}, classField, func(obj client.Object) []string {
+			return []string{ptr.Deref(obj.(*corev1.PersistentVolumeClaim).Spec.StorageClassName, "")}
+		}},
 		{&kubevirtv1.VirtualMachineInstance{}, claimField, func(obj client.Object) []string {
 			return claimsOf(&obj.(*kubevirtv1.VirtualMachineInstance).Spec)
 		}},

@@ -5,10 +5,13 @@ package simulator
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 
 	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
 // Option adjusts a Simulator before it starts.
@@ -17,6 +20,11 @@ type Option func(*settings)
 type settings struct {
 	layout     Layout
 	namespaces []string
+	networks   []Network
+	images     []string
+	keyPairs   []KeyPair
+	pools      []lbv1.IPPool
+	kubeVIP    KubeVIP
 	delays     Delays
 	hooks      Hooks
 	workers    int
@@ -27,7 +35,10 @@ type settings struct {
 const defaultWorkers = 20
 
 func newSettings(opts []Option) settings {
-	s := settings{layout: Zones(3, 2), namespaces: []string{"default"}, workers: defaultWorkers, now: time.Now}
+	s := settings{
+		layout: Zones(3, 2), namespaces: []string{defaultNamespace}, workers: defaultWorkers, now: time.Now,
+		networks: []Network{{Name: "vlan-1"}}, images: []string{"ubuntu"}, keyPairs: []KeyPair{{Name: "admin", PublicKey: "ssh-ed25519 AAAA admin"}},
+	}
 	for _, opt := range opts {
 		opt(&s)
 	}
@@ -42,6 +53,29 @@ func WithNamespaces(names ...string) Option {
 	return func(s *settings) { s.namespaces = slices.Concat(s.namespaces, names) }
 }
 
+// WithNetworks makes networks beside default/vlan-1.
+func WithNetworks(networks ...Network) Option {
+	return func(s *settings) { s.networks = slices.Concat(s.networks, networks) }
+}
+
+// WithImages makes images, imported, of these names and display names, in namespace default. There is one called ubuntu.
+func WithImages(names ...string) Option {
+	return func(s *settings) { s.images = slices.Concat(s.images, names) }
+}
+
+// WithKeyPairs makes SSH keys beside default/admin.
+func WithKeyPairs(pairs ...KeyPair) Option {
+	return func(s *settings) { s.keyPairs = slices.Concat(s.keyPairs, pairs) }
+}
+
+// WithPools makes pools of addresses. Pool makes a simple one.
+func WithPools(pools ...lbv1.IPPool) Option {
+	return func(s *settings) { s.pools = slices.Concat(s.pools, pools) }
+}
+
+// WithKubeVIP sets how kube-vip behaves.
+func WithKubeVIP(version KubeVIP) Option { return func(s *settings) { s.kubeVIP = version } }
+
 // WithDelays sets how long things take. The default is no time at all.
 func WithDelays(delays Delays) Option { return func(s *settings) { s.delays = delays } }
 
@@ -53,6 +87,8 @@ func WithWorkers(workers int) Option { return func(s *settings) { s.workers = wo
 
 // Delays are how long things take.
 type Delays struct {
+	// Import is until an image is there.
+	Import time.Duration
 	// Volume is until a PVC is bound.
 	Volume time.Duration
 	// Boot is until a virtual machine that has a host runs.
@@ -65,6 +101,37 @@ type Delays struct {
 	Migration time.Duration
 	// Reset is until the virtual machines of a host that has gone are given up, to start elsewhere.
 	Reset time.Duration
+}
+
+// KubeVIP is how kube-vip behaves.
+type KubeVIP int
+
+const (
+	// KubeVIPWaits is kube-vip 1.2 and later, which leaves a Service alone that has no endpoints, unless its annotation
+	// says otherwise. It is the default.
+	KubeVIPWaits KubeVIP = iota
+	// KubeVIPEager is kube-vip before 1.2.
+	KubeVIPEager
+)
+
+// Network is a network that virtual machines can be attached to.
+type Network struct {
+	// Namespace is default without one.
+	Namespace, Name string
+	// ClusterNetwork is what it belongs to: hosts without the label network.harvesterhci.io/<its name>: "true" do not have it.
+	// It is mgmt without one, which all have.
+	ClusterNetwork string
+	// VLAN is its number; 1 without one.
+	VLAN int
+	// First is the first address that its DHCP server gives; the zero value leaves that to the simulator.
+	First netip.Addr
+}
+
+// KeyPair is an SSH key.
+type KeyPair struct {
+	// Namespace is default without one.
+	Namespace, Name string
+	PublicKey       string
 }
 
 // Boot is what a virtual machine boots from. All are copies.

@@ -4,20 +4,55 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 )
+
+const defaultNamespace = "default"
 
 // populate makes what is there from the beginning.
 func (s *Simulator) populate(ctx context.Context) error {
+	var objects []client.Object
 	for _, name := range s.settings.namespaces {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := s.client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("making namespace %s: %w", name, err)
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	objects = append(objects, storageClass(DefaultStorageClass))
+	for _, network := range s.settings.networks {
+		object := network.object()
+		if network.First.IsValid() {
+			s.leases.begin(client.ObjectKeyFromObject(object).String(), network.First)
+		}
+		objects = append(objects, object)
+	}
+	for _, name := range s.settings.images {
+		objects = append(objects, &harvesterhciv1.VirtualMachineImage{
+			ObjectMeta: metav1.ObjectMeta{Namespace: defaultNamespace, Name: name},
+			Spec:       harvesterhciv1.VirtualMachineImageSpec{DisplayName: name},
+		})
+	}
+	for _, pair := range s.settings.keyPairs {
+		objects = append(objects, &harvesterhciv1.KeyPair{
+			ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(pair.Namespace, defaultNamespace), Name: pair.Name},
+			Spec:       harvesterhciv1.KeyPairSpec{PublicKey: pair.PublicKey},
+		})
+	}
+	for i := range s.settings.pools {
+		objects = append(objects, s.settings.pools[i].DeepCopy())
+	}
+	for _, object := range objects {
+		if err := s.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("making %T %s: %w", object, object.GetName(), err)
 		}
 	}
 	for _, host := range s.settings.layout.Hosts {
@@ -26,6 +61,27 @@ func (s *Simulator) populate(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// object is the network's definition.
+func (n Network) object() *netattv1.NetworkAttachmentDefinition {
+	vlan := max(n.VLAN, 1)
+	network := &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cmp.Or(n.Namespace, defaultNamespace), Name: n.Name, Labels: map[string]string{
+			netattv1.ClusterNetworkLabel: cmp.Or(n.ClusterNetwork, managementNetwork), netattv1.VLANLabel: strconv.Itoa(vlan),
+		},
+	}}
+	network.Spec.Config = fmt.Sprintf(`{"cniVersion":"0.3.1","name":%q,"type":"bridge","bridge":"%s-br","vlan":%d,"ipam":{}}`,
+		n.Name, network.Labels[netattv1.ClusterNetworkLabel], vlan)
+	return network
+}
+
+// Pool is a pool of the addresses from first to last of a subnet, whose gateway is its first address.
+func Pool(name, subnet, first, last string) lbv1.IPPool {
+	return lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet, RangeStart: first, RangeEnd: last}}},
+	}
 }
 
 // AddHost adds a host that works.

@@ -24,6 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -41,7 +45,10 @@ type Simulator struct {
 	settings settings
 	env      *envtest.Environment
 	client   client.WithWatch
-	leases   *leases
+	front    *front.Proxy
+	// admin is the token of Kubeconfig.
+	admin  string
+	leases *leases
 	// closers end what runs; the last is called first.
 	closers []func() error
 }
@@ -49,7 +56,7 @@ type Simulator struct {
 // AddToScheme adds the kinds that a Harvester cluster has, as far as the simulator reads or writes them.
 func AddToScheme(scheme *runtime.Scheme) error {
 	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
-		kubevirtv1.AddToScheme)
+		kubevirtv1.AddToScheme, harvesterhciv1.AddToScheme, netattv1.AddToScheme, lbv1.AddToScheme)
 	return kinds.AddToScheme(scheme)
 }
 
@@ -71,7 +78,9 @@ func Start(tb testing.TB, opts ...Option) *Simulator {
 // Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
 	s := &Simulator{settings: newSettings(opts), leases: newLeases()}
-	for _, start := range []func(context.Context) error{s.startAPI, s.populate, s.startControllers, s.startScheduling} {
+	for _, start := range []func(context.Context) error{
+		s.startAPI, s.startFront, s.startControllers, s.startScheduling, s.populate,
+	} {
 		if err := start(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -91,11 +100,8 @@ func (s *Simulator) Stop() error {
 
 func (s *Simulator) closing(closer func() error) { s.closers = append(s.closers, closer) }
 
-// Client is an administrator's, which reads what is stored and bypasses whatever faults there are.
+// Client is an administrator's, which asks the API server past all faults of the network.
 func (s *Simulator) Client() client.WithWatch { return s.client }
-
-// Kubeconfig is an administrator's.
-func (s *Simulator) Kubeconfig() []byte { return s.env.KubeConfig }
 
 func (s *Simulator) startAPI(ctx context.Context) error {
 	scheme := runtime.NewScheme()

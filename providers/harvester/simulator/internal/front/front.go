@@ -1,0 +1,204 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package front stands before an API server. It knows users by their tokens, counts what they ask for, and can stand in
+// their way.
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/faultline-io/faultline/shared/ports"
+)
+
+const headerTimeout = 10 * time.Second
+
+// User is who has a token.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// Proxy is the front of an API server.
+type Proxy struct {
+	Obstacles
+	Log
+
+	upstream         *url.URL
+	trusted, unknown http.RoundTripper
+	certificate      tls.Certificate
+	authority        []byte
+	port             *ports.Range
+
+	mu     sync.Mutex
+	users  map[string]User
+	server *http.Server
+}
+
+// New makes a front for the API server of which config is an administrator's. It serves once Up is called.
+func New(config *rest.Config) (*Proxy, error) {
+	p := &Proxy{users: map[string]User{}}
+	var err error
+	if p.upstream, err = url.Parse(config.Host); err != nil {
+		return nil, fmt.Errorf("reading the API server's address: %w", err)
+	}
+	if p.trusted, err = rest.TransportFor(config); err != nil {
+		return nil, fmt.Errorf("connecting as administrator: %w", err)
+	}
+	if p.unknown, err = rest.TransportFor(rest.AnonymousClientConfig(config)); err != nil {
+		return nil, fmt.Errorf("connecting as nobody: %w", err)
+	}
+	var key []byte
+	if p.authority, key, err = certutil.GenerateSelfSignedCertKey(ports.Host, []net.IP{net.ParseIP(ports.Host)}, nil); err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	if p.certificate, err = tls.X509KeyPair(p.authority, key); err != nil {
+		return nil, fmt.Errorf("reading the certificate: %w", err)
+	}
+	if p.port, err = ports.Reserve(1); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// URL is where it serves, and Authority what its certificate is checked with.
+func (p *Proxy) URL() string       { return "https://" + p.address() }
+func (p *Proxy) Authority() []byte { return p.authority }
+
+func (p *Proxy) address() string { return net.JoinHostPort(ports.Host, strconv.Itoa(p.port.First)) }
+
+// Up begins to serve.
+func (p *Proxy) Up(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server != nil {
+		return nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address())
+	if err != nil {
+		return fmt.Errorf("serving the front: %w", err)
+	}
+	server := &http.Server{
+		Handler: p.handler(), ReadHeaderTimeout: headerTimeout, ErrorLog: discard(),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
+	}
+	p.server = server
+	go func() { _ = server.ServeTLS(listener, "", "") }() // It ends with Down.
+	return nil
+}
+
+// Down ends all connections and refuses new ones.
+func (p *Proxy) Down() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server != nil {
+		_ = p.server.Close()
+		p.server = nil
+	}
+}
+
+// Close ends it.
+func (p *Proxy) Close() error {
+	p.Down()
+	p.Silence(false)
+	p.port.Release()
+	return nil
+}
+
+// Admit lets a user in by a token.
+func (p *Proxy) Admit(token string, user User) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users[token] = user
+}
+
+// Revoke makes a token worth nothing.
+func (p *Proxy) Revoke(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.users, token)
+}
+
+// user returns who asks. Others may have a token of the API server's own, or none.
+func (p *Proxy) user(r *http.Request) (User, bool) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	user, ok := p.users[token]
+	return user, ok
+}
+
+func (p *Proxy) handler() http.Handler {
+	forward := &httputil.ReverseProxy{
+		Rewrite: p.rewrite, Transport: p, FlushInterval: -1, ErrorLog: discard(),
+		ModifyResponse: p.answered,
+		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) },
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := parse(r)
+		p.note(asked)
+		if p.obstruct(w, r, asked) {
+			return
+		}
+		forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, asked)))
+	})
+}
+
+// requestKey is for what a request asks for, in its context.
+type requestKey struct{}
+
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.upstream)
+	user, known := p.user(r.In)
+	if !known {
+		return
+	}
+	r.Out.Header.Del("Authorization")
+	for header := range r.Out.Header {
+		if strings.HasPrefix(header, "Impersonate-") {
+			r.Out.Header.Del(header)
+		}
+	}
+	r.Out.Header.Set(transport.ImpersonateUserHeader, user.Name)
+	for _, group := range user.Groups {
+		r.Out.Header.Add(transport.ImpersonateGroupHeader, group)
+	}
+}
+
+// RoundTrip asks the API server: for those it has admitted as administrator that impersonates them.
+func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get(transport.ImpersonateUserHeader) != "" && r.Header.Get("Authorization") == "" {
+		return p.trusted.RoundTrip(r)
+	}
+	return p.unknown.RoundTrip(r)
+}
+
+var errLost = errors.New("the answer is lost")
+
+// answered may keep back what the API server has answered.
+func (p *Proxy) answered(response *http.Response) error {
+	asked, _ := response.Request.Context().Value(requestKey{}).(Request)
+	if asked.Verb == "watch" {
+		response.Body = &watch{body: response.Body, silence: p.silence, ended: response.Request.Context().Done(), cut: p.cutting()}
+		return nil
+	}
+	if asked.writes() && p.loses() {
+		return errLost
+	}
+	return nil
+}
