@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
 // Fields by which objects are found.
@@ -55,14 +57,24 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 			Complete(&images{client: c, clock: clock, delays: delays}),
 		s.controller(mgr, "pod").For(&corev1.Pod{}).
 			Watches(&corev1.Node{}, finding(c, &corev1.PodList{}, podHostField)).
-			Complete(&pods{client: c, clock: clock, delays: delays}),
+			Complete(&kubelets{client: c, clock: clock, delays: delays}),
+		s.controller(mgr, "ippool").For(&lbv1.IPPool{}).Complete(&pools{client: c}),
+		s.controller(mgr, "loadbalancer").For(&lbv1.LoadBalancer{}).
+			Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+			Watches(&discoveryv1.EndpointSlice{}, &handler.EnqueueRequestForObject{}).
+			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
+			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
+			Complete(&balancers{client: c, live: mgr.GetAPIReader()}),
+		s.controller(mgr, "kube-vip").For(&corev1.Service{}).
+			Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(serviceOf)).
+			Complete(&vips{client: c, leases: s.leases, version: s.settings.kubeVIP}),
 	}
 	for _, err := range add {
 		if err != nil {
 			return fmt.Errorf("adding controller: %w", err)
 		}
 	}
-	return nil
+	return s.addGarbageCollectors(ctx, mgr)
 }
 
 func (s *Simulator) controller(mgr ctrl.Manager, name string) *builder.Builder {
@@ -141,4 +153,18 @@ func claimsOfInstance(_ context.Context, obj client.Object) []reconcile.Request 
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}})
 	}
 	return requests
+}
+
+// balancersNear are those of the namespace of what has changed, or all.
+func balancersNear(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		near := &lbv1.LoadBalancerList{}
+		err := c.List(ctx, near, client.InNamespace(obj.GetNamespace()))
+		return requestsOf(ctx, near, err)
+	}
+}
+
+func serviceOf(_ context.Context, endpoints client.Object) []reconcile.Request {
+	name := endpoints.GetLabels()[discoveryv1.LabelServiceName]
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: endpoints.GetNamespace(), Name: name}}}
 }

@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pods plays the kubelets: Pods that have a host run, and end there.
-type pods struct {
+// kubelets plays those of all hosts: Pods that have a host run, and end there.
+type kubelets struct {
 	client client.Client
 	clock  *clock
 	delays Delays
 }
 
 // Reconcile makes a Pod run, or ends it. One whose host is away stays as it is until it is given up.
-func (r *pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pod := &corev1.Pod{}
 	if err := r.client.Get(ctx, req.NamespacedName, pod); err != nil || pod.Spec.NodeName == "" {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -51,7 +51,7 @@ func (r *pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-func (r *pods) remove(ctx context.Context, pod *corev1.Pod) error {
+func (r *kubelets) remove(ctx context.Context, pod *corev1.Pod) error {
 	r.clock.forget(pod.UID)
 	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	if settled(err) != nil {

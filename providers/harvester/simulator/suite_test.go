@@ -63,7 +63,8 @@ func newSite(t *testing.T) *site {
 		g.Expect(s.client.DeleteAllOf(ctx, &kubevirtv1.VirtualMachine{}, client.InNamespace(s.namespace))).To(Succeed())
 		g.Eventually(func() ([]kubevirtv1.VirtualMachine, error) {
 			left := &kubevirtv1.VirtualMachineList{}
-			return left.Items, s.client.List(ctx, left, client.InNamespace(s.namespace))
+			err := s.client.List(ctx, left, client.InNamespace(s.namespace))
+			return left.Items, err
 		}).Should(BeEmpty(), "virtual machines go")
 	})
 	return s
