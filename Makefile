@@ -84,7 +84,7 @@ $(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && e
 test/e2e: assets ; cd e2e && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) -timeout=25m $(TEST_FLAGS) ./...
 
 .PHONY: assets
-assets: ## Build etcd, kube-apiserver and kubectl for the integration tests (once)
+assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integration tests (once)
 	@echo "Preparing the API server for the tests (some minutes the first time)"
 	@cd e2e && go run ./cmd/binaries --assets
 

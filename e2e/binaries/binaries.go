@@ -24,8 +24,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
-// AssetsVariable names a folder of ready etcd, kube-apiserver and kubectl
-// programs. What is found there is used and not built.
+// AssetsVariable names a folder of ready etcd, kube-apiserver, kube-scheduler and
+// kubectl programs. What is found there is used and not built.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
 
 // CAPIVariable names the version of Cluster API to build instead of the one that the repository is made for, such as v1.13.6.
@@ -36,6 +36,7 @@ const (
 	Etcd                    = programs.Etcd
 	APIServer               = programs.APIServer
 	ControllerManager       = programs.ControllerManager
+	Scheduler               = programs.Scheduler
 	Kubectl                 = programs.Kubectl
 	GolangciLint            = "golangci-lint"
 	CAPICore                = "capi-core"
@@ -61,8 +62,8 @@ const (
 // providers/<name>. It is its clusterctl name too.
 func Provider(name string) string { return providerPrefix + name }
 
-// Assets are the programs that controller-runtime's envtest needs.
-func Assets() []string { return []string{Etcd, APIServer, Kubectl} }
+// Assets are the programs that controller-runtime's envtest needs, and the scheduler of the simulated Harvester.
+func Assets() []string { return []string{Etcd, APIServer, Scheduler, Kubectl} }
 
 // Demo are the programs that a management cluster with one provider needs,
 // kubectl included for the person who looks around in it.
@@ -136,7 +137,8 @@ func findRoot(dir string) (string, error) {
 func (b *Builder) Dir() string { return filepath.Join(b.Root, filepath.FromSlash(cacheFolder)) }
 
 // AssetsDir is the folder to give to envtest as KUBEBUILDER_ASSETS: the one
-// that was given to the builder if it is complete, else the cache.
+// that was given to the builder if it is complete, else the cache, where Ensure
+// links what the former has: envtest's archives have no scheduler.
 func (b *Builder) AssetsDir() string {
 	for _, name := range Assets() {
 		if b.asset(name) == "" {
@@ -144,6 +146,15 @@ func (b *Builder) AssetsDir() string {
 		}
 	}
 	return b.Assets
+}
+
+// given is the path of a ready program, "" when there is none. One of a folder that lacks others is linked where those are made.
+func (b *Builder) given(name string) (string, error) {
+	path := b.asset(name)
+	if path == "" || b.AssetsDir() == b.Assets {
+		return path, nil
+	}
+	return path, b.link(name, path)
 }
 
 // asset is the path of a ready program, "" when there is none. Only programs of
@@ -170,7 +181,9 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 	paths := Paths{}
 	var wanted []program
 	for _, name := range names {
-		if path := b.asset(name); path != "" {
+		if path, err := b.given(name); err != nil {
+			return nil, err
+		} else if path != "" {
 			paths[name] = path
 			continue
 		}
@@ -212,7 +225,7 @@ func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain
 		if p.Ours {
 			continue
 		}
-		if err := b.link(p); err != nil {
+		if err := b.link(p.Name, p.path); err != nil {
 			return err
 		}
 		b.used(p)

@@ -162,10 +162,28 @@ func TestEnsurePrefersAssets(t *testing.T) {
 	if got := b.AssetsDir(); got != b.Dir() {
 		t.Errorf("%s is offered to envtest without a kube-apiserver in it", got)
 	}
-	write(t, b.Assets, APIServer, "")
-	write(t, b.Assets, Kubectl, "")
+	for _, name := range []string{APIServer, Scheduler, Kubectl} {
+		write(t, b.Assets, name, "")
+	}
 	if got := b.AssetsDir(); got != b.Assets {
 		t.Errorf("envtest is to use %s, not the complete %s", got, b.Assets)
+	}
+}
+
+func TestWhatAnIncompleteFolderLacksIsBuiltAndAllIsOfferedInOneFolder(t *testing.T) {
+	b := repository(t, "built")
+	b.Assets = t.TempDir()
+	for _, name := range []string{APIServer, Scheduler, Kubectl} {
+		write(t, b.Assets, name, "#!/bin/sh\nprintf ready\n")
+	}
+	if _, err := b.Ensure(t.Context(), Assets()...); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{Etcd: "built", APIServer: "ready", Scheduler: "ready", Kubectl: "ready"} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(b.AssetsDir(), name)).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("%s in the folder for envtest says %q, want %q: %v", name, out, want, err)
+		}
 	}
 }
 

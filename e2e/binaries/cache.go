@@ -104,18 +104,18 @@ func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func()
 	return unlock, err
 }
 
-// link lets the clone's folder of programs show a program of the shared cache.
-func (b *Builder) link(p program) error {
+// link lets the clone's folder of programs show a program that is elsewhere.
+func (b *Builder) link(name, target string) error {
 	if err := os.MkdirAll(b.Dir(), 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(b.Dir(), p.Name)
-	if have, err := os.Readlink(path); err == nil && have == p.path {
+	path := filepath.Join(b.Dir(), name)
+	if have, err := os.Readlink(path); err == nil && have == target {
 		return nil
 	}
 	fresh := fmt.Sprintf("%s.%d.new", path, os.Getpid())
-	if err := errors.Join(os.RemoveAll(fresh), os.Symlink(p.path, fresh)); err != nil {
-		return fmt.Errorf("linking %s: %w", p.Name, err)
+	if err := errors.Join(os.RemoveAll(fresh), os.Symlink(target, fresh)); err != nil {
+		return fmt.Errorf("linking %s: %w", name, err)
 	}
 	return os.Rename(fresh, path)
 }

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, _ = fmt.Fprintln(stderr, "Makes the named programs; without a name those of the demo.")
 		flags.PrintDefaults()
 	}
-	assets := flags.Bool("assets", false, "what envtest needs: etcd, kube-apiserver and kubectl")
+	assets := flags.Bool("assets", false, "what tests need: etcd, kube-apiserver, kube-scheduler and kubectl")
 	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
 	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
 	provider := flags.String("provider", "vsphere", "the provider of the demo")
