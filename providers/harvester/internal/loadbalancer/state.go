@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// Address is where a load balancer is announced; "" as long as it is not. service may be nil.
+func Address(lb *lbv1.LoadBalancer, service *corev1.Service) string {
+	if announced := lb.Status.Address; announced != "" && announced != lbv1.UnspecifiedAddress {
+		return announced
+	}
+	if service == nil || len(service.Status.LoadBalancer.Ingress) == 0 {
+		return ""
+	}
+	return service.Status.LoadBalancer.Ingress[0].IP
+}
+
+// Condition says how the load balancer is, of which the cluster has published an endpoint or has none yet; pool is where its address is
+// from, nil for DHCP. The type is left to the caller.
+func Condition(endpoint infrav1.APIEndpoint, lb *lbv1.LoadBalancer, service *corev1.Service, pool *lbv1.IPPool) metav1.Condition {
+	address := Address(lb, service)
+	switch {
+	case address == "":
+		return waiting(lb, pool)
+	case net.ParseIP(endpoint.Host) != nil && endpoint.Host != address:
+		return no(infrav1.LoadBalancerAddressChangedReason, fmt.Sprintf(
+			"load balancer %s/%s has the address %s, but the endpoint of the cluster is %s and stays it: give the load balancer that address back, "+
+				"as by a lease or an IPPool with that address alone", lb.Namespace, lb.Name, address, endpoint.Host))
+	case len(lb.Status.BackendServers) == 0:
+		return no(infrav1.LoadBalancerNoBackendMachineReason, fmt.Sprintf(
+			"load balancer %s/%s leads nowhere, because no machine of the control plane runs and has an address", lb.Namespace, lb.Name))
+	case !isReady(lb):
+		return no(infrav1.LoadBalancerHealthcheckFailedReason, fmt.Sprintf(
+			"load balancer %s/%s: %s: look at the machines of the control plane", lb.Namespace, lb.Name, said(lb)))
+	default:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.LoadBalancerReadyReason}
+	}
+}
+
+func waiting(lb *lbv1.LoadBalancer, pool *lbv1.IPPool) metav1.Condition {
+	where := fmt.Sprintf("load balancer %s/%s", lb.Namespace, lb.Name)
+	switch {
+	case lb.Status.AllocatedAddress.IP == "" && pool != nil && pool.Status.Total > 0 && pool.Status.Available <= 0:
+		return no(infrav1.VMIPPoolExhaustedReason, fmt.Sprintf("%s waits for an address: IPPool %s has none left of %d: add a range to it, or free one",
+			where, pool.Name, pool.Status.Total))
+	case len(lb.Status.Conditions) == 0:
+		return no(infrav1.WaitingForLoadBalancerAddressReason, where+
+			" waits for Harvester to look at it: if that lasts, look at the Deployment harvester-load-balancer in its namespace harvester-system")
+	default:
+		return no(infrav1.WaitingForLoadBalancerAddressReason, fmt.Sprintf(
+			"%s waits for an address: %s: if that lasts, look at the pool or the DHCP server of the network, and at kube-vip on Harvester", where, said(lb)))
+	}
+}
+
+func no(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func isReady(lb *lbv1.LoadBalancer) bool {
+	return slices.ContainsFunc(lb.Status.Conditions, func(c lbv1.Condition) bool {
+		return c.Type == lbv1.ReadyCondition && c.Status == corev1.ConditionTrue
+	})
+}
+
+// said is what Harvester says of a load balancer that is not ready.
+func said(lb *lbv1.LoadBalancer) string {
+	for _, c := range lb.Status.Conditions {
+		if c.Type == lbv1.ReadyCondition && c.Message != "" {
+			return "Harvester says " + c.Message
+		}
+	}
+	return "Harvester says nothing of it"
+}

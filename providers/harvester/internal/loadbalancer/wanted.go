@@ -1,0 +1,169 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package loadbalancer tells what the load balancer of a control plane is to be, and what Harvester says of it. It only computes.
+package loadbalancer
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+)
+
+const (
+	// apiServer is the name of the listener that is always there.
+	apiServer = "api-server"
+	// defaultPort is that of an API server for which none is given.
+	defaultPort = 6443
+
+	// serviceLabel is on what Harvester makes for a load balancer.
+	serviceLabel = "loadbalancer.harvesterhci.io/servicelb"
+	// withoutEndpoints has kube-vip announce a Service that leads nowhere yet. Since 1.2 it would not, and no machine is made before the
+	// address is known.
+	withoutEndpoints = "kube-vip.io/allow-reconcile-without-endpoints"
+
+	// placeholderAddress and placeholderUID are those of the endpoint that Harvester's own load balancer adds to a Service that leads
+	// nowhere, and takes away again: it knows it by its UID.
+	placeholderAddress = "10.52.0.255"
+	placeholderUID     = types.UID("dummy347-546a-4642-9da6-5608endpoint")
+)
+
+// What the load balancer of a cluster is called, and was before Faultline.
+const what = "lb"
+
+// Port is that of the control-plane endpoint; backend is that of the machines, 0 for the default.
+func Port(cluster *infrav1.HarvesterCluster, backend int32) int32 {
+	return cmp.Or(cluster.Spec.ControlPlaneEndpoint.Port, backend, defaultPort)
+}
+
+// Wanted is the load balancer of a cluster whose machines have their API server on the port backend, 0 for the default; pool is where its
+// address is from, "" for DHCP.
+func Wanted(by owned.By, backend int32, pool string) *lbv1.LoadBalancer {
+	config := by.Cluster.Spec.LoadBalancerConfig
+	backend = cmp.Or(backend, defaultPort)
+	lb := &lbv1.LoadBalancer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: by.Cluster.Spec.TargetNamespace, Name: by.NameFor(what)},
+		Spec: lbv1.LoadBalancerSpec{
+			Description:  cmp.Or(config.Description, "Control plane of cluster "+by.Cluster.Namespace+"/"+by.Name),
+			WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAM(config.IPAMType), IPPool: pool,
+			Listeners:             listeners(config.Listeners, Port(by.Cluster, backend), backend),
+			BackendServerSelector: map[string][]string{infrav1.ControlPlaneLabel: {by.Cluster.Annotations[infrav1.ClusterIDAnnotation]}},
+			HealthCheck:           &lbv1.HealthCheck{Port: uint(backend), SuccessThreshold: 1, FailureThreshold: 3, PeriodSeconds: 5, TimeoutSeconds: 3}, //nolint:gosec // a port
+		},
+	}
+	by.Mark(lb)
+	return lb
+}
+
+// listeners are those of the user, and that of the API server unless the user gave it.
+func listeners(given []infrav1.Listener, port, backend int32) []lbv1.Listener {
+	all := make([]lbv1.Listener, 0, len(given)+1)
+	for _, l := range given {
+		all = append(all, lbv1.Listener{Name: l.Name, Port: l.Port, Protocol: l.Protocol, BackendPort: l.BackendPort})
+	}
+	own := lbv1.Listener{Name: apiServer, Port: port, Protocol: corev1.ProtocolTCP, BackendPort: backend}
+	if slices.ContainsFunc(all, func(l lbv1.Listener) bool { return l.Port == port && l.Protocol == corev1.ProtocolTCP }) {
+		return all
+	}
+	return append(all, own)
+}
+
+// Change makes a load balancer that exists as it is wanted, and reports whether that changes it. What decides on its address, and on the
+// machines that it leads to, stays: the endpoint of a cluster does not change.
+func Change(lb, wanted *lbv1.LoadBalancer, by owned.By) bool {
+	changed := by.Mark(lb)
+	if lb.Spec.Description != wanted.Spec.Description || !slices.Equal(lb.Spec.Listeners, wanted.Spec.Listeners) {
+		lb.Spec.Description, lb.Spec.Listeners, changed = wanted.Spec.Description, wanted.Spec.Listeners, true
+	}
+	return changed
+}
+
+// Own finds the load balancer of a cluster among all of its namespace: the one that has its id, whatever its name. One that was made for it
+// before Faultline is its own, too: it has the former name and the address that the cluster has published. Foreign is one that is in the way.
+func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer) {
+	for i := range all {
+		if by.Has(&all[i]) {
+			return &all[i], nil
+		}
+	}
+	published := by.Cluster.Spec.ControlPlaneEndpoint.Host
+	for i := range all {
+		lb := &all[i]
+		unclaimed := lb.Labels[infrav1.ClusterIDLabel] == ""
+		if unclaimed && lb.Name == by.FormerNameFor(what) && published != "" && lb.Status.Address == published {
+			return lb, nil
+		}
+		if lb.Name == by.NameFor(what) {
+			foreign = lb
+		}
+	}
+	return nil, foreign
+}
+
+// Service is what announces the address of a load balancer. Harvester adopts it, and would make it otherwise, but so that it is never
+// announced.
+func Service(by owned.By, lb *lbv1.LoadBalancer) *corev1.Service {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: lb.Namespace, Name: lb.Name, Labels: map[string]string{serviceLabel: "true"}, OwnerReferences: ownedBy(lb),
+		},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: lb.Status.AllocatedAddress.IP},
+	}
+	for _, l := range lb.Spec.Listeners {
+		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
+			Name: l.Name, Protocol: l.Protocol, Port: l.Port, TargetPort: intstr.FromInt32(l.BackendPort),
+		})
+	}
+	MarkService(by, service)
+	return service
+}
+
+// MarkService makes a Service the cluster's, and have it announced. It reports whether that changes the Service.
+func MarkService(by owned.By, service *corev1.Service) bool {
+	changed := by.Mark(service)
+	if service.Annotations[withoutEndpoints] != "true" {
+		service.Annotations[withoutEndpoints], changed = "true", true
+	}
+	return changed
+}
+
+// Belongs reports whether an object of a load balancer's name is that load balancer's: it has the cluster's id, or Harvester has made it.
+func Belongs(by owned.By, lb *lbv1.LoadBalancer, o metav1.Object) bool {
+	return o.GetLabels()[infrav1.ClusterIDLabel] == by.Cluster.Annotations[infrav1.ClusterIDAnnotation] ||
+		slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == lb.UID })
+}
+
+// Placeholder is the endpoint of a load balancer that leads nowhere yet, as Harvester makes it, but before its address is announced:
+// kube-vip since 1.2 announces no Service without one.
+func Placeholder(by owned.By, lb *lbv1.LoadBalancer) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: lb.Namespace, Name: lb.Name, OwnerReferences: ownedBy(lb),
+			Labels: map[string]string{serviceLabel: "true", discoveryv1.LabelServiceName: lb.Name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{placeholderAddress}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
+			TargetRef: &corev1.ObjectReference{Namespace: lb.Namespace, Name: lb.Name, UID: placeholderUID},
+		}},
+	}
+	for _, l := range lb.Spec.Listeners {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(l.Name), Protocol: ptr.To(l.Protocol), Port: ptr.To(l.BackendPort)})
+	}
+	by.Mark(slice)
+	return slice
+}
+
+func ownedBy(lb *lbv1.LoadBalancer) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "LoadBalancer", Name: lb.Name, UID: lb.UID}}
+}

@@ -1,0 +1,120 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pools tells which IPPools are made on Harvester for a cluster, and which are its own. It only computes.
+package pools
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+)
+
+// useLabel on an IPPool that was made for a cluster says what for.
+const useLabel = "infrastructure.cluster.x-k8s.io/harvester-pool-for"
+
+// Use is what a pool is for.
+type Use struct {
+	name, former string
+}
+
+// What pools are made for: the load balancer of the control plane, and machines.
+var (
+	LoadBalancer = Use{name: "lb-ippool", former: "ippool"}
+	Machines     = Use{name: "vm-ippool", former: "vm-ippool"}
+)
+
+// Given is the pool that the cluster wants made for the use, if it does.
+func (u Use) Given(cluster *infrav1.HarvesterCluster) (infrav1.IPPool, bool) {
+	switch config := cluster.Spec.VMNetworkConfig; {
+	case u == LoadBalancer:
+		lb := cluster.Spec.LoadBalancerConfig
+		return lb.IPPool, lb.IPAMType == infrav1.POOL && lb.IPPool != (infrav1.IPPool{}) && lb.IPPoolRef == ""
+	case config == nil || config.IPPool == nil || len(config.PoolRefs()) > 0:
+		return infrav1.IPPool{}, false
+	default:
+		return *config.IPPool, true
+	}
+}
+
+// Wanted is the pool that is to be made.
+func Wanted(by owned.By, use Use, given infrav1.IPPool) *lbv1.IPPool {
+	network := given.VMNetwork
+	if network != "" && !strings.Contains(network, "/") {
+		network = by.Cluster.Spec.TargetNamespace + "/" + network
+	}
+	pool := &lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: by.NameFor(use.name), Labels: map[string]string{useLabel: use.name}},
+		Spec: lbv1.IPPoolSpec{
+			Description: "Made for cluster " + by.Cluster.Namespace + "/" + by.Name,
+			Ranges: []lbv1.Range{{
+				Subnet: given.Subnet, Gateway: given.Gateway, RangeStart: given.RangeStart, RangeEnd: given.RangeEnd,
+			}},
+			Selector: lbv1.Selector{Network: network},
+		},
+	}
+	by.Mark(pool)
+	return pool
+}
+
+// Change makes a pool that exists as it is wanted, and reports whether that changes it.
+func Change(pool, wanted *lbv1.IPPool, by owned.By) bool {
+	changed := by.Mark(pool)
+	if use := wanted.Labels[useLabel]; pool.Labels[useLabel] != use {
+		pool.Labels[useLabel], changed = use, true
+	}
+	if !slices.Equal(pool.Spec.Ranges, wanted.Spec.Ranges) {
+		pool.Spec.Ranges, changed = wanted.Spec.Ranges, true
+	}
+	return changed
+}
+
+// Own finds the pool of a cluster by its id. One that was made for it before Faultline is its own, too: it has the former name, the same
+// addresses, and no id. Foreign is one that is in the way.
+func Own(by owned.By, use Use, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, foreign *lbv1.IPPool) {
+	for i := range all {
+		pool := &all[i]
+		switch {
+		case by.Has(pool) && pool.Labels[useLabel] == use.name:
+			return pool, nil
+		case pool.Labels[infrav1.ClusterIDLabel] == "" && pool.Name == by.FormerNameFor(use.former) && slices.Equal(pool.Spec.Ranges, wanted.Spec.Ranges):
+			own = pool
+		case pool.Name == wanted.Name:
+			foreign = pool
+		}
+	}
+	if own != nil {
+		return own, nil
+	}
+	return nil, foreign
+}
+
+// Of lists the pools that are a cluster's own.
+func Of(by owned.By, all []lbv1.IPPool) []*lbv1.IPPool {
+	var own []*lbv1.IPPool
+	for i := range all {
+		if by.Has(&all[i]) {
+			own = append(own, &all[i])
+		}
+	}
+	return own
+}
+
+// ForMachines names the pools that machines of the cluster have their addresses from, by its vmNetworkConfig or the one that goes before
+// it: those that it refers to, else the one that was made for the cluster. None means that it has not been made yet.
+func ForMachines(cluster *infrav1.HarvesterCluster, config *infrav1.VMNetworkConfig, all []lbv1.IPPool) []string {
+	if refs := config.PoolRefs(); len(refs) > 0 {
+		return refs
+	}
+	for _, pool := range Of(owned.By{Cluster: cluster}, all) {
+		if pool.Labels[useLabel] == Machines.name {
+			return []string{pool.Name}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider tells what works for every infrastructure what Harvester is.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// Connections gives the connection of a cluster's Harvester.
+type Connections interface {
+	Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem)
+}
+
+// Harvester reads Nodes of Harvester from informers.
+type Harvester struct {
+	// Client reads the management cluster from a cache.
+	Client      client.Reader
+	Connections Connections
+}
+
+var (
+	_ provider.Provider  = Harvester{}
+	_ provider.Selective = Harvester{}
+)
+
+// Name is clusterctl's.
+func (Harvester) Name() string { return "harvester" }
+
+// NewCluster makes an empty HarvesterCluster.
+func (Harvester) NewCluster() provider.Cluster { return &infrav1.HarvesterCluster{} }
+
+// NewMachine makes an empty HarvesterMachine.
+func (Harvester) NewMachine() client.Object { return &infrav1.HarvesterMachine{} }
+
+// Domains observes the hosts of each failure domain of the cluster. While Harvester cannot be looked at, they are those that are known.
+func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
+	of, ok := cluster.(*infrav1.HarvesterCluster)
+	if !ok {
+		return nil, fmt.Errorf("looking at failure domains: %T is no HarvesterCluster", cluster)
+	}
+	hosts, problem := h.hosts(ctx, of)
+	return Observations(of, hosts, problem), nil
+}
+
+// Observations is what is seen of the failure domains of the cluster, by hosts that were read, or could not be for a problem.
+func Observations(cluster *infrav1.HarvesterCluster, hosts []placement.Host, problem *harvester.Problem) []distribution.Observation {
+	if problem != nil {
+		return placement.Unseen(cluster, problem.Reason, problem.Message)
+	}
+	return placement.Observations(cluster, hosts)
+}
+
+func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster) ([]placement.Host, *harvester.Problem) {
+	conn, problem := h.Connections.Get(ctx, harvester.TargetOf(cluster), harvester.Asker{Kind: harvester.Cluster, Key: client.ObjectKeyFromObject(cluster)})
+	if problem != nil {
+		return nil, problem
+	}
+	return Hosts(ctx, conn)
+}
+
+// Hosts reads the hosts of a Harvester, or says why what is known of them is nothing, or may be old.
+func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *harvester.Problem) {
+	if trouble := conn.Trouble(); trouble != nil {
+		return nil, trouble
+	}
+	nodes := &corev1.NodeList{}
+	switch err := conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); { // they are only looked at
+	case err == nil:
+		return placement.Hosts(nodes.Items), nil
+	case errors.Is(err, harvester.ErrSyncing):
+		return nil, &harvester.Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: err.Error()}
+	default:
+		if denied := harvester.Denied(err); denied != nil {
+			return nil, denied
+		}
+		return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading the hosts of Harvester: %v", err)}
+	}
+}
+
+// Place counts a machine as existing from the moment in which an address may be its own. A virtual machine that was made and not noted is found
+// again by its id, whichever domain the machine has been assigned meanwhile.
+func (Harvester) Place(machine client.Object) provider.Place {
+	of, ok := machine.(*infrav1.HarvesterMachine)
+	if !ok {
+		return provider.Place{}
+	}
+	return provider.Place{
+		Domain: of.Status.FailureDomain,
+		Exists: of.Spec.ProviderID != "" || of.Status.FailureDomain != "" || of.Status.AllocatedIPAddress != "" ||
+			conditions.IsTrue(of, infrav1.MachineCreatedCondition),
+	}
+}
+
+// Unsuited says why no host of the domain suits what spec.nodeAffinity of the machine requires.
+func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
+	of, ok := machine.(*infrav1.HarvesterMachine)
+	if !ok {
+		return "", fmt.Errorf("looking for a host: %T is no HarvesterMachine", machine)
+	}
+	if of.Spec.NodeAffinity == nil {
+		return "", nil
+	}
+	cluster, err := h.clusterOf(ctx, of)
+	if err != nil || cluster == nil {
+		return "", err
+	}
+	hosts, problem := h.hosts(ctx, cluster)
+	if problem != nil {
+		return "", nil // what cannot be seen rules nothing out
+	}
+	topology, nowhere := placement.Resolve(cluster, hosts, domain)
+	if nowhere.Reason != "" {
+		return nowhere.Message, nil
+	}
+	return placement.Unsuited(of.Spec.NodeAffinity, hosts, topology), nil
+}
+
+// clusterOf finds the HarvesterCluster of a machine; nil when there is none.
+func (h Harvester) clusterOf(ctx context.Context, machine *infrav1.HarvesterMachine) (*infrav1.HarvesterCluster, error) {
+	cluster, err := reconcile.ClusterOf(ctx, h.Client, machine)
+	if err != nil || cluster == nil {
+		return nil, err
+	}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+	return reconcile.Find(ctx, h.Client, key, &infrav1.HarvesterCluster{})
+}

@@ -1,0 +1,62 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/shared/distribution"
+	shared "github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// gone is a Harvester that does not answer.
+type gone struct{}
+
+func (gone) Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem) {
+	return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: "no route to host"}
+}
+
+func TestTheDomainsOfAHarvesterThatDoesNotAnswerAreUnknownAndNotGone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	unreachable := provider.Harvester{Connections: gone{}}
+	cluster := unreachable.NewCluster().(*infrav1.HarvesterCluster)
+	g.Expect(unreachable.Domains(t.Context(), cluster)).To(BeEmpty(), "none is known yet")
+	cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "zone", ControlPlane: ptr.To(true)}}
+	g.Expect(unreachable.Domains(t.Context(), cluster)).To(HaveExactElements(And(
+		HaveField("Name", "zone"), HaveField("Health", distribution.Unknown), HaveField("Message", "no route to host"))))
+	_, err := unreachable.Domains(t.Context(), &providertest.Cluster{})
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestAMachineExistsFromTheMomentInWhichSomethingOfItMayBeOnHarvester(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*infrav1.HarvesterMachine){
+		"an address":          func(m *infrav1.HarvesterMachine) { m.Status.AllocatedIPAddress = "10.0.0.1" },
+		"a virtual machine":   func(m *infrav1.HarvesterMachine) { status.True(m, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason) },
+		"one taken over":      func(m *infrav1.HarvesterMachine) { m.Spec.ProviderID = "harvester://1" },
+		"one that was placed": func(m *infrav1.HarvesterMachine) { m.Status.FailureDomain = "zone" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			machine := provider.Harvester{}.NewMachine().(*infrav1.HarvesterMachine)
+			machine.Annotations = map[string]string{infrav1.MachineIDAnnotation: "written before anything"}
+			status.False(machine, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotAssignedReason, "")
+			g.Expect(provider.Harvester{}.Place(machine)).To(BeZero())
+			change(machine)
+			g.Expect(provider.Harvester{}.Place(machine)).To(Equal(shared.Place{Domain: machine.Status.FailureDomain, Exists: true}))
+		})
+	}
+}
