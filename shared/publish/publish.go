@@ -72,3 +72,12 @@ func MachineMoved() predicate.Predicate {
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
+
+// WaitChanged passes infrastructure machines that begin or cease to wait for a place, or that have gone. why is that of Waiting.
+func WaitChanged[T client.Object](why func(T) string) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return why(e.ObjectOld.(T)) != why(e.ObjectNew.(T)) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}

@@ -6,12 +6,18 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Find reads an object, and returns nil when there is none.
@@ -46,4 +52,24 @@ func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*c
 		return nil, nil
 	}
 	return Find(ctx, reader, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, &clusterv1.Cluster{})
+}
+
+// Remaining names what of these kinds still belongs to the Cluster of an infrastructure cluster that is being deleted, by kind and name.
+// The lists are empty ones of the kinds.
+func Remaining(ctx context.Context, reader client.Reader, infra client.Object, lists map[string]client.ObjectList) ([]string, error) {
+	ours := watch.OfInfrastructure(infra)
+	if ours.Name == "" {
+		return nil, nil // it never had a Cluster, so no machine
+	}
+	var names []string
+	for _, kind := range slices.Sorted(maps.Keys(lists)) {
+		if err := reader.List(ctx, lists[kind], ours, client.UnsafeDisableDeepCopy); err != nil { // they are only named
+			return nil, fmt.Errorf("listing %ss: %w", kind, err)
+		}
+		_ = meta.EachListItem(lists[kind], func(o runtime.Object) error { // it fails only for what is no list
+			names = append(names, kind+" "+o.(client.Object).GetName())
+			return nil
+		})
+	}
+	return names, nil
 }

@@ -43,8 +43,10 @@ func TestTheDomainsOfAHarvesterThatDoesNotAnswerAreUnknownAndNotGone(t *testing.
 func TestAMachineExistsFromTheMomentInWhichSomethingOfItMayBeOnHarvester(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*infrav1.HarvesterMachine){
-		"an address":          func(m *infrav1.HarvesterMachine) { m.Status.AllocatedIPAddress = "10.0.0.1" },
-		"a virtual machine":   func(m *infrav1.HarvesterMachine) { status.True(m, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason) },
+		"an address": func(m *infrav1.HarvesterMachine) { m.Status.AllocatedIPAddress = "10.0.0.1" },
+		"a virtual machine": func(m *infrav1.HarvesterMachine) {
+			status.True(m, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
+		},
 		"one taken over":      func(m *infrav1.HarvesterMachine) { m.Spec.ProviderID = "harvester://1" },
 		"one that was placed": func(m *infrav1.HarvesterMachine) { m.Status.FailureDomain = "zone" },
 	} {

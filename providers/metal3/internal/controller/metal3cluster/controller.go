@@ -28,7 +28,6 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -132,7 +131,9 @@ func (r *Reconciler) checkLabelPrefixes(cluster *infrav1.Metal3Cluster) {
 // reconcileDelete waits for the machines, whose hosts are released as hosts of the cluster. The last of them to go is an
 // event.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
-	names, err := r.remaining(ctx, s)
+	names, err := reconcile.Remaining(ctx, r.Client, s.cluster, map[string]client.ObjectList{
+		"Metal3Machine": &infrav1.Metal3MachineList{}, "Machine": &clusterv1.MachineList{},
+	})
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -155,29 +156,4 @@ func (s *scope) name() string {
 		return s.owner.Name
 	}
 	return s.cluster.Labels[clusterv1.ClusterNameLabel]
-}
-
-// remaining names the machines that still belong to the cluster.
-func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) {
-	name := s.name()
-	if name == "" {
-		return nil, nil // it never had a Cluster, so no machine
-	}
-	ours := watch.OfCluster{Namespace: s.cluster.Namespace, Name: name}
-	var names []string
-	infra := &infrav1.Metal3MachineList{}
-	if err := r.Client.List(ctx, infra, ours); err != nil {
-		return nil, fmt.Errorf("listing Metal3Machines: %w", err)
-	}
-	for i := range infra.Items {
-		names = append(names, "Metal3Machine "+infra.Items[i].Name)
-	}
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, ours); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
-	for i := range machines.Items {
-		names = append(names, "Machine "+machines.Items[i].Name)
-	}
-	return names, nil
 }

@@ -5,10 +5,8 @@ package metal3cluster
 
 import (
 	"context"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -29,10 +27,6 @@ import (
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
-// settle is how long changes of hosts and machines are collected before a cluster is told: a thousand machines that find
-// their hosts within seconds are a few new counts to publish, not a thousand.
-const settle = time.Second
-
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
@@ -44,28 +38,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("Metal3Cluster"), mgr.GetClient(), &infrav1.Metal3Cluster{})),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(&bmov1alpha1.BareMetalHost{}, collect(r.clustersOfHost), builder.WithPredicates(counted())).
-		Watches(&infrav1.Metal3Machine{}, collect(r.clusterOf), builder.WithPredicates(waits())).
-		Watches(&clusterv1.Machine{}, collect(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
+		Watches(&bmov1alpha1.BareMetalHost{}, watch.Collect(r.clustersOfHost), builder.WithPredicates(counted())).
+		Watches(&infrav1.Metal3Machine{}, watch.Collect(r.clusterOf), builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
+		Watches(&clusterv1.Machine{}, watch.Collect(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
 		Complete(r)
-}
-
-// collect enqueues what an object maps to after settle, so that what happens until then is one request.
-func collect(clusters handler.MapFunc) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	add := func(ctx context.Context, o client.Object, q queue) {
-		for _, request := range clusters(ctx, o) {
-			q.AddAfter(request, settle)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			add(ctx, e.ObjectOld, q)
-			add(ctx, e.ObjectNew, q)
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, e.Object, q) },
-	}
 }
 
 // counted passes hosts that change what is published of a domain.
@@ -74,17 +50,6 @@ func counted() predicate.Predicate {
 		before, after := hosts.Observe(e.ObjectOld.(*bmov1alpha1.BareMetalHost)), hosts.Observe(e.ObjectNew.(*bmov1alpha1.BareMetalHost))
 		return before.Domain != after.Domain || before.Obstacle != after.Obstacle
 	}}
-}
-
-// waits passes machines that begin or cease to wait for a host, or that have gone.
-func waits() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return placement.WaitsFor(e.ObjectOld.(*infrav1.Metal3Machine)) != placement.WaitsFor(e.ObjectNew.(*infrav1.Metal3Machine))
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
 }
 
 // clustersOfHost names the clusters with failure domains: a host that is in none of them may be mislabelled.

@@ -24,7 +24,6 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -116,7 +115,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 
 // reconcileDelete waits for the machines, which need the cluster's account to be deleted.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
-	names, err := r.remaining(ctx, s)
+	names, err := reconcile.Remaining(ctx, r.Client, s.cluster, map[string]client.ObjectList{
+		"VSphereMachine": &infrav1.VSphereMachineList{}, "VSphereVM": &infrav1.VSphereVMList{},
+	})
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -131,29 +132,4 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	s.domains.Withdraw()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return ctrl.Result{}, nil
-}
-
-// remaining names the machines and virtual machines that still belong to the cluster.
-func (r *Reconciler) remaining(ctx context.Context, s *scope) ([]string, error) {
-	var names []string
-	name := s.owner.Name
-	if name == "" {
-		name = s.cluster.Labels[clusterv1.ClusterNameLabel]
-	}
-	ours := watch.OfCluster{Namespace: s.cluster.Namespace, Name: name}
-	machines := &infrav1.VSphereMachineList{}
-	if err := r.Client.List(ctx, machines, ours); err != nil {
-		return nil, fmt.Errorf("listing VSphereMachines: %w", err)
-	}
-	for i := range machines.Items {
-		names = append(names, "VSphereMachine "+machines.Items[i].Name)
-	}
-	vms := &infrav1.VSphereVMList{}
-	if err := r.Client.List(ctx, vms, ours); err != nil {
-		return nil, fmt.Errorf("listing VSphereVMs: %w", err)
-	}
-	for i := range vms.Items {
-		names = append(names, "VSphereVM "+vms.Items[i].Name)
-	}
-	return names, nil
 }

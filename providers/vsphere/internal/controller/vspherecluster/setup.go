@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,7 +46,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfZone)).
 		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(watch.DeletesOnly())).
-		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(waits())).
+		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.WaitChanged(waitsFor))).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
@@ -100,18 +99,6 @@ func keptBy(secret client.Object) []string {
 		}
 	}
 	return names
-}
-
-// waits passes machines that begin or cease to wait for their failure domain, or that have gone.
-func waits() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.(*infrav1.VSphereMachine), e.ObjectNew.(*infrav1.VSphereMachine)
-			return waitsFor(before) != waitsFor(after)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
 }
 
 func waitsFor(machine *infrav1.VSphereMachine) string {
