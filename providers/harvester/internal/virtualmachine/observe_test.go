@@ -1,0 +1,150 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachine_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+)
+
+type nic = kubevirtv1.VirtualMachineInstanceNetworkInterface
+
+// running is an instance with two networks on host h1.
+func running(interfaces ...nic) *kubevirtv1.VirtualMachineInstance {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	vmi.Name, vmi.Spec.Hostname = "m1", "m1"
+	vmi.Spec.Networks = []kubevirtv1.Network{{Name: "nic-1"}, {Name: "nic-2"}}
+	vmi.Status = kubevirtv1.VirtualMachineInstanceStatus{Phase: kubevirtv1.Running, NodeName: "h1", Interfaces: interfaces}
+	return vmi
+}
+
+func with(vmi *kubevirtv1.VirtualMachineInstance, kind string, status corev1.ConditionStatus, reason, message string) *kubevirtv1.VirtualMachineInstance {
+	vmi.Status.Conditions = append(vmi.Status.Conditions, kubevirtv1.VirtualMachineInstanceCondition{
+		Type: kubevirtv1.VirtualMachineInstanceConditionType(kind), Status: status, Reason: reason, Message: message,
+	})
+	return vmi
+}
+
+func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	starting := func() *kubevirtv1.VirtualMachineInstance {
+		vmi := running()
+		vmi.Status.Phase, vmi.Status.NodeName = kubevirtv1.Scheduling, ""
+		return vmi
+	}
+	lost := running()
+	lost.Status.Phase, lost.Status.Reason = kubevirtv1.Failed, "NodeUnresponsive"
+	failed := running()
+	failed.Status.Phase = kubevirtv1.Failed
+	halted := kubevirtv1.RunStrategyHalted
+	for name, tc := range map[string]struct {
+		status   kubevirtv1.VirtualMachinePrintableStatus
+		strategy *kubevirtv1.VirtualMachineRunStrategy
+		vmi      *kubevirtv1.VirtualMachineInstance
+		reason   string
+		says     []string
+	}{
+		"running":        {status: kubevirtv1.VirtualMachineStatusRunning, vmi: running()},
+		"migrating":      {status: kubevirtv1.VirtualMachineStatusMigrating, vmi: running()},
+		"provisioning":   {status: kubevirtv1.VirtualMachineStatusProvisioning},
+		"just made":      {},
+		"before it runs": {status: kubevirtv1.VirtualMachineStatusStopped},
+		"unschedulable": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
+			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"),
+			reason: infrav1.VMUnschedulableReason, says: []string{"0/3 nodes are available", "make room in its failure domain"}},
+		"unschedulable, as its instance says first": {status: kubevirtv1.VirtualMachineStatusStarting,
+			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"),
+			reason: infrav1.VMUnschedulableReason},
+		"paused": {status: kubevirtv1.VirtualMachineStatusPaused, vmi: with(running(), "Paused", corev1.ConditionTrue, "PausedByUser", ""),
+			reason: infrav1.VMPausedReason, says: []string{"unpause it"}},
+		"its host does not report": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: lost,
+			reason: infrav1.VMHostUnreachableReason, says: []string{"host h1", "repair the host"}},
+		"crashing":           {status: kubevirtv1.VirtualMachineStatusCrashLoopBackOff, reason: infrav1.VMProvisioningFailedReason, says: []string{"CrashLoopBackOff"}},
+		"its image is gone":  {status: kubevirtv1.VirtualMachineStatusImagePullBackOff, reason: infrav1.VMProvisioningFailedReason},
+		"a volume is gone":   {status: kubevirtv1.VirtualMachineStatusPvcNotFound, reason: infrav1.VMProvisioningFailedReason, says: []string{"see its events in Harvester"}},
+		"a volume fails":     {status: kubevirtv1.VirtualMachineStatusDataVolumeError, reason: infrav1.VMProvisioningFailedReason},
+		"its instance fails": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: failed, reason: infrav1.VMProvisioningFailedReason},
+		"stopped by somebody": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: &halted,
+			reason: infrav1.VMNotRunningReason, says: []string{"was stopped in Harvester: start it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			vm := &kubevirtv1.VirtualMachine{}
+			vm.Name, vm.Spec.RunStrategy, vm.Status.PrintableStatus = "m1", tc.strategy, tc.status
+			if tc.strategy == nil {
+				always := kubevirtv1.RunStrategyAlways
+				vm.Spec.RunStrategy = &always
+			}
+			o := virtualmachine.Observe(vm, tc.vmi)
+			g.Expect(o.Trouble.Reason).To(Equal(tc.reason))
+			for _, text := range tc.says {
+				g.Expect(o.Trouble.Message).To(ContainSubstring(text))
+			}
+			g.Expect(o.Running).To(Equal(tc.vmi != nil && tc.reason == ""))
+		})
+	}
+}
+
+func TestAVirtualMachineIsOnTheHostOfItsInstance(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running())
+	g.Expect(o.Host).To(Equal("h1"))
+	g.Expect(o.Placed).To(BeTrue())
+	o = virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, nil)
+	g.Expect(o.Host).To(BeEmpty())
+	g.Expect(o.Placed).To(BeFalse())
+}
+
+func TestAddressesAreThoseOfTheNetworksAndNotWhatTheGuestMakesForItself(t *testing.T) {
+	t.Parallel()
+	internal := func(ip string) clusterv1.MachineAddress {
+		return clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip}
+	}
+	host := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "m1"}, {Type: clusterv1.MachineInternalDNS, Address: "m1"}}
+	for name, tc := range map[string]struct {
+		interfaces []nic
+		static     string
+		want       []clusterv1.MachineAddress
+	}{
+		"in the order of the networks": {
+			interfaces: []nic{{Name: "nic-2", IP: "10.2.0.5"}, {Name: "nic-1", IP: "10.1.0.5", IPs: []string{"10.1.0.5", "fe80::1"}}},
+			want:       append([]clusterv1.MachineAddress{internal("10.1.0.5"), internal("10.2.0.5")}, host...),
+		},
+		"both families": {
+			interfaces: []nic{{Name: "nic-1", IP: "10.1.0.5", IPs: []string{"10.1.0.5", "fd00::5"}}},
+			want:       append([]clusterv1.MachineAddress{internal("10.1.0.5"), internal("fd00::5")}, host...),
+		},
+		"pods and containers": {interfaces: []nic{
+			{InterfaceName: "cni0", IP: "10.42.0.1"}, {InterfaceName: "flannel.1", IP: "10.42.0.0"}, {InterfaceName: "lo", IP: "127.0.0.1"},
+			{InterfaceName: "docker0", IP: "172.17.0.1"},
+		}},
+		"only link-local":            {interfaces: []nic{{Name: "nic-1", IP: "169.254.10.2", IPs: []string{"169.254.10.2", "fe80::5054:ff:fe12:3456"}}}},
+		"the cluster's own endpoint": {interfaces: []nic{{Name: "nic-1", IP: "10.1.0.100", IPs: []string{"10.1.0.100", "10.1.0.5"}}}, want: append([]clusterv1.MachineAddress{internal("10.1.0.5")}, host...)},
+		"addresses of services":      {interfaces: []nic{{Name: "nic-1", IP: "10.1.0.5", IPs: []string{"10.1.0.5", "10.1.0.77"}}}, want: append([]clusterv1.MachineAddress{internal("10.1.0.5")}, host...)},
+		"fixed, and not reported":    {interfaces: []nic{{Name: "nic-1"}}, static: "10.1.0.9/24", want: append([]clusterv1.MachineAddress{internal("10.1.0.9")}, host...)},
+		"fixed, and reported": {interfaces: []nic{{Name: "nic-1", IP: "10.1.0.9"}, {Name: "nic-2", IP: "10.2.0.5"}}, static: "10.1.0.9/24",
+			want: append([]clusterv1.MachineAddress{internal("10.1.0.9"), internal("10.2.0.5")}, host...)},
+		"none yet": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var static *virtualmachine.Static
+			if tc.static != "" {
+				static = &virtualmachine.Static{Address: netip.MustParsePrefix(tc.static)}
+			}
+			o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(tc.interfaces...))
+			NewWithT(t).Expect(virtualmachine.Addresses(o, static, "10.1.0.100")).To(Equal(tc.want))
+		})
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachine
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"mime/multipart"
+	"net/textproto"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Bootstrap is what a machine's bootstrap provider has made.
+type Bootstrap struct {
+	Data []byte
+	// Ignition says that the data are for Ignition instead of cloud-init.
+	Ignition bool
+}
+
+// understood lists how data begin that cloud-init recognises by their first line, whatever else comes with them. What begins
+// otherwise is compressed, in parts already, or for somebody else, such as Talos.
+func understood() []string {
+	return []string{"#cloud-config", "## template: jinja", "#!/", "#cloud-boothook", "#include", "#part-handler"}
+}
+
+// addition is our part of the user data, in the order in which it is written.
+type addition struct {
+	MergeHow      []merger   `json:"merge_how"`
+	PackageUpdate bool       `json:"package_update"`
+	Packages      []string   `json:"packages"`
+	RunCommands   [][]string `json:"runcmd"`
+	SSHKeys       []string   `json:"ssh_authorized_keys,omitempty"`
+	Users         []any      `json:"users,omitempty"`
+}
+
+type merger struct {
+	Name     string   `json:"name"`
+	Settings []string `json:"settings"`
+}
+
+type user struct {
+	Name    string   `json:"name"`
+	SSHKeys []string `json:"ssh_authorized_keys"`
+}
+
+// addressReport is what lets Harvester see addresses in the guest. It starts before anything of the bootstrap data does: a control
+// plane waits for its endpoint, which may wait for the address of its first machine.
+func addressReport() addition {
+	return addition{
+		// What the bootstrap data have stays; our items go before theirs.
+		MergeHow: []merger{
+			{Name: "list", Settings: []string{"prepend"}}, {Name: "dict", Settings: []string{"no_replace", "recurse_list"}},
+		},
+		PackageUpdate: true, Packages: []string{"qemu-guest-agent"},
+		RunCommands: [][]string{{"systemctl", "enable", "--now", "qemu-guest-agent.service"}},
+	}
+}
+
+// userData adds the agent and the key to the bootstrap data, as a second part beside them: the first has them byte by byte, so that a
+// template in them is one still. Data that cloud-init does not read, or not as a part, stay alone.
+func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte, error) {
+	if bootstrap.Ignition || !isPart(bootstrap.Data) {
+		return bootstrap.Data, nil
+	}
+	ours := addressReport()
+	if publicKey = strings.TrimSpace(publicKey); publicKey != "" {
+		ours.SSHKeys = []string{publicKey}
+		if sshUser != "" {
+			ours.Users = []any{"default", user{Name: sshUser, SSHKeys: ours.SSHKeys}}
+		}
+	}
+	text, err := yaml.Marshal(ours)
+	if err != nil {
+		return nil, fmt.Errorf("writing cloud-config: %w", err)
+	}
+	return archive(boundary, bootstrap.Data, append([]byte("#cloud-config\n"), text...))
+}
+
+func isPart(data []byte) bool {
+	for _, start := range understood() {
+		if bytes.HasPrefix(data, []byte(start)) {
+			return true
+		}
+	}
+	return false
+}
+
+// archive is a MIME message of parts whose kinds cloud-init finds out by how they begin. They are encoded so that every byte of them
+// arrives.
+func archive(boundary string, parts ...[]byte) ([]byte, error) {
+	var message bytes.Buffer
+	w := multipart.NewWriter(&message)
+	if err := w.SetBoundary(boundary); err != nil {
+		return nil, fmt.Errorf("separating parts of user data: %w", err)
+	}
+	fmt.Fprintf(&message, "Content-Type: multipart/mixed; boundary=%q\nMIME-Version: 1.0\n\n", boundary)
+	for i, content := range parts {
+		part, err := w.CreatePart(textproto.MIMEHeader{
+			"Content-Type": {`text/plain; charset="utf-8"`}, "Content-Transfer-Encoding": {"base64"},
+			"Content-Disposition": {fmt.Sprintf(`attachment; filename="part-%03d"`, i+1)},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("adding a part of user data: %w", err)
+		}
+		if _, err := part.Write(lines(base64.StdEncoding.EncodeToString(content))); err != nil {
+			return nil, fmt.Errorf("adding a part of user data: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("ending user data: %w", err)
+	}
+	return message.Bytes(), nil
+}
+
+// lines breaks a text as MIME asks for.
+func lines(text string) []byte {
+	const width = 76
+	var b strings.Builder
+	for len(text) > width {
+		b.WriteString(text[:width] + "\n")
+		text = text[width:]
+	}
+	b.WriteString(text + "\n")
+	return []byte(b.String())
+}
