@@ -13,6 +13,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/nodes"
 )
 
 const (
@@ -36,12 +38,12 @@ func hostnameOf(host *bmov1alpha1.BareMetalHost) string {
 func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error) {
 	ours := s.providerID()
 	err := r.watchNodes(ctx, s)
-	var nodes []corev1.Node
+	var found []corev1.Node
 	if err == nil {
-		nodes, err = r.nodesOfHost(ctx, s)
+		found, err = r.nodesOfHost(ctx, s)
 	}
-	if err == nil && len(nodes) == 0 {
-		nodes, err = r.nodesOfHostname(ctx, s)
+	if err == nil && len(found) == 0 {
+		found, err = r.nodesOfHostname(ctx, s)
 	}
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return ours, nil // the connection is an event
@@ -49,7 +51,7 @@ func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error
 	if err != nil {
 		return "", err
 	}
-	node, waiting := s.nodeAmong(nodes)
+	node, waiting := s.nodeAmong(found)
 	switch {
 	case waiting.reason != "":
 		return ours, nil
@@ -78,7 +80,7 @@ func (r *Reconciler) nodesOfHostname(ctx context.Context, s *scope) ([]corev1.No
 		if err != nil {
 			return nil, err
 		}
-		return s.nodesBy(ctx, reader, client.MatchingFields{nodeHostnameIndex: address.Address})
+		return nodes.By(ctx, reader, client.MatchingFields{nodeHostnameIndex: address.Address})
 	}
 	return nil, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 )
@@ -74,11 +75,11 @@ func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, hold
 	if err := r.watchNodes(ctx, s); err != nil {
 		return "", holdup{}, err
 	}
-	nodes, err := r.nodesOfHost(ctx, s)
+	found, err := r.nodesOfHost(ctx, s)
 	if err != nil {
 		return "", holdup{}, err
 	}
-	node, waiting := s.nodeAmong(nodes)
+	node, waiting := s.nodeAmong(found)
 	switch {
 	case waiting.reason != "":
 		return "", waiting, nil
@@ -106,31 +107,18 @@ func (r *Reconciler) nodesOfHost(ctx context.Context, s *scope) ([]corev1.Node, 
 	if err != nil {
 		return nil, err
 	}
-	return s.nodesBy(ctx, reader,
+	return nodes.By(ctx, reader,
 		client.MatchingFields{clustercache.NodeProviderIDIndex.Field: s.providerID()},
 		client.MatchingFields{clustercache.NodeProviderIDIndex.Field: s.legacyProviderID()},
 		client.MatchingFields{NodeUUIDIndex: string(s.host.UID)})
 }
 
-// nodesBy lists Nodes by each of the indexes.
-func (s *scope) nodesBy(ctx context.Context, reader client.Reader, indexes ...client.MatchingFields) ([]corev1.Node, error) {
-	var found []corev1.Node
-	for _, by := range indexes {
-		nodes := &corev1.NodeList{}
-		if err := reader.List(ctx, nodes, by); err != nil {
-			return nil, fmt.Errorf("looking for the Node of BareMetalHost %s: %w", s.host.Name, err)
-		}
-		found = append(found, nodes.Items...)
-	}
-	return found, nil
-}
-
 // nodeAmong tells the machine's Node from those that machines have left behind which had the host before.
-func (s *scope) nodeAmong(nodes []corev1.Node) (*corev1.Node, holdup) {
+func (s *scope) nodeAmong(found []corev1.Node) (*corev1.Node, holdup) {
 	var fresh *corev1.Node
 	foreign := holdup{}
-	for i := range nodes {
-		node := &nodes[i]
+	for i := range found {
+		node := &found[i]
 		switch id := node.Spec.ProviderID; {
 		case id == s.providerID() || id == s.legacyProviderID():
 			return node, holdup{}
@@ -156,14 +144,5 @@ func (s *scope) nodeAmong(nodes []corev1.Node) (*corev1.Node, holdup) {
 }
 
 func (r *Reconciler) setProviderID(ctx context.Context, s *scope, node *corev1.Node, id string) error {
-	workload, err := r.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))
-	if err != nil {
-		return err
-	}
-	before := node.DeepCopy()
-	node.Spec.ProviderID = id
-	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before)); err != nil {
-		return fmt.Errorf("giving Node %s its provider ID: %w", node.Name, err)
-	}
-	return nil
+	return nodes.Patch(ctx, r.Workloads, client.ObjectKeyFromObject(s.cluster), node, func(node *corev1.Node) { node.Spec.ProviderID = id })
 }

@@ -10,7 +10,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -79,10 +78,7 @@ func dataAnswered() predicate.Predicate {
 	}
 }
 
-// nodeIdentityChanged drops the heartbeats of Nodes.
-func nodeIdentityChanged() predicate.Predicate {
-	identity := func(o client.Object) string {
-		return strings.Join([]string{o.(*corev1.Node).Spec.ProviderID, o.GetLabels()[infrav1.NodeUUIDLabel], o.GetLabels()[corev1.LabelHostname]}, " ")
-	}
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return identity(e.ObjectOld) != identity(e.ObjectNew) }}
+// identityOf is what of a Node tells whose it is.
+func identityOf(node *corev1.Node) string {
+	return strings.Join([]string{node.Spec.ProviderID, node.Labels[infrav1.NodeUUIDLabel], node.Labels[corev1.LabelHostname]}, " ")
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +20,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -68,10 +67,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 
 // watchNodes makes Nodes of the machine's workload cluster wake their machines. It does nothing when they do already.
 func (r *Reconciler) watchNodes(ctx context.Context, s *scope) error {
-	cluster := client.ObjectKeyFromObject(s.cluster)
-	return r.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
-		Name: "metal3machine-nodes", Watcher: r.controller, Kind: &corev1.Node{},
-		EventHandler: handler.EnqueueRequestsFromMapFunc(r.machineOfNode),
-		Predicates:   []predicate.TypedPredicate[client.Object]{nodeIdentityChanged()},
-	}))
+	watch := nodes.Watch{Name: "metal3machine-nodes", Workloads: r.Workloads, Controller: r.controller, Identity: identityOf}
+	return watch.Start(ctx, client.ObjectKeyFromObject(s.cluster), r.machineOfNode)
 }

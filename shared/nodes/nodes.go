@@ -1,0 +1,69 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodes ties machines to their Nodes in workload clusters: it finds Nodes, hears of them, and writes to them what a cloud
+// provider would.
+package nodes
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// Watch is whom Nodes of workload clusters wake.
+type Watch struct {
+	// Name tells the watch from others of the same cluster.
+	Name      string
+	Workloads clustercache.ClusterCache
+	// Controller is the one whose objects are woken.
+	Controller clustercache.SourceWatcher[ctrl.Request]
+	// Identity is what of a Node tells whose it is. Changes of anything else, such as heartbeats, wake nobody.
+	Identity func(*corev1.Node) string
+}
+
+// Start makes Nodes of the workload cluster wake the machines that are named. It does nothing when they do already.
+func (w Watch) Start(ctx context.Context, cluster client.ObjectKey, machines handler.MapFunc) error {
+	return w.Workloads.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name: w.Name, Watcher: w.Controller, Kind: &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(machines),
+		Predicates: []predicate.TypedPredicate[client.Object]{predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			return w.Identity(e.ObjectOld.(*corev1.Node)) != w.Identity(e.ObjectNew.(*corev1.Node))
+		}}},
+	}))
+}
+
+// By lists the Nodes that one of the indexes finds, in their order.
+func By(ctx context.Context, reader client.Reader, indexes ...client.MatchingFields) ([]corev1.Node, error) {
+	var found []corev1.Node
+	for _, by := range indexes {
+		list := &corev1.NodeList{}
+		if err := reader.List(ctx, list, by); err != nil {
+			return nil, fmt.Errorf("listing Nodes by %v: %w", by, err)
+		}
+		found = append(found, list.Items...)
+	}
+	return found, nil
+}
+
+// Patch changes a Node of the workload cluster.
+func Patch(ctx context.Context, workloads clustercache.ClusterCache, cluster client.ObjectKey, node *corev1.Node, change func(*corev1.Node)) error {
+	workload, err := workloads.GetClient(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	before := node.DeepCopy()
+	change(node)
+	// Taints are a list that others write to, too.
+	if err := workload.Patch(ctx, node, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching Node %s: %w", node.Name, err)
+	}
+	return nil
+}
