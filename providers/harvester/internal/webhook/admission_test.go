@@ -1,0 +1,251 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// TestAdmission proves that the API server sends every kind through its
+// webhooks. The rules have tests of their own.
+func TestAdmission(t *testing.T) {
+	api := startAPIServer(t)
+	t.Run("HarvesterCluster", func(t *testing.T) { testClusterAdmission(t, api) })
+	t.Run("a failure domain in use stays what it is", func(t *testing.T) { testDomainInUse(t, api) })
+	t.Run("HarvesterClusterTemplate", func(t *testing.T) { testClusterTemplateAdmission(t, api) })
+	t.Run("HarvesterMachine", func(t *testing.T) { testMachineAdmission(t, api) })
+	t.Run("HarvesterMachineTemplate", func(t *testing.T) { testMachineTemplateAdmission(t, api) })
+	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 4) })
+	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
+	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })
+	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
+}
+
+// wire is the folder of the objects that have every field.
+var wire = filepath.Join("..", "..", "api", "v1beta1", "testdata")
+
+func startAPIServer(t *testing.T) *rulestest.APIServer {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	g := NewWithT(t)
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	return rulestest.StartAPIServer(t, testenv.Options{
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: SetupWithManager, Conversion: true,
+	})
+}
+
+func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("cluster"), Spec: validCluster()}
+	for want, change := range map[string]func(*infrav1.HarvesterClusterSpec){
+		"spec.loadBalancerConfig.ipPool.gateway: Invalid value": func(s *infrav1.HarvesterClusterSpec) { s.LoadBalancerConfig.IPPool.Gateway = "172.18.1.1" },
+		"spec.loadBalancerConfig.ipamType: Unsupported value":   func(s *infrav1.HarvesterClusterSpec) { s.LoadBalancerConfig.IPAMType = "static" },
+		"spec.identitySecret.name: Required value":              func(s *infrav1.HarvesterClusterSpec) { s.IdentitySecret.Name = "" },
+		"spec.failureDomains[1]: Duplicate value": func(s *infrav1.HarvesterClusterSpec) {
+			s.FailureDomains[1] = infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "example.com/row"}
+		},
+	} {
+		broken := cluster.DeepCopy()
+		change(&broken.Spec)
+		rulestest.Refused(g, api.Create(ctx, broken), want)
+	}
+	g.Expect(api.Create(ctx, cluster)).To(Succeed())
+	g.Expect(cluster.Spec.Distribution.GracePeriodSeconds).To(HaveValue(BeEquivalentTo(120)), "the CRD's default")
+	cluster.Spec.ControlPlaneEndpoint.Host = "172.17.1.10"
+	g.Expect(api.Update(ctx, cluster)).To(Succeed())
+	g.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443), "the webhook's default")
+	api.Warnings()
+	cluster.Spec.Distribution.FailureDomains[0].Name = "zone-z"
+	g.Expect(api.Update(ctx, cluster)).To(Succeed())
+	g.Expect(api.Warnings()).To(ContainElement(HavePrefix("spec.distribution.failureDomains[0].name: ")))
+	cluster.Spec.ControlPlaneEndpoint.Host, cluster.Spec.TargetNamespace = "172.17.1.11", "other"
+	rulestest.Refused(g, api.Update(ctx, cluster), "spec.controlPlaneEndpoint: Forbidden", "spec.targetNamespace: Forbidden")
+}
+
+// testDomainInUse removes failure domains, and gives them other hosts, in which
+// machines are or are to be, and one that only machines of others name.
+func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("in-use"), Spec: validCluster()}
+	cluster.Labels = map[string]string{clusterv1.ClusterNameLabel: "in-use"}
+	cluster.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a"}, {Name: "zone-b"}, {Name: "zone-c"}}
+	g.Expect(api.Create(ctx, cluster)).To(Succeed())
+	machine := func(name, owner, asked, observed string) *infrav1.HarvesterMachine {
+		m := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
+		m.Labels = map[string]string{clusterv1.ClusterNameLabel: owner}
+		m.Spec.FailureDomain = asked
+		g.Expect(api.Create(ctx, m)).To(Succeed())
+		m.Status.FailureDomain = observed
+		g.Expect(api.Status().Update(ctx, m)).To(Succeed())
+		return m
+	}
+	elsewhere := machine("elsewhere", "in-use", "zone-a", "zone-b")
+	other := machine("other", "other", "zone-c", "zone-c")
+
+	cluster.Spec.FailureDomains = cluster.Spec.FailureDomains[:2]
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody of the cluster is in zone-c")
+	changed := cluster.DeepCopy()
+	changed.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a", TopologyValue: "zone-d"}}
+	err := api.Update(ctx, changed)
+	rulestest.Refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
+	g.Expect(err).To(MatchError(And(ContainSubstring("zone-a cannot be removed or given other hosts: HarvesterMachine elsewhere is in it"),
+		ContainSubstring("zone-b cannot be removed"), ContainSubstring("Cordoned"))))
+	cluster.Spec.FailureDomains[1].TopologyKey = "topology.kubernetes.io/zone"
+	cluster.Spec.FailureDomains[1].Networks = []string{"default/vlan1"}
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "its hosts are the same")
+
+	found := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("found"), Spec: validCluster()}
+	found.Labels, found.Spec.FailureDomains = cluster.Labels, nil
+	g.Expect(api.Create(ctx, found)).To(Succeed())
+	found.Spec.FailureDomainTopologyKey = "example.com/rack"
+	rulestest.Refused(g, api.Update(ctx, found.DeepCopy()), "spec.failureDomainTopologyKey: Forbidden")
+
+	g.Expect(api.Delete(ctx, elsewhere)).To(Succeed())
+	cluster.Spec.FailureDomains = nil
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody is left")
+	g.Expect(api.Update(ctx, found)).To(Succeed(), "nobody is left")
+	g.Expect(api.Delete(ctx, other)).To(Succeed())
+}
+
+func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	template := &infrav1.HarvesterClusterTemplate{ObjectMeta: rulestest.Named("template")}
+	template.Spec.Template.Spec = validCluster()
+	template.Spec.Template.Spec.TargetNamespace = "a.b"
+	rulestest.Refused(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.targetNamespace: Invalid value")
+	template.Spec.Template.Spec.TargetNamespace = ""
+	template.Spec.Template.Spec.IdentitySecret.Name = ""
+	g.Expect(api.Create(ctx, template)).To(Succeed(), "the ClusterClass fills them in")
+	template.Spec.Template.Spec.TargetNamespace = "workloads"
+	g.Expect(api.Update(ctx, template)).To(Succeed(), "the topology controller passes it on")
+	template.Spec.Template.Spec.LoadBalancerConfig.Listeners[0].Port = 0
+	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.loadBalancerConfig.listeners[0].port: Invalid value")
+}
+
+func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	machine := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named("machine"), Spec: validMachine()}
+	machine.Spec.ProviderID = ""
+	for want, change := range map[string]func(*infrav1.HarvesterMachineSpec){
+		"spec.volumes: Required value":                    func(s *infrav1.HarvesterMachineSpec) { s.Volumes = nil },
+		"spec.volumes[0].volumeType: Unsupported value":   func(s *infrav1.HarvesterMachineSpec) { s.Volumes[0].VolumeType = "disk" },
+		"spec.cpu: Required value":                        func(s *infrav1.HarvesterMachineSpec) { s.CPU = 0 },
+		"spec.firmware.secureBoot: Invalid value":         func(s *infrav1.HarvesterMachineSpec) { s.Firmware.EFI = false },
+		"spec.networkConfig.dnsServers[0]: Invalid value": func(s *infrav1.HarvesterMachineSpec) { s.NetworkConfig.DNSServers[0] = "dns" },
+	} {
+		broken := machine.DeepCopy()
+		change(&broken.Spec)
+		if want == "spec.volumes[0].volumeType: Unsupported value" {
+			g.Expect(rulestest.Causes(api.Create(ctx, broken))).To(ContainElement(want))
+			continue
+		}
+		rulestest.Refused(g, api.Create(ctx, broken), want)
+	}
+	g.Expect(api.Create(ctx, machine)).To(Succeed())
+	machine.Spec.ProviderID = "harvester://7c9f0b7e"
+	g.Expect(api.Update(ctx, machine)).To(Succeed(), "the controller's")
+	machine.Spec.Memory = "8Gi"
+	rulestest.Refused(g, api.Update(ctx, machine), "spec.memory: Forbidden")
+}
+
+func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	type spec = infrav1.HarvesterMachineSpec
+	rulestest.Refused(g, api.Create(ctx, newTemplate(func(s *spec) { s.ProviderID = "harvester://a" })), "spec.template.spec.providerID: Forbidden")
+	template := newTemplate(func(*spec) {})
+	g.Expect(api.Create(ctx, template)).To(Succeed())
+	template.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
+	g.Expect(api.Update(ctx, template)).To(Succeed(), "labels of machines to come")
+	template.Spec.Template.Spec.CPU = 8
+	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.cpu: Forbidden")
+}
+
+// testOlderClient writes an object with an older version of the API that has
+// fields which that version does not know, and one that is new.
+func testOlderClient(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("both"), Spec: validCluster()}
+	g.Expect(api.Create(ctx, cluster)).To(Succeed())
+	older := &v1alpha1.HarvesterCluster{}
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), older)).To(Succeed())
+	g.Expect(api.Warnings()).To(ContainElement(ContainSubstring("v1alpha1 HarvesterCluster is deprecated")))
+	older.Spec.Server = "https://10.20.0.6:6443"
+	g.Expect(api.Update(ctx, older)).To(Succeed())
+	want := cluster.Spec
+	want.Server = "https://10.20.0.6:6443"
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	g.Expect(cluster.Spec).To(Equal(want))
+	g.Expect(cluster.Annotations).To(BeEmpty())
+	older.Spec.TargetNamespace = "other"
+	g.Expect(rulestest.Causes(api.Update(ctx, older))).To(ConsistOf("spec.targetNamespace: Forbidden"), "the rules are those of the hub")
+
+	machine := &v1alpha1.HarvesterMachine{ObjectMeta: rulestest.Named("older-client"), Spec: v1alpha1.HarvesterMachineSpec(validMachine())}
+	g.Expect(api.Create(ctx, machine)).To(Succeed())
+	machine.Status.FailureReason = "CreateError"
+	g.Expect(api.Status().Update(ctx, machine)).To(Succeed())
+	hub := &infrav1.HarvesterMachine{}
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(machine), hub)).To(Succeed())
+	g.Expect(hub.Status.Deprecated.V1Alpha1.FailureReason).To(Equal("CreateError"))
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	g.Expect(machine.Status.FailureReason).To(Equal("CreateError"))
+}
+
+func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	machine := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named("older")}
+	machine.Spec.CPU, machine.Spec.Memory = 2, "much"
+	machine.Finalizers = []string{infrav1.MachineFinalizerLegacy}
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("older"), Spec: validCluster()}
+	cluster.Spec.LoadBalancerConfig.IPAMType = infrav1.DHCP
+	cluster.Finalizers = []string{infrav1.ClusterFinalizerLegacy}
+	api.Without(t, func() {
+		g.Expect(api.Create(ctx, machine)).To(Succeed())
+		g.Expect(api.Create(ctx, cluster)).To(Succeed())
+	}, validated(t, api), defaulted(t, api))
+	machine.Spec.ProviderID = "harvester://7c9f0b7e"
+	g.Expect(api.Update(ctx, machine)).To(Succeed(), "the controller can set what it has to")
+	cluster.Spec.ControlPlaneEndpoint.Host = "172.17.1.10"
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "what is wrong already may stay")
+	for _, object := range []client.Object{machine, cluster} {
+		g.Expect(api.Delete(ctx, object)).To(Succeed())
+		g.Expect(api.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		object.SetFinalizers(nil)
+		g.Expect(api.Update(ctx, object)).To(Succeed(), "the finalizer can be taken off")
+	}
+}
+
+func validated(t *testing.T, api *rulestest.APIServer) func() bool {
+	t.Helper()
+	return func() bool {
+		return api.Create(t.Context(), &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named("probe"), Spec: infrav1.HarvesterMachineSpec{CPU: 1}}, client.DryRunAll) != nil
+	}
+}
+
+func defaulted(t *testing.T, api *rulestest.APIServer) func() bool {
+	t.Helper()
+	return func() bool {
+		cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("probe"), Spec: validCluster()}
+		cluster.Spec.ControlPlaneEndpoint.Host = "172.17.1.10"
+		return api.Create(t.Context(), cluster, client.DryRunAll) == nil && cluster.Spec.ControlPlaneEndpoint.Port != 0
+	}
+}
