@@ -27,6 +27,9 @@ const (
 	HostsAttribute = "hosts"
 )
 
+// SingleHost begins the note of failure domains that have one host each.
+const SingleHost = "failure domains with a single host:"
+
 // Domain is a failure domain of a cluster.
 type Domain struct {
 	Topology
@@ -244,7 +247,7 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 		}
 	}
 	if len(alone) > 0 {
-		notes = append(notes, fmt.Sprintf("failure domains with a single host: %s: virtual machines cannot migrate inside of them and are shut down "+
+		notes = append(notes, fmt.Sprintf(SingleHost+" %s: virtual machines cannot migrate inside of them and are shut down "+
 			"when Harvester upgrades the host: add a second host", listed(alone)))
 	}
 	return notes

@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+// connect gets the connection of the cluster's Harvester, and says how it is.
+func (s *scope) connect(ctx context.Context) {
+	s.conn, s.problem = s.Connections.Get(ctx, harvester.TargetOf(s.cluster), asker(client.ObjectKeyFromObject(s.cluster)))
+	if s.conn != nil {
+		s.problem = s.conn.Trouble()
+	}
+	conditions.Set(s.cluster, connectionReady(s.conn != nil, s.problem))
+}
+
+// connectionReady is Unknown while the connection is being made, and while what it has brought may be old.
+func connectionReady(connected bool, problem *harvester.Problem) metav1.Condition {
+	condition := metav1.Condition{
+		Type: infrav1.HarvesterConnectionReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.HarvesterConnectionReadyReason,
+	}
+	if problem == nil {
+		return condition
+	}
+	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, problem.Reason, problem.Message
+	if problem.Pending || connected && problem.Reason != infrav1.HarvesterAccessDeniedReason {
+		condition.Status = metav1.ConditionUnknown
+	}
+	return condition
+}
+
+// unlessReading is nil for an error that only says that Harvester's objects are being read for the first time: the cluster is woken when
+// they have been.
+func unlessReading(err error) error {
+	if errors.Is(err, harvester.ErrSyncing) {
+		return nil
+	}
+	return err
+}
+
+// refused sets a condition to False if err is an answer of Harvester that somebody has to do something about, and then returns nil. The
+// same is tried again now and then: nothing tells when a right is granted, or a webhook changes its mind. what is the object.
+func (s *scope) refused(err error, condition, reason, what string) error {
+	if !terminalerror.Is(err) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	s.again = terminalerror.Check
+	if isRight(err) {
+		if problem := harvester.Denied(err); problem != nil {
+			status.False(s.cluster, condition, problem.Reason, problem.Message)
+			return nil
+		}
+	}
+	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester refuses %s: %s: change what it objects to", what, words(err)))
+	return nil
+}
+
+// isRight tells a right that is missing from what a webhook or a quota does not let through, which has the same code.
+func isRight(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(words(err), " cannot ")
+}
+
+func words(err error) string {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return answer.Status().Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,185 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package harvestercluster connects clusters to their Harvester, has it make what they need there besides machines, and publishes their
+// failure domains.
+package harvestercluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// Reconciler drives HarvesterClusters.
+type Reconciler struct {
+	Client client.Client
+	// Live reads the management cluster itself.
+	Live        client.Reader
+	Connections *harvester.Connections
+	Domains     *publish.Publisher
+	Recorder    events.EventRecorder
+
+	filter  watchfilter.Filter
+	written patch.Written
+}
+
+// scope is what one reconcile knows.
+type scope struct {
+	*Reconciler
+
+	owner   *clusterv1.Cluster
+	cluster *infrav1.HarvesterCluster
+	by      owned.By
+	patch   *patch.Patch
+	domains *publish.Domains
+	// conn is nil while problem says why there is none.
+	conn    *harvester.Connection
+	problem *harvester.Problem
+	// again is when to look again although nothing has happened: what was refused is asked for again. 0 is never.
+	again time.Duration
+	news  []news
+}
+
+// lookAgain is when to look again for what sends no event: somebody else's object, or a namespace, that is in the way.
+const lookAgain = 15 * time.Second
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Reconcile has Harvester make what the cluster needs, and publishes its endpoint and its failure domains.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.HarvesterCluster, *scope]{
+		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		Gather: r.gather, Normal: reconcileNormal, Delete: reconcileDelete,
+		Summarize: summarize, Stored: func(s *scope) { s.announce() }, Forget: r.forget,
+	}.Run(ctx, req, &infrav1.HarvesterCluster{})
+}
+
+func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.HarvesterCluster, p *patch.Patch) (*scope, error) {
+	if annotations.IsExternallyManaged(cluster) {
+		return nil, nil
+	}
+	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
+	if err != nil || owner == nil {
+		return nil, err
+	}
+	name := owner.Name
+	if name == "" {
+		name = cluster.Labels[clusterv1.ClusterNameLabel]
+	}
+	return &scope{
+		Reconciler: r, owner: owner, cluster: cluster, patch: p, by: owned.By{Cluster: cluster, Name: name}, domains: r.Domains.Of(cluster, name),
+	}, nil
+}
+
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.Domains.Forget(key)
+	r.Connections.Forget(asker(key))
+}
+
+func asker(key client.ObjectKey) harvester.Asker {
+	return harvester.Asker{Kind: harvester.Cluster, Key: key}
+}
+
+// Owner is the Cluster.
+func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
+
+func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if err := s.identify(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	s.connect(ctx)
+	if err := s.note(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	made, err := s.make(ctx)
+	next, domainsErr := s.publishDomains(ctx)
+	s.provisioned(made)
+	return ctrl.Result{RequeueAfter: sooner(next, s.again)}, errors.Join(err, domainsErr)
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// identify gives the cluster its id, which is stored before anything is made on Harvester: by it that is found again.
+func (s *scope) identify(ctx context.Context) error {
+	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
+	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] != "" {
+		return nil
+	}
+	annotate(s.cluster, infrav1.ClusterIDAnnotation, uuid.NewString())
+	return s.patch.ApplySpec(ctx, s.Client, s.cluster)
+}
+
+func annotate(o client.Object, key, value string) {
+	all := o.GetAnnotations()
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[key] = value
+	o.SetAnnotations(all)
+}
+
+// note writes down which Harvester it is, before anything is made there.
+func (s *scope) note(ctx context.Context) error {
+	if s.conn == nil {
+		return nil
+	}
+	s.cluster.Spec.Server = s.conn.Host()
+	if uid := s.conn.UID(); uid != "" {
+		annotate(s.cluster, infrav1.HarvesterUIDAnnotation, uid)
+	}
+	return s.patch.ApplySpec(ctx, s.Client, s.cluster)
+}
+
+// make has Harvester make what machines need before they are made. It reports whether all of it is there.
+func (s *scope) make(ctx context.Context) (bool, error) {
+	if s.conn == nil || s.problem != nil { // what was said before stays said, as long as nobody can look
+		return false, nil
+	}
+	there, err := s.makeNamespace(ctx)
+	if err != nil || !there {
+		return false, unlessReading(err)
+	}
+	all := true
+	var errs []error
+	for _, step := range []func(context.Context) (bool, error){s.makeMachinePools, s.makeEndpoint, s.configureCloudProvider} {
+		done, err := step(ctx)
+		all = all && done
+		errs = append(errs, unlessReading(err))
+	}
+	return all, errors.Join(errs...)
+}
+
+// missing says what is not there, for a condition.
+func missing(kind, name string) string {
+	return fmt.Sprintf("%s %s does not exist on Harvester", kind, name)
+}

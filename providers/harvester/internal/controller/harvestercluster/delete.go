@@ -1,0 +1,212 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// reconcileDelete waits for the machines, then takes off Harvester what was made there for the cluster, and only that.
+func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	names, err := reconcile.Remaining(ctx, s.Client, s.cluster, map[string]client.ObjectList{
+		"HarvesterMachine": &infrav1.HarvesterMachineList{}, "Machine": &clusterv1.MachineList{},
+	})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(names) > 0 {
+		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason,
+			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
+		return ctrl.Result{}, nil
+	}
+	gone, err := s.remove(ctx)
+	if err != nil || !gone {
+		return ctrl.Result{RequeueAfter: s.again}, unlessReading(err)
+	}
+	s.domains.Withdraw()
+	s.Connections.Forget(asker(client.ObjectKeyFromObject(s.cluster)))
+	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
+	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
+	return ctrl.Result{}, nil
+}
+
+// remove reports whether nothing of the cluster is on Harvester any more, or somebody has said that it may stay there.
+func (s *scope) remove(ctx context.Context) (bool, error) {
+	if s.cluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
+		return true, nil // nothing was made before it had an id
+	}
+	s.connect(ctx)
+	if s.conn == nil || s.problem != nil {
+		return s.withoutHarvester(), nil
+	}
+	steps := []func(context.Context) (bool, error){s.removeLoadBalancer, s.removePools, s.removeAccount}
+	for _, step := range steps {
+		if gone, err := step(ctx); err != nil || !gone {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// withoutHarvester reports whether the cluster can go although Harvester cannot be asked to remove anything.
+func (s *scope) withoutHarvester() bool {
+	stays := s.mayStay()
+	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
+	switch {
+	case len(stays) == 0:
+		return true
+	case abandoned:
+		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester, because of the annotation %s, if it is there: %s", infrav1.AbandonAnnotation, strings.Join(stays, ", "))
+		return true
+	}
+	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
+		"Harvester cannot be asked to remove what the cluster has there (%s): %s; repair that, or give the HarvesterCluster the annotation %s to leave it there",
+		strings.Join(stays, ", "), s.problem.Message, infrav1.AbandonAnnotation))
+	return false
+}
+
+// mayStay names what may have been made for the cluster on Harvester.
+func (s *scope) mayStay() []string {
+	namespace := s.cluster.Spec.TargetNamespace
+	var all []string
+	if s.cluster.Spec.LoadBalancerConfig.IPAMType != "" {
+		all = append(all, fmt.Sprintf("the LoadBalancer and Service of namespace %s", namespace))
+	}
+	if conditions.Has(s.cluster, infrav1.CustomIPPoolCreatedCondition) || conditions.Has(s.cluster, infrav1.VMIPPoolCreatedByControllerCondition) {
+		all = append(all, "IPPools")
+	}
+	if conditions.Has(s.cluster, configReady) {
+		all = append(all, fmt.Sprintf("the ServiceAccount of namespace %s and its ClusterRoleBinding", namespace))
+	}
+	if len(all) > 0 {
+		all[len(all)-1] += fmt.Sprintf(" with the label %s=%s", infrav1.ClusterIDLabel, s.cluster.Annotations[infrav1.ClusterIDAnnotation])
+	}
+	return all
+}
+
+// removeLoadBalancer takes the announcement away before the load balancer, which gives its address back at once: another must not have it
+// as long as it is announced.
+func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
+	list := &lbv1.LoadBalancerList{}
+	err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace))
+	if err != nil {
+		return s.notRemoved(err, "the look at load balancers")
+	}
+	lb, _ := loadbalancer.Own(s.by, list.Items)
+	if lb == nil {
+		return true, nil
+	}
+	key := client.ObjectKeyFromObject(lb)
+	service, err := reconcile.Find(ctx, s.conn, key, &corev1.Service{})
+	if err != nil {
+		return s.notRemoved(err, "the look at Service "+key.String())
+	}
+	if service != nil && loadbalancer.Belongs(s.by, lb, service) {
+		return s.removing(ctx, service)
+	}
+	slice, err := reconcile.Find(ctx, s.conn, key, &discoveryv1.EndpointSlice{})
+	if err != nil {
+		return s.notRemoved(err, "the look at EndpointSlice "+key.String())
+	}
+	if slice != nil && loadbalancer.Belongs(s.by, lb, slice) {
+		if err := client.IgnoreNotFound(s.conn.Delete(ctx, slice)); err != nil {
+			return s.notRemoved(err, "EndpointSlice "+key.String())
+		}
+	}
+	return s.removing(ctx, lb)
+}
+
+// removePools removes the pools of the cluster. Harvester keeps those that somebody has an address of.
+func (s *scope) removePools(ctx context.Context) (bool, error) {
+	all, err := s.allPools(ctx)
+	if err != nil {
+		return s.notRemoved(err, "the look at IPPools")
+	}
+	own := pools.Of(s.by, all)
+	for _, pool := range own {
+		if holders := pool.Status.Allocated; len(holders) > 0 {
+			s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+			status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
+				"IPPool %s, made for the cluster, still has addresses of %s: delete these on Harvester, or take the label %s off the pool to keep it",
+				pool.Name, strings.Join(slices.Compact(slices.Sorted(maps.Values(holders))), ", "), infrav1.ClusterIDLabel))
+			return false, nil
+		}
+		if _, err := s.removing(ctx, pool); err != nil {
+			return false, err
+		}
+	}
+	if len(own) > 0 {
+		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+	}
+	return len(own) == 0, nil
+}
+
+// removeAccount removes the account of the cloud provider. Its token goes with it.
+func (s *scope) removeAccount(ctx context.Context) (bool, error) {
+	if s.cluster.Spec.UpdateCloudProviderConfig == (infrav1.UpdateCloudProviderConfig{}) {
+		return true, nil
+	}
+	account, binding, token := s.account()
+	for _, o := range []client.Object{binding, token, account} {
+		what := fmt.Sprintf("%T %s", o, o.GetName())
+		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
+		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
+			continue
+		case err != nil:
+			return s.notRemoved(err, "the look at "+what)
+		}
+		if err := client.IgnoreNotFound(s.conn.Delete(ctx, o)); err != nil {
+			return s.notRemoved(err, what)
+		}
+	}
+	return true, nil
+}
+
+// removing asks for an object to go, that is the one that was looked at and no other of its name. The cluster is woken when it is gone.
+func (s *scope) removing(ctx context.Context, o client.Object) (bool, error) {
+	what := fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))
+	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to remove "+what)
+	if !o.GetDeletionTimestamp().IsZero() {
+		return false, nil
+	}
+	uid := o.GetUID()
+	if err := s.conn.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return s.notRemoved(err, what)
+	}
+	return false, nil
+}
+
+// notRemoved says what Harvester does not let go.
+func (s *scope) notRemoved(err error, what string) (bool, error) {
+	if unlessReading(err) == nil {
+		return false, nil
+	}
+	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
+	err = s.refused(err, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, what)
+	if err == nil && abandoned {
+		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester, because of the annotation %s: %s", infrav1.AbandonAnnotation, what)
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,133 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// publishDomains writes the state of every failure domain into the status, from where Cluster API takes it. It returns when to look again
+// although nothing has happened: a grace or hold period ends.
+func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
+	hosts, problem := s.hosts(ctx)
+	seen := provider.Observations(s.cluster, hosts, problem)
+	switch {
+	case len(seen) == 0 && !s.domains.Keep():
+		s.noDomains(hosts, problem)
+		return 0, nil
+	case len(seen) > faultlinev1.MaxFailureDomains:
+		s.domains.Report(tooMany(s.cluster, len(seen)), s.domains.Keep())
+		return 0, nil
+	}
+	waiting, err := publish.Waiting(ctx, s.domains, &infrav1.HarvesterMachineList{}, placement.WaitsFor)
+	if err != nil {
+		return 0, err
+	}
+	result, err := s.domains.Publish(ctx, seen, waiting)
+	if err != nil {
+		return 0, err
+	}
+	condition := result.Condition()
+	if problem == nil {
+		condition.Message = s.withNotes(condition.Message, placement.Notes(s.cluster, hosts))
+	}
+	s.domains.Report(condition, !result.NoControlPlaneDomain)
+	return result.NextCheck, nil
+}
+
+// hosts are those of the cluster's Harvester.
+func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem) {
+	if s.problem != nil {
+		return nil, s.problem
+	}
+	return provider.Hosts(ctx, s.conn)
+}
+
+// noDomains lets machines be anywhere as soon as it is known that there are none.
+func (s *scope) noDomains(hosts []placement.Host, problem *harvester.Problem) {
+	if problem != nil {
+		s.domains.Report(metav1.Condition{
+			Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonLookupFailed, Message: problem.Message,
+		}, ptr.Deref(s.cluster.Status.Initialization.Provisioned, false))
+		return
+	}
+	s.domains.Withdraw()
+	conditions.Delete(s.cluster, faultlinev1.MachinesInPlaceCondition)
+	s.domains.Report(metav1.Condition{
+		Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonNoFailureDomains, Message: strings.Join(placement.Notes(s.cluster, hosts), "\n"),
+	}, true)
+}
+
+// withNotes adds to a message what else is to be known, and tells of a domain with a single host when that is new.
+func (s *scope) withNotes(message string, notes []string) string {
+	said := conditions.GetMessage(s.cluster, infrav1.FailureDomainsReadyCondition)
+	for _, note := range notes {
+		if strings.Contains(note, placement.SingleHost) && !strings.Contains(said, note) {
+			s.warn(infrav1.FailureDomainSingleHostReason, "%s", note)
+		}
+	}
+	return strings.Trim(message+"\n"+strings.Join(notes, "\n"), "\n")
+}
+
+func tooMany(cluster *infrav1.HarvesterCluster, found int) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonTooManyFailureDomains, Message: fmt.Sprintf(
+		"hosts of Harvester have %d values in the label %s, and a cluster can have %d failure domains: list those of the cluster in spec.failureDomains, "+
+			"or set spec.failureDomainTopologyKey to a label with fewer values; until then the failure domains stay as they are",
+		found, cluster.Spec.DiscoveryKey(), faultlinev1.MaxFailureDomains)}
+}
+
+// provisioned tells whether machines may be created, which they may for ever once they might. made says that all is there that they need.
+func (s *scope) provisioned(made bool) {
+	if made && s.domains.Ready() {
+		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
+	}
+	s.cluster.Status.Ready = ptr.Deref(s.cluster.Status.Initialization.Provisioned, false)
+	if s.cluster.Status.Ready {
+		status.True(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+		return
+	}
+	waiting := slices.DeleteFunc(needed(s.cluster), func(condition string) bool { return conditions.IsTrue(s.cluster, condition) })
+	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason,
+		"waiting for these conditions: "+strings.Join(waiting, ", "))
+}
+
+// needed are the conditions that keep machines from being created.
+func needed(cluster *infrav1.HarvesterCluster) []string {
+	all := summarized(cluster)
+	if cluster.Spec.ControlPlaneEndpoint.Host != "" { // that no machine runs yet keeps none from being created
+		all = slices.DeleteFunc(all, func(condition string) bool { return condition == lbReady })
+	}
+	return append(all, infrav1.FailureDomainsReadyCondition)
+}
+
+// summarized are the conditions that make up Ready besides InfrastructureReady.
+func summarized(cluster *infrav1.HarvesterCluster) []string {
+	all := []string{infrav1.HarvesterConnectionReadyCondition, infrav1.TargetNamespaceReadyCondition, lbReady}
+	for _, optional := range []string{infrav1.CustomIPPoolCreatedCondition, infrav1.VMIPPoolReadyCondition, infrav1.CloudProviderConfigReadyCondition} {
+		if conditions.Has(cluster, optional) {
+			all = append(all, optional)
+		}
+	}
+	return all
+}
+
+func summarize(_ context.Context, s *scope) error {
+	return s.domains.Summarize(append(summarized(s.cluster), infrav1.InfrastructureReadyCondition)...)
+}

@@ -1,0 +1,230 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+const lbReady = infrav1.LoadBalancerReadyCondition
+
+// makeEndpoint has Harvester make the load balancer of the control plane, and publishes its address once: what was published is never
+// changed, because it is in certificates and kubeconfigs. It reports whether the cluster has an endpoint.
+func (s *scope) makeEndpoint(ctx context.Context) (bool, error) {
+	if s.cluster.Spec.LoadBalancerConfig.IPAMType == "" {
+		return s.endpointGiven(), nil
+	}
+	err := s.balance(ctx)
+	endpoint := s.cluster.Spec.ControlPlaneEndpoint
+	return endpoint.Host != "" && endpoint.Port > 0, err
+}
+
+// balance makes the load balancer with all that it needs. Each step sets the condition when it is the one that is waited for.
+func (s *scope) balance(ctx context.Context) error {
+	pool, ok, err := s.addressPool(ctx)
+	if err != nil || !ok {
+		return err
+	}
+	lb, err := s.makeLoadBalancer(ctx, pool)
+	if err != nil || lb == nil {
+		return err
+	}
+	service, err := s.makeService(ctx, lb)
+	if err != nil || service == nil {
+		return err
+	}
+	address := loadbalancer.Address(lb, service)
+	if address == "" {
+		if ok, err := s.placeholder(ctx, lb); err != nil || !ok {
+			return err
+		}
+	}
+	if endpoint := &s.cluster.Spec.ControlPlaneEndpoint; address != "" && endpoint.Host == "" {
+		*endpoint = infrav1.APIEndpoint{Host: address, Port: loadbalancer.Port(s.cluster, s.backendPort())}
+		s.tell(infrav1.LoadBalancerReadyReason, "The control-plane endpoint is %s:%d, of load balancer %s/%s on Harvester",
+			endpoint.Host, endpoint.Port, lb.Namespace, lb.Name)
+	}
+	condition := loadbalancer.Condition(s.cluster.Spec.ControlPlaneEndpoint, lb, service, pool)
+	condition.Type = lbReady
+	conditions.Set(s.cluster, condition)
+	return nil
+}
+
+// backendPort is that of the API server on the machines; 0 when the Cluster does not say.
+func (s *scope) backendPort() int32 { return s.owner.Spec.ClusterNetwork.APIServerPort }
+
+// endpointGiven is for clusters without a load balancer.
+func (s *scope) endpointGiven() bool {
+	endpoint := &s.cluster.Spec.ControlPlaneEndpoint
+	if endpoint.Host == "" {
+		status.False(s.cluster, lbReady, infrav1.ControlPlaneEndpointMissingReason,
+			"there is neither spec.loadBalancerConfig nor spec.controlPlaneEndpoint: set one of them")
+		return false
+	}
+	if endpoint.Port == 0 {
+		endpoint.Port = loadbalancer.Port(s.cluster, s.backendPort())
+	}
+	status.True(s.cluster, lbReady, infrav1.ControlPlaneEndpointGivenReason)
+	return true
+}
+
+// addressPool is the pool that the address of the load balancer is from; nil for DHCP. It reports whether it is there.
+func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
+	config := s.cluster.Spec.LoadBalancerConfig
+	given, wanted := pools.LoadBalancer.Given(s.cluster)
+	switch {
+	case wanted:
+		pool, err := s.makePool(ctx, pools.LoadBalancer, given, ofLoadBalancer)
+		if pool == nil && err == nil {
+			status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason,
+				"waiting for the IPPool of spec.loadBalancerConfig.ipPool: condition "+infrav1.CustomIPPoolCreatedCondition+" says why it is not there")
+		}
+		return pool, pool != nil, err
+	case config.IPAMType != infrav1.POOL || config.IPPoolRef == "": // from DHCP, or from the pool that Harvester chooses
+		conditions.Delete(s.cluster, infrav1.CustomIPPoolCreatedCondition)
+		return nil, true, nil
+	}
+	conditions.Delete(s.cluster, infrav1.CustomIPPoolCreatedCondition)
+	pool, err := reconcile.Find(ctx, s.conn, client.ObjectKey{Name: config.IPPoolRef}, &lbv1.IPPool{})
+	if err != nil {
+		return nil, false, s.refused(err, lbReady, infrav1.LoadBalancerNotReadyReason, "the look at IPPool "+config.IPPoolRef)
+	}
+	if pool == nil {
+		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+		status.False(s.cluster, lbReady, infrav1.IPPoolNotFoundReason, fmt.Sprintf(
+			"%s, named by spec.loadBalancerConfig.ipPoolRef: create it, or name another", missing("IPPool", config.IPPoolRef)))
+	}
+	return pool, pool != nil, nil
+}
+
+// makeLoadBalancer makes the load balancer, or makes the one that the cluster has as it is wanted. It returns nil while there is none.
+func (s *scope) makeLoadBalancer(ctx context.Context, pool *lbv1.IPPool) (*lbv1.LoadBalancer, error) {
+	from := ""
+	if pool != nil {
+		from = pool.Name
+	}
+	wanted := loadbalancer.Wanted(s.by, s.backendPort(), from)
+	what := fmt.Sprintf("load balancer %s/%s", wanted.Namespace, wanted.Name)
+	list := &lbv1.LoadBalancerList{}
+	if err := s.conn.List(ctx, list, client.InNamespace(wanted.Namespace)); err != nil {
+		return nil, s.refused(err, lbReady, infrav1.LoadBalancerNotReadyReason, "the look at load balancers")
+	}
+	own, foreign := loadbalancer.Own(s.by, list.Items)
+	var err error
+	switch {
+	case own != nil && !own.DeletionTimestamp.IsZero():
+		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason, what+" is being deleted; it is made again when it is gone, and may have another address")
+		return nil, nil
+	case own != nil:
+		err = s.changeLoadBalancer(ctx, own, wanted)
+	case foreign == nil:
+		own, foreign, err = s.createLoadBalancer(ctx, wanted)
+	}
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
+		s.namespaceLost()
+		return nil, nil
+	case err != nil:
+		return nil, s.refused(err, lbReady, infrav1.LoadBalancerRefusedReason, what)
+	case foreign != nil:
+		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotOursReason, fmt.Sprintf(
+			"%s was not made for this cluster: delete or rename it, and the cluster's own is made", what))
+		s.again = lookAgain
+		return nil, nil
+	}
+	return own, nil
+}
+
+// namespaceLost has the target namespace be looked for, and made, again.
+func (s *scope) namespaceLost() {
+	status.False(s.cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf(
+		"namespace %s, which spec.targetNamespace names, is gone or being deleted: it is made again", s.cluster.Spec.TargetNamespace))
+	s.again = lookAgain
+}
+
+// createLoadBalancer also finds one that was made a moment ago.
+func (s *scope) createLoadBalancer(ctx context.Context, wanted *lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer, err error) {
+	err = s.conn.Create(ctx, wanted)
+	if !apierrors.IsAlreadyExists(err) {
+		return wanted, nil, err
+	}
+	there := &lbv1.LoadBalancer{}
+	if err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there); err != nil {
+		return nil, nil, err
+	}
+	if s.by.Has(there) {
+		return there, nil, nil
+	}
+	return nil, there, nil
+}
+
+// changeLoadBalancer sends what differs. Harvester writes the status of the same resource, so it goes with the version that was read.
+func (s *scope) changeLoadBalancer(ctx context.Context, lb, wanted *lbv1.LoadBalancer) error {
+	before := lb.DeepCopy()
+	if !loadbalancer.Change(lb, wanted, s.by) {
+		return nil
+	}
+	return s.conn.Patch(ctx, lb, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// makeService makes the Service of the load balancer, or has the one that Harvester made announced before any machine is there. It
+// returns nil while there is none.
+func (s *scope) makeService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1.Service, error) {
+	key := client.ObjectKeyFromObject(lb)
+	what := fmt.Sprintf("Service %s", key)
+	service, err := reconcile.Find(ctx, s.conn, key, &corev1.Service{})
+	if err == nil && service == nil {
+		service, err = s.createService(ctx, lb)
+	}
+	if err == nil && !loadbalancer.Belongs(s.by, lb, service) {
+		status.False(s.cluster, lbReady, infrav1.LoadBalancerNotOursReason, fmt.Sprintf(
+			"%s was not made for the load balancer of this cluster: delete it, and the cluster's own is made", what))
+		s.again = lookAgain
+		return nil, nil
+	}
+	if before := service.DeepCopy(); err == nil && loadbalancer.MarkService(s.by, service) {
+		err = s.conn.Patch(ctx, service, client.MergeFrom(before))
+	}
+	if err != nil {
+		return nil, s.refused(err, lbReady, infrav1.LoadBalancerRefusedReason, what)
+	}
+	return service, nil
+}
+
+// createService also finds one that was made a moment ago, by whomever.
+func (s *scope) createService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1.Service, error) {
+	wanted := loadbalancer.Service(s.by, lb)
+	err := s.conn.Create(ctx, wanted)
+	if !apierrors.IsAlreadyExists(err) {
+		return wanted, err
+	}
+	there := &corev1.Service{}
+	return there, s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there)
+}
+
+// placeholder gives the Service an endpoint as long as it has none. It reports whether there is one.
+func (s *scope) placeholder(ctx context.Context, lb *lbv1.LoadBalancer) (bool, error) {
+	slice, err := reconcile.Find(ctx, s.conn, client.ObjectKeyFromObject(lb), &discoveryv1.EndpointSlice{})
+	if err == nil && slice == nil {
+		err = client.IgnoreAlreadyExists(s.conn.Create(ctx, loadbalancer.Placeholder(s.by, lb)))
+	}
+	if err != nil {
+		return false, s.refused(err, lbReady, infrav1.LoadBalancerRefusedReason, fmt.Sprintf("EndpointSlice %s/%s", lb.Namespace, lb.Name))
+	}
+	return true, nil
+}

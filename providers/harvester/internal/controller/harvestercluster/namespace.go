@@ -1,0 +1,50 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// makeNamespace makes the target namespace if there is none. It is looked for until it is there once, and again when something cannot be
+// made in it.
+func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
+	const condition = infrav1.TargetNamespaceReadyCondition
+	if conditions.IsTrue(s.cluster, condition) {
+		return true, nil
+	}
+	name := s.cluster.Spec.TargetNamespace
+	what := "namespace " + name + ", which spec.targetNamespace names"
+	namespace, err := reconcile.Find(ctx, s.conn, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	if isRight(err) { // whoever may only use a namespace is told when it is not there by what cannot be made in it
+		status.True(s.cluster, condition, infrav1.TargetNamespaceReadyReason)
+		return true, nil
+	}
+	if err == nil && namespace == nil {
+		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err = client.IgnoreAlreadyExists(s.conn.Create(ctx, namespace)); err == nil {
+			s.tell(infrav1.TargetNamespaceReadyReason, "Made namespace %s on Harvester", name)
+		}
+	}
+	if err != nil {
+		return false, s.refused(err, condition, infrav1.TargetNamespaceNotReadyReason, what)
+	}
+	if !namespace.DeletionTimestamp.IsZero() {
+		status.False(s.cluster, condition, infrav1.TargetNamespaceNotReadyReason, fmt.Sprintf("%s is being deleted: wait until it is gone, and it is made again", what))
+		s.again = lookAgain
+		return false, nil
+	}
+	status.True(s.cluster, condition, infrav1.TargetNamespaceReadyReason)
+	return true, nil
+}

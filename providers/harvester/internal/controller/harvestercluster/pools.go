@@ -1,0 +1,153 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// saidOf is how a condition tells of a pool that is made.
+type saidOf struct {
+	condition, ready, refused, field string
+}
+
+var (
+	ofLoadBalancer = saidOf{
+		infrav1.CustomIPPoolCreatedCondition, infrav1.CustomIPPoolCreatedSuccessfullyReason,
+		infrav1.CustomPoolCreationInHarvesterFailedReason, "spec.loadBalancerConfig.ipPool",
+	}
+	ofMachines = saidOf{
+		infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason, infrav1.VMIPPoolCreationFailedReason, "spec.vmNetworkConfig.ipPool",
+	}
+)
+
+// makeMachinePools makes the pool of spec.vmNetworkConfig.ipPool, and looks for those that are referred to.
+func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
+	if given, wanted := pools.Machines.Given(s.cluster); wanted {
+		pool, err := s.makePool(ctx, pools.Machines, given, ofMachines)
+		if pool != nil {
+			status.True(s.cluster, infrav1.VMIPPoolCreatedByControllerCondition, infrav1.VMIPPoolCreatedByControllerReason)
+		}
+		return pool != nil, err
+	}
+	conditions.Delete(s.cluster, infrav1.VMIPPoolCreatedByControllerCondition)
+	refs := s.poolRefs()
+	if len(refs) == 0 {
+		conditions.Delete(s.cluster, infrav1.VMIPPoolReadyCondition)
+		return true, nil
+	}
+	all, err := s.allPools(ctx)
+	if err != nil {
+		return false, s.refused(err, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, "the look at IPPools")
+	}
+	refs = slices.DeleteFunc(refs, func(name string) bool { return named(all, name) != nil })
+	if len(refs) > 0 {
+		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+		status.False(s.cluster, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason, fmt.Sprintf(
+			"IPPools that vmNetworkConfig of the cluster or of a failure domain refers to do not exist on Harvester: %s: create them, or name others",
+			strings.Join(refs, ", ")))
+		return false, nil
+	}
+	status.True(s.cluster, infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason)
+	return true, nil
+}
+
+// poolRefs are the pools that the cluster and its failure domains refer to.
+func (s *scope) poolRefs() []string {
+	var refs []string
+	if config := s.cluster.Spec.VMNetworkConfig; config != nil {
+		refs = append(refs, config.PoolRefs()...)
+	}
+	for i := range s.cluster.Spec.FailureDomains {
+		if config := s.cluster.Spec.FailureDomains[i].VMNetworkConfig; config != nil {
+			refs = append(refs, config.PoolRefs()...)
+		}
+	}
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
+
+// allPools are those of Harvester, whosoever.
+func (s *scope) allPools(ctx context.Context) ([]lbv1.IPPool, error) {
+	list := &lbv1.IPPoolList{}
+	if err := s.conn.List(ctx, list); err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
+	if i := slices.IndexFunc(all, func(p lbv1.IPPool) bool { return p.Name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// makePool makes a pool for the cluster, or makes the one that it has as it is wanted. It returns nil while there is none.
+func (s *scope) makePool(ctx context.Context, use pools.Use, given infrav1.IPPool, said saidOf) (*lbv1.IPPool, error) {
+	wanted := pools.Wanted(s.by, use, given)
+	all, err := s.allPools(ctx)
+	if err != nil {
+		return nil, s.refused(err, said.condition, said.refused, "the look at IPPools")
+	}
+	own, foreign := pools.Own(s.by, use, wanted, all)
+	if own == nil && foreign == nil {
+		own, foreign, err = s.createPool(ctx, wanted)
+	} else if own != nil {
+		err = s.changePool(ctx, own, wanted)
+	}
+	what := fmt.Sprintf("IPPool %s of %s", wanted.Name, said.field)
+	switch {
+	case err != nil:
+		return nil, s.refused(err, said.condition, said.refused, what)
+	case foreign != nil:
+		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+		status.False(s.cluster, said.condition, infrav1.IPPoolNotOursReason, fmt.Sprintf("%s cannot be made: somebody else has one of that name; delete it, "+
+			"or refer to an IPPool of your own by ipPoolRef", what))
+		return nil, nil
+	}
+	status.True(s.cluster, said.condition, said.ready)
+	return own, nil
+}
+
+// createPool also finds one that was made a moment ago.
+func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, foreign *lbv1.IPPool, err error) {
+	err = s.conn.Create(ctx, wanted)
+	if err == nil {
+		s.tell(infrav1.CustomIPPoolCreatedSuccessfullyReason, "Made IPPool %s on Harvester", wanted.Name)
+		return wanted, nil, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return nil, nil, err
+	}
+	there := &lbv1.IPPool{}
+	if err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there); err != nil {
+		return nil, nil, err
+	}
+	if s.by.Has(there) {
+		return there, nil, nil
+	}
+	return nil, there, nil
+}
+
+// changePool sends what differs.
+func (s *scope) changePool(ctx context.Context, pool, wanted *lbv1.IPPool) error {
+	before := pool.DeepCopy()
+	if !pools.Change(pool, wanted, s.by) {
+		return nil
+	}
+	return s.conn.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
