@@ -43,6 +43,8 @@ const (
 // Options say what the API server has.
 type Options struct {
 	Scheme *runtime.Scheme
+	// Assets is the folder with etcd and kube-apiserver; "" for the one that KUBEBUILDER_ASSETS names.
+	Assets string
 	// Config is the folder of the provider's manifests, whose CRDs are installed; "" for none.
 	Config string
 	// ClusterAPI installs Cluster API's CRDs.
@@ -146,7 +148,7 @@ const (
 
 func environment(ctx context.Context, o Options, first int) (*envtest.Environment, error) {
 	env := &envtest.Environment{
-		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true,
+		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true, BinaryAssetsDirectory: o.Assets,
 		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: farewell,
 	}
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}

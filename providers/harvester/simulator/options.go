@@ -18,6 +18,7 @@ import (
 type Option func(*settings)
 
 type settings struct {
+	assets     string
 	layout     Layout
 	namespaces []string
 	networks   []Network
@@ -47,6 +48,9 @@ func newSettings(opts []Option) settings {
 
 // WithLayout sets the hosts. The default are Zones(3, 2).
 func WithLayout(layout Layout) Option { return func(s *settings) { s.layout = layout } }
+
+// WithAssets says which folder has etcd, kube-apiserver and kube-scheduler. The default is the one that KUBEBUILDER_ASSETS names.
+func WithAssets(folder string) Option { return func(s *settings) { s.assets = folder } }
 
 // WithNamespaces makes namespaces beside default.
 func WithNamespaces(names ...string) Option {

@@ -5,6 +5,7 @@ package simulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,8 +35,8 @@ type scheduler struct {
 	ended  chan struct{}
 }
 
-func schedulerProgram() (string, error) {
-	path := filepath.Join(os.Getenv(assetsVariable), schedulerName)
+func schedulerProgram(assets string) (string, error) {
+	path := filepath.Join(cmp.Or(assets, os.Getenv(assetsVariable)), schedulerName)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -47,8 +48,8 @@ func schedulerProgram() (string, error) {
 }
 
 // startScheduler starts it with the kubeconfig of an administrator; its files are in folder.
-func startScheduler(ctx context.Context, kubeconfig []byte, folder string) (*scheduler, error) {
-	program, err := schedulerProgram()
+func startScheduler(ctx context.Context, assets string, kubeconfig []byte, folder string) (*scheduler, error) {
+	program, err := schedulerProgram(assets)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
+	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, Assets: s.settings.assets, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange)
 	}})
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Simulator) startScheduling(ctx context.Context) error {
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	s.closing(func() error { return os.RemoveAll(folder) })
-	scheduler, err := startScheduler(ctx, s.env.KubeConfig, folder)
+	scheduler, err := startScheduler(ctx, s.settings.assets, s.env.KubeConfig, folder)
 	if err != nil {
 		return err
 	}
