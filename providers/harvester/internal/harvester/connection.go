@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ type Connection struct {
 	mapper   meta.RESTMapper
 	watching *http.Client
 	caches   map[string]*scoped // by namespace; "" is for what has none
+	entrance entrance
 }
 
 // newConnection begins to connect.
@@ -79,6 +81,7 @@ func (c *Connection) leave(who Asker) {
 	defer c.mu.Unlock()
 	delete(c.askers, who)
 	delete(c.awaiting, who)
+	c.entrance.waiting = slices.DeleteFunc(c.entrance.waiting, func(w Asker) bool { return w == who })
 }
 
 // usable is the connection if it can be used for the target.
