@@ -122,3 +122,27 @@ func (s *Simulator) Requests() []Request { return s.front.Requests() }
 
 // ForgetRequests begins to count anew.
 func (s *Simulator) ForgetRequests() { s.front.ForgetRequests() }
+
+// Down refuses connections and ends those there are.
+func (s *Simulator) Down() { s.front.Down() }
+
+// Up ends Down.
+func (s *Simulator) Up(ctx context.Context) error { return s.front.Up(ctx) }
+
+// Delay has each request wait; 0 ends that.
+func (s *Simulator) Delay(delay time.Duration) { s.front.Delay(delay) }
+
+// Fail refuses this share of the requests, 0 to 1, with 503.
+func (s *Simulator) Fail(share float64) { s.front.Fail(share) }
+
+// LoseAnswers makes this share of the changes and ends the connection instead of confirming them.
+func (s *Simulator) LoseAnswers(share float64) { s.front.Lose(share) }
+
+// Conflict refuses this share of the updates and patches of a resource, such as ippools, with 409.
+func (s *Simulator) Conflict(resource string, share float64) { s.front.Conflict(resource, share) }
+
+// Silence has watches stay open and bring nothing. When that ends, those that would have brought something end too.
+func (s *Simulator) Silence(on bool) { s.front.Silence(on) }
+
+// CutWatches ends all watches that are open.
+func (s *Simulator) CutWatches() { s.front.Cut() }

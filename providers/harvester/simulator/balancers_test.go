@@ -40,7 +40,9 @@ func (s *site) pool(first, last string) string {
 	pool := simulator.Pool(s.namespace, "172.17.1.0/24", first, last)
 	s.Expect(s.client.Create(s.t.Context(), &pool)).To(Succeed())
 	s.t.Cleanup(func() {
-		s.Expect(s.client.Delete(context.WithoutCancel(s.t.Context()), &pool)).To(Succeed())
+		ctx := context.WithoutCancel(s.t.Context())
+		s.Expect(s.client.DeleteAllOf(ctx, &lbv1.LoadBalancer{}, client.InNamespace(s.namespace))).To(Succeed())
+		s.Eventually(func() error { return s.client.Delete(ctx, &pool) }).Should(Succeed(), "nobody has an address any more")
 	})
 	return pool.Name
 }

@@ -21,9 +21,10 @@ const claimProtection = "kubernetes.io/pvc-protection"
 // volumes plays Longhorn and the controllers of Kubernetes that bind PVCs and protect those in use. There are no
 // PersistentVolumes: nothing would mount them.
 type volumes struct {
-	client client.Client
-	clock  *clock
-	delays Delays
+	client   client.Client
+	clock    *clock
+	delays   Delays
+	troubles *troubles
 }
 
 // Reconcile binds a PVC, or lets it go.
@@ -36,6 +37,9 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return ctrl.Result{}, r.release(ctx, claim)
 	}
 	if claim.Status.Phase == corev1.ClaimBound {
+		return ctrl.Result{}, nil
+	}
+	if r.troubles.has(noVolumes, claim) {
 		return ctrl.Result{}, nil
 	}
 	if ok, err := r.provisionable(ctx, claim); err != nil || !ok {

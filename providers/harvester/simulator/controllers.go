@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -39,22 +41,26 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 		return err
 	}
 	c, clock, delays, hooks := mgr.GetClient(), newClock(s.settings.now), s.settings.delays, s.settings.hooks
+	waken := func(list client.ObjectList) source.Source { return s.wakening(c, list) }
 	add := []error{
 		s.controller(mgr, "virtualmachine").For(&kubevirtv1.VirtualMachine{}).Owns(&kubevirtv1.VirtualMachineInstance{}).
 			Complete(&machines{client: c, clock: clock, delays: delays, hooks: hooks}),
 		s.controller(mgr, "virtualmachineinstance").For(&kubevirtv1.VirtualMachineInstance{}).Owns(&corev1.Pod{}).
 			Watches(&corev1.PersistentVolumeClaim{}, finding(c, &kubevirtv1.VirtualMachineInstanceList{}, claimField)).
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(c))).
+			WatchesRawSource(waken(&kubevirtv1.VirtualMachineInstanceList{})).
 			Complete(&instances{
-				client: c, clock: clock, delays: delays, hooks: hooks,
-				guests: &guests{client: c, leases: s.leases, hooks: hooks},
+				client: c, clock: clock, delays: delays, hooks: hooks, troubles: s.troubles,
+				guests: &guests{client: c, leases: s.leases, hooks: hooks, troubles: s.troubles},
 			}),
 		s.controller(mgr, "volume").For(&corev1.PersistentVolumeClaim{}).
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(claimsOfInstance)).
 			Watches(&storagev1.StorageClass{}, finding(c, &corev1.PersistentVolumeClaimList{}, classField)).
-			Complete(&volumes{client: c, clock: clock, delays: delays}),
+			WatchesRawSource(waken(&corev1.PersistentVolumeClaimList{})).
+			Complete(&volumes{client: c, clock: clock, delays: delays, troubles: s.troubles}),
 		s.controller(mgr, "image").For(&harvesterhciv1.VirtualMachineImage{}).
-			Complete(&images{client: c, clock: clock, delays: delays}),
+			WatchesRawSource(waken(&harvesterhciv1.VirtualMachineImageList{})).
+			Complete(&images{client: c, clock: clock, delays: delays, troubles: s.troubles}),
 		s.controller(mgr, "pod").For(&corev1.Pod{}).
 			Watches(&corev1.Node{}, finding(c, &corev1.PodList{}, podHostField)).
 			Complete(&kubelets{client: c, clock: clock, delays: delays}),
@@ -67,7 +73,8 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 			Complete(&balancers{client: c, live: mgr.GetAPIReader()}),
 		s.controller(mgr, "kube-vip").For(&corev1.Service{}).
 			Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(serviceOf)).
-			Complete(&vips{client: c, leases: s.leases, version: s.settings.kubeVIP}),
+			WatchesRawSource(waken(&corev1.ServiceList{})).
+			Complete(&vips{client: c, leases: s.leases, version: s.settings.kubeVIP, troubles: s.troubles}),
 	}
 	for _, err := range add {
 		if err != nil {
@@ -96,6 +103,12 @@ func indexFields(ctx context.Context, mgr ctrl.Manager) error {
 		}},
 		{&kubevirtv1.VirtualMachineInstance{}, claimField, func(obj client.Object) []string {
 			return claimsOf(&obj.(*kubevirtv1.VirtualMachineInstance).Spec)
+		}},
+		{&kubevirtv1.VirtualMachine{}, claimField, func(obj client.Object) []string {
+			if template := obj.(*kubevirtv1.VirtualMachine).Spec.Template; template != nil {
+				return claimsOf(&template.Spec)
+			}
+			return nil
 		}},
 	} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.of, i.field, i.values); err != nil {
@@ -126,6 +139,20 @@ func requestsOf(ctx context.Context, list client.ObjectList, err error) []reconc
 		ctrl.LoggerFrom(ctx).Error(err, "Listing what is concerned")
 	}
 	return requests
+}
+
+// wakening enqueues all objects of a kind when troubles begin or end.
+func (s *Simulator) wakening(c client.Reader, list client.ObjectList) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		s.troubles.onChange(func() {
+			every := list.DeepCopyObject().(client.ObjectList)
+			err := c.List(ctx, every)
+			for _, request := range requestsOf(ctx, every, err) {
+				queue.Add(request)
+			}
+		})
+		return nil
+	})
 }
 
 // instancesOfHost are those that have a Pod there.

@@ -22,9 +22,10 @@ const (
 
 // guests plays what runs inside virtual machines: cloud-init, DHCP clients and the guest agent.
 type guests struct {
-	client client.Client
-	leases *leases
-	hooks  Hooks
+	client   client.Client
+	leases   *leases
+	hooks    Hooks
+	troubles *troubles
 }
 
 // boot tells the hook of an instance that begins to run.
@@ -49,7 +50,7 @@ func (g *guests) boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstanc
 
 // report writes the interfaces of a guest that runs; their addresses are known by its agent only.
 func (g *guests) report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, agent bool) error {
-	if !agent || conditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
+	if !agent || g.troubles.has(noAgents, vmi) || conditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
 		return nil
 	}
 	_, data, err := g.cloudInit(ctx, vmi)
@@ -64,6 +65,9 @@ func (g *guests) report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInsta
 	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
 		found := static.of(nic.MacAddress, i)
 		if len(found) == 0 {
+			if g.troubles.has(noLeases, vmi) {
+				return nil
+			}
 			found = append(found, g.leases.lease(networkOf(vmi, nic.Name), nic.MacAddress).String())
 		}
 		vmi.Status.Interfaces = append(vmi.Status.Interfaces, kubevirtv1.VirtualMachineInstanceNetworkInterface{

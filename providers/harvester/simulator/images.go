@@ -28,15 +28,16 @@ const (
 
 // images plays the import of VirtualMachineImages.
 type images struct {
-	client client.Client
-	clock  *clock
-	delays Delays
+	client   client.Client
+	clock    *clock
+	delays   Delays
+	troubles *troubles
 }
 
 // Reconcile makes an image's storage class and, when it has been downloaded, says so.
 func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	image := &harvesterhciv1.VirtualMachineImage{}
-	if err := r.client.Get(ctx, req.NamespacedName, image); err != nil || len(image.Status.Conditions) > 0 {
+	if err := r.client.Get(ctx, req.NamespacedName, image); err != nil || len(image.Status.Conditions) > 0 || r.troubles.has(noImports, image) {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if wait := r.clock.left(image.UID, "import", r.delays.Import); wait > 0 {

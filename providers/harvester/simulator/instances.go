@@ -13,6 +13,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,11 +22,12 @@ import (
 
 // instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
 type instances struct {
-	client client.Client
-	clock  *clock
-	delays Delays
-	hooks  Hooks
-	guests *guests
+	client   client.Client
+	clock    *clock
+	delays   Delays
+	hooks    Hooks
+	guests   *guests
+	troubles *troubles
 }
 
 // Reconcile takes one instance as far as it gets.
@@ -40,6 +42,9 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	}
 	if vmi.DeletionTimestamp != nil {
 		return r.end(ctx, v)
+	}
+	if err := r.leave(ctx, v); err != nil {
+		return ctrl.Result{}, err
 	}
 	before := vmi.DeepCopy()
 	wait, err := r.advance(ctx, v)
@@ -221,12 +226,59 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 		setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "NodeNotReady", "the host does not answer")
 		return 0, nil
 	}
+	if r.troubles.has(noBoot, v.vmi) {
+		r.fail(v, "the guest has crashed")
+		return 0, nil
+	}
 	v.vmi.Status.Phase = kubevirtv1.Running
 	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
 	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
+	moving, err := r.migrate(ctx, v)
+	if err != nil || moving > 0 {
+		return moving, err
+	}
 	copyHostLabels(v.vmi, v.host)
 	answers := r.clock.left(v.vmi.UID, "agent", r.delays.Agent)
 	return answers, r.guests.report(ctx, v.vmi, answers == 0)
+}
+
+// migrate follows the instance to the host of its migration's target, once that has one. It returns how long that still takes.
+func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, error) {
+	if v.target == nil || v.target.Spec.NodeName == "" {
+		return 0, nil
+	}
+	host := &corev1.Node{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: v.target.Spec.NodeName}, host); err != nil {
+		return 0, fmt.Errorf("reading host: %w", err)
+	}
+	state := v.vmi.Status.MigrationState
+	if left := r.clock.left(v.vmi.UID, "migration "+string(state.MigrationUID), r.delays.Migration); left > 0 || !alive(host) {
+		return left, nil
+	}
+	state.Completed, state.TargetNode, state.EndTimestamp = true, host.Name, ptr.To(metav1.Now())
+	state.SourcePod, v.vmi.Status.NodeName = v.pod.Name, host.Name
+	metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, host.Name)
+	v.pod, v.target, v.host = v.target, nil, host
+	return 0, nil
+}
+
+// leave removes the Pod that the instance has migrated from.
+func (r *instances) leave(ctx context.Context, v *situation) error {
+	state := v.vmi.Status.MigrationState
+	for i := range v.pods {
+		if state != nil && state.Completed && v.pods[i].Name == state.SourcePod {
+			return r.remove(ctx, &v.pods[i])
+		}
+	}
+	return nil
+}
+
+func (r *instances) remove(ctx context.Context, pod *corev1.Pod) error {
+	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	if settled(err) != nil {
+		return fmt.Errorf("deleting pod: %w", err)
+	}
+	return nil
 }
 
 func (r *instances) fail(v *situation, why string) {
@@ -239,13 +291,15 @@ func (r *instances) end(ctx context.Context, v *situation) (ctrl.Result, error) 
 	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
 		return ctrl.Result{}, nil
 	}
+	if r.troubles.has(noShutdown, v.vmi) {
+		return ctrl.Result{}, nil
+	}
 	if wait := r.clock.left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	for i := range v.pods {
-		err := r.client.Delete(ctx, &v.pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &v.pods[i].UID})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return ctrl.Result{}, fmt.Errorf("deleting pod: %w", err)
+		if err := r.remove(ctx, &v.pods[i]); err != nil {
+			return ctrl.Result{}, err
 		}
 	}
 	if r.hooks.PowerOff != nil && v.vmi.Status.NodeName != "" {

@@ -29,9 +29,10 @@ const (
 
 // vips plays kube-vip, which announces the addresses of Services.
 type vips struct {
-	client  client.Client
-	leases  *leases
-	version KubeVIP
+	client   client.Client
+	leases   *leases
+	version  KubeVIP
+	troubles *troubles
 }
 
 // Reconcile announces a Service's address. A Service that has one keeps it.
@@ -40,7 +41,7 @@ func (r *vips) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if err := r.client.Get(ctx, req.NamespacedName, service); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.DeletionTimestamp != nil {
+	if service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.DeletionTimestamp != nil || r.troubles.has(noAddresses, service) {
 		return ctrl.Result{}, nil
 	}
 	address := r.address(service)

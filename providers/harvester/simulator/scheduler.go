@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 // schedulerName is the program, which is looked for beside the API server's.
@@ -82,5 +83,17 @@ func (s *scheduler) stop() error {
 	}
 	_ = s.cmd.Process.Kill()
 	<-s.ended
+	return nil
+}
+
+// pause has it stand still, or go on.
+func (s *scheduler) pause(on bool) error {
+	signal := syscall.SIGCONT
+	if on {
+		signal = syscall.SIGSTOP
+	}
+	if err := s.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("pausing %s: %w", schedulerName, err)
+	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -49,13 +50,17 @@ type Simulator struct {
 	// admin is the token of Kubeconfig.
 	admin  string
 	leases *leases
+	// cached reads what the controllers know.
+	cached    client.Reader
+	troubles  *troubles
+	scheduler *scheduler
 	// closers end what runs; the last is called first.
 	closers []func() error
 }
 
 // AddToScheme adds the kinds that a Harvester cluster has, as far as the simulator reads or writes them.
 func AddToScheme(scheme *runtime.Scheme) error {
-	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
+	kinds := runtime.NewSchemeBuilder(admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
 		kubevirtv1.AddToScheme, harvesterhciv1.AddToScheme, netattv1.AddToScheme, lbv1.AddToScheme)
 	return kinds.AddToScheme(scheme)
 }
@@ -77,9 +82,9 @@ func Start(tb testing.TB, opts ...Option) *Simulator {
 
 // Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
-	s := &Simulator{settings: newSettings(opts), leases: newLeases()}
+	s := &Simulator{settings: newSettings(opts), leases: newLeases(), troubles: newTroubles()}
 	for _, start := range []func(context.Context) error{
-		s.startAPI, s.startFront, s.startControllers, s.startScheduling, s.populate,
+		s.startAPI, s.startFront, s.startControllers, s.startWebhooks, s.startScheduling, s.populate,
 	} {
 		if err := start(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
@@ -142,6 +147,7 @@ func (s *Simulator) startControllers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("creating manager: %w", err)
 	}
+	s.cached = mgr.GetClient()
 	if err := s.addControllers(ctx, mgr); err != nil {
 		return err
 	}
@@ -169,10 +175,9 @@ func (s *Simulator) startScheduling(ctx context.Context) error {
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	s.closing(func() error { return os.RemoveAll(folder) })
-	scheduler, err := startScheduler(ctx, s.settings.assets, s.env.KubeConfig, folder)
-	if err != nil {
+	if s.scheduler, err = startScheduler(ctx, s.settings.assets, s.env.KubeConfig, folder); err != nil {
 		return err
 	}
-	s.closing(scheduler.stop)
+	s.closing(s.scheduler.stop)
 	return nil
 }

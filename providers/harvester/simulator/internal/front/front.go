@@ -80,6 +80,9 @@ func New(config *rest.Config) (*Proxy, error) {
 func (p *Proxy) URL() string       { return "https://" + p.address() }
 func (p *Proxy) Authority() []byte { return p.authority }
 
+// Certificate is its own, for what else is served on its host.
+func (p *Proxy) Certificate() tls.Certificate { return p.certificate }
+
 func (p *Proxy) address() string { return net.JoinHostPort(ports.Host, strconv.Itoa(p.port.First)) }
 
 // Up begins to serve.

@@ -1,0 +1,257 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Fault is a way in which a Harvester cluster breaks a rule that clients would like to rely on. Storms, the switches of
+// programs, SetFault and the tests that concern all faults take them from Faults.
+type Fault struct {
+	// Name is what the fault is called, such as in make storm MODE=.
+	Name string
+	// Is says what happens.
+	Is string
+	// Breaks is the rule that does not hold then.
+	Breaks string
+	// Takes names the arguments of Set.
+	Takes []string
+	// Options are what a Simulator with the fault is made with.
+	Options []Option
+	// Set makes the fault, or ends it. It is nil where the Options are all there is: such a fault lasts as long as the Simulator.
+	Set func(ctx context.Context, s *Simulator, on bool, args ...string) error
+	// Storm says how a storm makes the fault; storms leave out a fault without it.
+	Storm *Storm
+}
+
+// Storm is how a fault is made at random while machines come and go.
+type Storm struct {
+	// Targets returns the arguments that Set may be called with for a host. Without it, the fault lasts as long as the storm.
+	Targets func(Host) [][]string
+	// AtOnce has the numbers of targets to draw from each time.
+	AtOnce []int
+}
+
+// The shares of requests that fail in storms: enough to meet each of them often, and few enough to get on.
+const (
+	failingShare  = 0.2
+	losingShare   = 0.2
+	conflictShare = 0.5
+	slowness      = 300 * time.Millisecond
+)
+
+// Quick are delays that are short, and long enough for something to happen meanwhile.
+func Quick() Delays {
+	return Delays{
+		Volume: 100 * time.Millisecond, Boot: 200 * time.Millisecond, Agent: 200 * time.Millisecond,
+		Shutdown: 300 * time.Millisecond, Migration: 200 * time.Millisecond, Reset: 500 * time.Millisecond,
+	}
+}
+
+func slow() Delays {
+	return Delays{
+		Import: 2 * time.Second, Volume: time.Second, Boot: 2 * time.Second, Agent: time.Second,
+		Shutdown: 1500 * time.Millisecond, Migration: 2 * time.Second, Reset: 2 * time.Second,
+	}
+}
+
+// Faults returns all there are. A further one is a further entry.
+func Faults() []Fault { return slices.Concat(apiFaults(), hostFaults(), machineFaults()) }
+
+// apiFaults are those of the way to Harvester.
+func apiFaults() []Fault {
+	return []Fault{
+		{
+			Name: "down", Is: "Harvester refuses connections and ends those it has", Breaks: "Harvester is there.", Set: setDown,
+		},
+		{
+			Name: "delayed", Is: "each request waits for 300 ms", Breaks: "Harvester answers at once.",
+			Set: network(func(s *Simulator, on bool) { s.Delay(pick(on, slowness)) }), Storm: &Storm{},
+		},
+		{
+			Name: "failing", Is: "a fifth of the requests is refused with 503", Breaks: "What is allowed and valid is done.",
+			Set: network(func(s *Simulator, on bool) { s.Fail(pick(on, failingShare)) }), Storm: &Storm{},
+		},
+		{
+			Name: "lost-answers", Is: "a fifth of the changes is made and the connection ends before the answer",
+			Breaks: "A change that was not confirmed was not made.",
+			Set:    network(func(s *Simulator, on bool) { s.LoseAnswers(pick(on, losingShare)) }), Storm: &Storm{},
+		},
+		{
+			Name: "conflicts", Is: "half of the updates and patches of a resource, such as ippools, is refused with 409",
+			Breaks: "Nobody else changes what we change.", Takes: []string{"resource"},
+			Set: func(_ context.Context, s *Simulator, on bool, args ...string) error {
+				s.Conflict(args[0], pick(on, conflictShare))
+				return nil
+			},
+		},
+		{
+			Name: "silent", Is: "watches stay open and bring nothing", Breaks: "A change is told to those who watch.",
+			Set: network((*Simulator).Silence),
+		},
+		{
+			Name: "cut-watches", Is: "all watches end", Breaks: "A watch goes on.", Set: network(func(s *Simulator, on bool) {
+				if on {
+					s.CutWatches()
+				}
+			}),
+		},
+	}
+}
+
+// hostFaults are those of hosts.
+func hostFaults() []Fault {
+	return []Fault{
+		{
+			Name: "lost-hosts", Is: "the host has no power", Breaks: "A host works.", Takes: []string{"host"},
+			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).Lose, (*Simulator).Return),
+			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
+		},
+		{
+			Name: "lost-zone", Is: "the hosts of the zone have no power", Breaks: "A zone works.", Takes: []string{"zone"},
+			Options: []Option{WithDelays(Quick())}, Set: setLostZone,
+			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1}},
+		},
+		{
+			Name: "cordoned", Is: "the host takes no further virtual machine", Breaks: "A host that works can be used.",
+			Takes: []string{"host"}, Set: onHost((*Simulator).Cordon, (*Simulator).Uncordon),
+			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1, 2}},
+		},
+		{
+			Name: "drained", Is: "the host is emptied for an upgrade; what cannot migrate is shut down",
+			Breaks: "A virtual machine runs as long as it is to.", Takes: []string{"host"},
+			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).Drain, (*Simulator).Uncordon),
+			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
+		},
+		{
+			Name: "no-scheduler", Is: "kube-scheduler stands still", Breaks: "A virtual machine has a host, or a reason why not.",
+			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.pause(on) },
+		},
+	}
+}
+
+// machineFaults are those of virtual machines and what they need. Those with a namespace and a name end with that object.
+func machineFaults() []Fault {
+	return []Fault{
+		{
+			Name: "slow", Is: "everything takes seconds", Breaks: "What is asked for is done at once.",
+			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
+		},
+		{
+			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(noVolumes),
+		},
+		{
+			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(noImports),
+		},
+		{
+			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(noAgents),
+		},
+		{
+			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(noLeases),
+		},
+		{
+			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(noAddresses),
+		},
+		{
+			Name: "crashing", Is: "the virtual machine ends when it has begun to run", Breaks: "What has begun to run goes on.",
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(noBoot),
+		},
+		{
+			Name: "hung", Is: "the virtual machine does not stop", Breaks: "What is to stop stops.",
+			Takes: []string{"namespace", "vm"}, Set: ofOne(noShutdown),
+		},
+	}
+}
+
+// Usage returns the name and the names of the arguments: lost-hosts/host.
+func (f Fault) Usage() string { return strings.Join(append([]string{f.Name}, f.Takes...), "/") }
+
+// SetFault makes a fault by its name, or ends it.
+func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...string) error {
+	all := Faults()
+	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
+	switch {
+	case i < 0:
+		names := make([]string, len(all))
+		for j := range all {
+			names[j] = all[j].Name
+		}
+		return fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(names, ", "))
+	case all[i].Set == nil:
+		return fmt.Errorf("fault %s lasts as long as the simulator: make one with it", name)
+	case len(args) != len(all[i].Takes):
+		return fmt.Errorf("fault %s has %d arguments; it is %s", name, len(args), all[i].Usage())
+	}
+	return all[i].Set(ctx, s, on, args...)
+}
+
+// pick is the value of a fault that is on.
+func pick[T any](on bool, value T) T {
+	var off T
+	if on {
+		return value
+	}
+	return off
+}
+
+type setter = func(ctx context.Context, s *Simulator, on bool, args ...string) error
+
+func network(set func(*Simulator, bool)) setter {
+	return func(_ context.Context, s *Simulator, on bool, _ ...string) error {
+		set(s, on)
+		return nil
+	}
+}
+
+func setDown(ctx context.Context, s *Simulator, on bool, _ ...string) error {
+	if on {
+		s.Down()
+		return nil
+	}
+	return s.Up(ctx)
+}
+
+func onHost(begin, end func(*Simulator, context.Context, string) error) setter {
+	return func(ctx context.Context, s *Simulator, on bool, args ...string) error {
+		if on {
+			return begin(s, ctx, args[0])
+		}
+		return end(s, ctx, args[0])
+	}
+}
+
+func setLostZone(ctx context.Context, s *Simulator, on bool, args ...string) error {
+	hosts, err := s.zoneHosts(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		if err := s.powerHost(ctx, host, !on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func everywhere(what trouble) setter {
+	return func(_ context.Context, s *Simulator, on bool, _ ...string) error {
+		s.troubles.set(what, client.ObjectKey{}, on)
+		return nil
+	}
+}
+
+func ofOne(what trouble) setter {
+	return func(_ context.Context, s *Simulator, on bool, args ...string) error {
+		s.troubles.set(what, client.ObjectKey{Namespace: args[0], Name: args[1]}, on)
+		return nil
+	}
+}
