@@ -33,7 +33,7 @@ func Condition(endpoint infrav1.APIEndpoint, lb *lbv1.LoadBalancer, service *cor
 	switch {
 	case address == "":
 		return waiting(lb, pool)
-	case net.ParseIP(endpoint.Host) != nil && endpoint.Host != address:
+	case endpoint.IsSet() && net.ParseIP(endpoint.Host) != nil && endpoint.Host != address:
 		return no(infrav1.LoadBalancerAddressChangedReason, fmt.Sprintf(
 			"load balancer %s/%s has the address %s, but the endpoint of the cluster is %s and stays it: give the load balancer that address back, "+
 				"as by a lease or an IPPool with that address alone", lb.Namespace, lb.Name, address, endpoint.Host))

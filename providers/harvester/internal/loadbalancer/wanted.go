@@ -96,11 +96,11 @@ func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer)
 			return &all[i], nil
 		}
 	}
-	published := by.Cluster.Spec.ControlPlaneEndpoint.Host
+	published := by.Cluster.Spec.ControlPlaneEndpoint
 	for i := range all {
 		lb := &all[i]
 		unclaimed := lb.Labels[infrav1.ClusterIDLabel] == ""
-		if unclaimed && lb.Name == by.FormerNameFor(what) && published != "" && lb.Status.Address == published {
+		if unclaimed && lb.Name == by.FormerNameFor(what) && published.IsSet() && lb.Status.Address == published.Host {
 			return lb, nil
 		}
 		if lb.Name == by.NameFor(what) {

@@ -111,7 +111,7 @@ func (s *scope) provisioned(made bool) {
 // needed are the conditions that keep machines from being created.
 func needed(cluster *infrav1.HarvesterCluster) []string {
 	all := summarized(cluster)
-	if cluster.Spec.ControlPlaneEndpoint.Host != "" { // that no machine runs yet keeps none from being created
+	if cluster.Spec.ControlPlaneEndpoint.IsSet() { // that no machine runs yet keeps none from being created
 		all = slices.DeleteFunc(all, func(condition string) bool { return condition == lbReady })
 	}
 	return append(all, infrav1.FailureDomainsReadyCondition)

@@ -30,8 +30,7 @@ func (s *scope) makeEndpoint(ctx context.Context) (bool, error) {
 		return s.endpointGiven(), nil
 	}
 	err := s.balance(ctx)
-	endpoint := s.cluster.Spec.ControlPlaneEndpoint
-	return endpoint.Host != "" && endpoint.Port > 0, err
+	return s.cluster.Spec.ControlPlaneEndpoint.IsSet(), err
 }
 
 // balance makes the load balancer with all that it needs. Each step sets the condition when it is the one that is waited for.
@@ -54,7 +53,7 @@ func (s *scope) balance(ctx context.Context) error {
 			return err
 		}
 	}
-	if endpoint := &s.cluster.Spec.ControlPlaneEndpoint; address != "" && endpoint.Host == "" {
+	if endpoint := &s.cluster.Spec.ControlPlaneEndpoint; address != "" && !endpoint.IsSet() {
 		*endpoint = infrav1.APIEndpoint{Host: address, Port: loadbalancer.Port(s.cluster, s.backendPort())}
 		s.tell(infrav1.LoadBalancerReadyReason, "The control-plane endpoint is %s:%d, of load balancer %s/%s on Harvester",
 			endpoint.Host, endpoint.Port, lb.Namespace, lb.Name)
@@ -71,7 +70,7 @@ func (s *scope) backendPort() int32 { return s.owner.Spec.ClusterNetwork.APIServ
 // endpointGiven is for clusters without a load balancer.
 func (s *scope) endpointGiven() bool {
 	endpoint := &s.cluster.Spec.ControlPlaneEndpoint
-	if endpoint.Host == "" {
+	if !endpoint.IsSet() {
 		status.False(s.cluster, lbReady, infrav1.ControlPlaneEndpointMissingReason,
 			"there is neither spec.loadBalancerConfig nor spec.controlPlaneEndpoint: set one of them")
 		return false
