@@ -138,6 +138,11 @@ func testAgree(t *testing.T, provider string) {
 			"cluster-template-remediation.yaml": {9, []string{"MachineHealthCheck"}},
 			"cluster-template-topology.yaml":    {0, []string{"Cluster"}},
 		},
+		"harvester": {
+			"cluster-template-external-endpoint.yaml": {8, []string{"HarvesterCluster", "KubeadmControlPlane"}},
+			"cluster-template-logical-domains.yaml":   {7, []string{"HarvesterCluster", "MachineDeployment"}},
+			"cluster-template-topology.yaml":          {1, []string{"Cluster"}},
+		},
 	}
 	files := templateFiles(t, provider)
 	plain := map[string]*unstructured.Unstructured{}

@@ -17,8 +17,8 @@ import (
 // HarvesterClusterSpec is which Harvester a cluster is on, how its API server is
 // reached and which failure domains its machines are put in.
 type HarvesterClusterSpec struct {
-	// server is the URL of Harvester's API server. It goes before that in the
-	// kubeconfig, and is set from there when it is empty.
+	// server is the URL of Harvester's API server. Without it that is the one in
+	// the kubeconfig.
 	// +optional
 	Server string `json:"server,omitempty"`
 

@@ -29,6 +29,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("HarvesterMachineTemplate", func(t *testing.T) { testMachineTemplateAdmission(t, api) })
 	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 4) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
+	t.Run("our templates", func(t *testing.T) { testOurTemplates(t, api) })
 	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
