@@ -17,8 +17,8 @@ import (
 // HarvesterClusterSpec is which Harvester a cluster is on, how its API server is
 // reached and which failure domains its machines are put in.
 type HarvesterClusterSpec struct {
-	// server is the URL of Harvester's API server. Without it that is the one in
-	// the kubeconfig.
+	// server is the URL of Harvester's API server. It is set by the controller,
+	// from the kubeconfig.
 	// +optional
 	Server string `json:"server,omitempty"`
 

@@ -48,7 +48,6 @@ func TestValidateCluster(t *testing.T) {
 	type spec = infrav1.HarvesterClusterSpec
 	testRules(t, validCluster, validateCluster, []ruleCase[spec]{
 		{"nothing at all", func(s *spec) { *s = spec{} }, nil},
-		{"server without a scheme", func(s *spec) { s.Server = "harvester.example.com" }, []string{"spec.server: Invalid value"}},
 		{"target namespace that cannot be", func(s *spec) { s.TargetNamespace = "a.b" }, []string{"spec.targetNamespace: Invalid value"}},
 
 		{"pool beside DHCP", func(s *spec) { s.LoadBalancerConfig.IPAMType, s.LoadBalancerConfig.IPPoolRef = infrav1.DHCP, "a" },
@@ -64,15 +63,16 @@ func TestValidateCluster(t *testing.T) {
 		{"listener that cannot be a port's name", func(s *spec) { s.LoadBalancerConfig.Listeners[0].Name = "RKE2" },
 			[]string{"spec.loadBalancerConfig.listeners[0].name: Invalid value"}},
 		{"two listeners of one name", func(s *spec) { s.LoadBalancerConfig.Listeners[1].Name = "rke2" },
-			[]string{"spec.loadBalancerConfig.listeners[1].name: Invalid value"}},
+			[]string{"spec.loadBalancerConfig.listeners[1].name: Duplicate value"}},
 		{"two listeners on one port", func(s *spec) {
 			s.LoadBalancerConfig.Listeners[1].Port, s.LoadBalancerConfig.Listeners[1].Protocol = 9345, "TCP"
 		},
-			[]string{"spec.loadBalancerConfig.listeners[1].port: Invalid value"}},
+			[]string{"spec.loadBalancerConfig.listeners[1].port: Duplicate value"}},
 		{"listener of the API server", func(s *spec) {
-			s.LoadBalancerConfig.Listeners[0].Name, s.LoadBalancerConfig.Listeners[0].Port = "api-server", 6443
-		},
-			[]string{"spec.loadBalancerConfig.listeners[0].name: Invalid value", "spec.loadBalancerConfig.listeners[0].port: Invalid value"}},
+			s.LoadBalancerConfig.Listeners[0] = infrav1.Listener{Name: "api-server", Port: 6443, Protocol: "TCP", BackendPort: 6443}
+		}, nil},
+		{"listener that is called like the API server's", func(s *spec) { s.LoadBalancerConfig.Listeners[0].Name = "api-server" },
+			[]string{"spec.loadBalancerConfig.listeners[0].name: Invalid value"}},
 		{"ports that are none", func(s *spec) {
 			s.LoadBalancerConfig.Listeners[0].Port, s.LoadBalancerConfig.Listeners[0].BackendPort = 0, 65536
 		},
@@ -189,6 +189,16 @@ func TestWarnCluster(t *testing.T) {
 			NewWithT(t).Expect(warnClusterObject(c)).To(ConsistOf(HavePrefix(tc.want)))
 		})
 	}
+}
+
+func TestAServerInATemplateIsTakenBackForEver(t *testing.T) {
+	g := NewWithT(t)
+	path := field.NewPath("spec", "template", "spec")
+	spec := validCluster()
+	spec.Server = ""
+	g.Expect(warnClusterTemplate(spec, path)).To(BeEmpty())
+	spec.Server = "https://10.20.0.5:6443"
+	g.Expect(warnClusterTemplate(spec, path)).To(ConsistOf(HavePrefix("spec.template.spec.server: ")))
 }
 
 func TestDefaultCluster(t *testing.T) {

@@ -99,8 +99,7 @@ func requireCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.E
 
 // validateCluster has the rules of a cluster, on its own or in a template.
 func validateCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.ErrorList {
-	errs := validateServer(spec.Server, path.Child("server"))
-	errs = append(errs, validateLoadBalancer(spec.LoadBalancerConfig, path.Child("loadBalancerConfig"))...)
+	errs := validateLoadBalancer(spec.LoadBalancerConfig, spec.ControlPlaneEndpoint.Port, path.Child("loadBalancerConfig"))
 	if spec.TargetNamespace != "" {
 		errs = append(errs, validateNamespace(spec.TargetNamespace, path.Child("targetNamespace"))...)
 	}

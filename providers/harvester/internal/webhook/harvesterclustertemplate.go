@@ -34,7 +34,7 @@ func (w *HarvesterClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
 func (w *HarvesterClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.HarvesterClusterTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec", "template", "spec")
 	spec := template.Spec.Template.Spec
-	return warnCluster(spec, path), refuse("HarvesterClusterTemplate", template.Name, validateCluster(spec, path))
+	return warnClusterTemplate(spec, path), refuse("HarvesterClusterTemplate", template.Name, validateCluster(spec, path))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would. Others are allowed:
@@ -43,6 +43,16 @@ func (w *HarvesterClusterTemplate) ValidateCreate(_ context.Context, template *i
 func (w *HarvesterClusterTemplate) ValidateUpdate(_ context.Context, before, after *infrav1.HarvesterClusterTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	return rules.AddedWarnings(warnCluster(from, path), warnCluster(to, path)),
+	return rules.AddedWarnings(warnClusterTemplate(from, path), warnClusterTemplate(to, path)),
 		refuse("HarvesterClusterTemplate", after.Name, rules.Added(validateCluster(from, path), validateCluster(to, path)))
+}
+
+// warnClusterTemplate has what is accepted of a template, and may surprise.
+func warnClusterTemplate(spec infrav1.HarvesterClusterSpec, path *field.Path) admission.Warnings {
+	warnings := warnCluster(spec, path)
+	if spec.Server != "" {
+		warnings = append(warnings, rules.Warning(path.Child("server"),
+			"is set by the controller from the kubeconfig, which the topology controller would take back; remove it"))
+	}
+	return warnings
 }

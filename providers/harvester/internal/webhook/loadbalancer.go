@@ -4,10 +4,11 @@
 package webhook
 
 import (
+	"cmp"
 	"fmt"
-	"net/url"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -16,21 +17,12 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// apiServerListener is the name of the listener that a load balancer always has.
+// apiServerListener is the name of the listener that is added to a load balancer.
 const apiServerListener = "api-server"
 
-func validateServer(server string, path *field.Path) field.ErrorList {
-	if server == "" {
-		return nil
-	}
-	if u, err := url.Parse(server); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return field.ErrorList{field.Invalid(path, server, "is no URL of an API server: use one such as https://harvester.example.com:6443, or remove it to have that of the kubeconfig")}
-	}
-	return nil
-}
-
-// validateLoadBalancer has the rules of the load balancer of a control plane.
-func validateLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) field.ErrorList {
+// validateLoadBalancer has the rules of the load balancer of a control plane
+// whose API server is reached on a port, 0 for the usual one.
+func validateLoadBalancer(config infrav1.LoadBalancerConfig, port int32, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	hasPool := config.IPPool != (infrav1.IPPool{})
 	if config.IPAMType == infrav1.DHCP {
@@ -43,28 +35,29 @@ func validateLoadBalancer(config infrav1.LoadBalancerConfig, path *field.Path) f
 	if hasPool {
 		errs = append(errs, validatePool(config.IPPool, path.Child("ipPool"))...)
 	}
-	return append(errs, validateListeners(config.Listeners, path.Child("listeners"))...)
+	return append(errs, validateListeners(config.Listeners, cmp.Or(port, defaultAPIServerPort), path.Child("listeners"))...)
 }
 
-// validateListeners wants each listener to differ from the others, and from that
-// of the API server.
-func validateListeners(listeners []infrav1.Listener, path *field.Path) field.ErrorList {
-	names := map[string]bool{apiServerListener: true}
-	ports := map[string]bool{fmt.Sprintf("TCP %d", defaultAPIServerPort): true}
+// validateListeners wants each listener to differ from the others. That of the
+// API server may be listed; it is added otherwise.
+func validateListeners(listeners []infrav1.Listener, apiServer int32, path *field.Path) field.ErrorList {
+	names, ports := map[string]bool{}, map[string]bool{}
 	var errs field.ErrorList
 	for i, listener := range listeners {
 		path := path.Index(i)
-		if len(validation.IsDNS1123Label(listener.Name)) > 0 {
-			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is the name of a port: use lower-case letters, digits and '-'"))
-		} else if names[listener.Name] {
-			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is that of another listener, or of the API server's: choose another"))
-		}
-		names[listener.Name] = true
 		port := fmt.Sprintf("%s %d", listener.Protocol, listener.Port)
-		if ports[port] {
-			errs = append(errs, field.Invalid(path.Child("port"), listener.Port, "is that of another listener, or of the API server's: choose another, or remove the listener"))
+		switch {
+		case len(validation.IsDNS1123Label(listener.Name)) > 0:
+			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is the name of a port: use lower-case letters, digits and '-'"))
+		case names[listener.Name]:
+			errs = append(errs, field.Duplicate(path.Child("name"), listener.Name))
+		case listener.Name == apiServerListener && port != fmt.Sprintf("%s %d", corev1.ProtocolTCP, apiServer):
+			errs = append(errs, field.Invalid(path.Child("name"), listener.Name, "is that of the API server's listener, which is added: choose another"))
 		}
-		ports[port] = true
+		if ports[port] {
+			errs = append(errs, field.Duplicate(path.Child("port"), listener.Port))
+		}
+		names[listener.Name], ports[port] = true, true
 		errs = append(errs, validatePort(listener.Port, path.Child("port"))...)
 		errs = append(errs, validatePort(listener.BackendPort, path.Child("backendPort"))...)
 	}
