@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -156,7 +157,7 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (*Labels, error) {
 func (s *scope) apply(node *corev1.Node, domain string, own Labels) bool {
 	before := read(node)
 	place := topology(*s.infraCluster.FailureDomains(), domain, before)
-	if uninitialized(node) { // its cloud provider comes first; what is there already stays as it is
+	if nodes.Uninitialized(node) { // its cloud provider comes first; what is there already stays as it is
 		maps.DeleteFunc(place, func(key, _ string) bool { return !before.labels.Has(key) })
 	}
 	w := wish{suggested: place, imposed: labels.Set{}, owned: own.Owned}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
@@ -59,6 +60,6 @@ func redescribed() predicate.Predicate {
 func relabelled() predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*corev1.Node), e.ObjectNew.(*corev1.Node)
-		return !maps.Equal(before.Labels, after.Labels) || !read(before).equal(read(after)) || uninitialized(before) != uninitialized(after)
+		return !maps.Equal(before.Labels, after.Labels) || !read(before).equal(read(after)) || nodes.Uninitialized(before) != nodes.Uninitialized(after)
 	})
 }

@@ -4,7 +4,6 @@
 package nodelabels
 
 import (
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,9 +12,6 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
-
-// uninitializedTaint is on a Node of a cluster with a cloud provider until that has initialized it.
-const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // told is what a Node has been told of its place: the failure domain, and the labels that are there because of its machine.
 type told struct {
@@ -55,11 +51,6 @@ func attributesOf(published []clusterv1.FailureDomain, domain string) map[string
 		}
 	}
 	return nil
-}
-
-// uninitialized reports whether a cloud provider has yet to initialize the Node. It sets zone and region when it does.
-func uninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == uninitializedTaint })
 }
 
 func isLabelValue(value string) bool {

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/nodes"
 )
 
 const region = corev1.LabelTopologyRegion
@@ -58,12 +59,12 @@ func TestAStrippedNodeIsLabelledAsTheWholeOneIs(t *testing.T) {
 	node.Labels = map[string]string{zone: "rack-1"}
 	node.Annotations = map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
 	told{domain: "rack-1", labels: labels.Set{zone: "rack-1"}}.write(node)
-	node.Spec.Taints = []corev1.Taint{{Key: uninitializedTaint}}
+	node.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
 	node.Spec.PodCIDR, node.Status.Images = "10.0.0.0/24", make([]corev1.ContainerImage, 50)
 	whole := node.DeepCopy()
 	StripNode(node)
 	g.Expect(read(node)).To(Equal(read(whole)))
-	g.Expect(uninitialized(node)).To(BeTrue())
+	g.Expect(nodes.Uninitialized(node)).To(BeTrue())
 	g.Expect(node.Labels).To(Equal(whole.Labels))
 	g.Expect(node.Annotations).To(HaveLen(2))
 	g.Expect(node.Annotations).To(HaveKeyWithValue(faultlinev1.FailureDomainAnnotation, "rack-1"))

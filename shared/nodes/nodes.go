@@ -8,6 +8,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -17,6 +18,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
+
+// uninitialized is the taint of a Node whose kubelet expects a cloud provider to initialize it.
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// Uninitialized reports whether a cloud provider has yet to initialize the Node. It sets zone and region when it does.
+func Uninitialized(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, isUninitialized)
+}
+
+// Initialize lets a Node be used that no cloud provider initializes.
+func Initialize(node *corev1.Node) {
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isUninitialized)
+}
+
+func isUninitialized(taint corev1.Taint) bool { return taint.Key == uninitialized }
 
 // Watch is whom Nodes of workload clusters wake.
 type Watch struct {
