@@ -11,6 +11,11 @@ const (
 	// anything exists on Harvester. It survives clusterctl move.
 	MachineIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-machine-id"
 
+	// IPPoolsAnnotation on a HarvesterMachine lists, separated by commas, the
+	// IPPools that an address may have been taken from for it, written before
+	// that is. It survives clusterctl move.
+	IPPoolsAnnotation = "infrastructure.cluster.x-k8s.io/harvester-ip-pools"
+
 	// MachineIDLabel on a VirtualMachine, on its template, its claims for
 	// volumes and its Secret is the id of the HarvesterMachine they are for.
 	MachineIDLabel = MachineIDAnnotation

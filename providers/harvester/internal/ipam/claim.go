@@ -31,8 +31,9 @@ type Claimed struct {
 
 // NoAddressError says why none of the pools gives an address.
 type NoAddressError struct {
-	// Exhausted says that a pool would give one if it had any left.
-	Exhausted bool
+	// Exhausted says that a pool would give one if it had any left, OtherNetwork that one is for other networks, Missing that one does
+	// not exist.
+	Exhausted, OtherNetwork, Missing bool
 	// Pools says of each pool why it gives none.
 	Pools []string
 }
@@ -43,11 +44,8 @@ func (e *NoAddressError) Error() string { return strings.Join(e.Pools, "; ") }
 // Claim gives the holder an address of the first of the pools that has one for a machine on the networks: the same one again when it
 // has one already, in whichever of them. An error is a NoAddressError where somebody has to do something.
 func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id string, networks []string) (Claimed, error) {
-	for _, name := range pools {
-		held, err := holds(ctx, h, name, id)
-		if err != nil || held.Pool != "" {
-			return held, err
-		}
+	if held, err := Held(ctx, h, pools, id); err != nil || held.Pool != "" {
+		return held, err
 	}
 	none := &NoAddressError{}
 	for _, name := range pools {
@@ -80,6 +78,18 @@ func (c *Claimer) Release(ctx context.Context, h Harvester, pools []string, id s
 	return nil
 }
 
+// Held returns the address that the holder has in the first of the pools that says so; the zero value when none does. It changes
+// nothing.
+func Held(ctx context.Context, h Harvester, pools []string, id string) (Claimed, error) {
+	for _, name := range pools {
+		held, err := holds(ctx, h, name, id)
+		if err != nil || held.Pool != "" {
+			return held, err
+		}
+	}
+	return Claimed{}, nil
+}
+
 // holds returns the address that the holder has in a pool, as far as is known.
 func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
 	stored := &lbv1.IPPool{}
@@ -100,11 +110,13 @@ func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
 // note remembers why a pool gives no address. It is false for an error that says nothing of the pool.
 func (e *NoAddressError) note(pool string, err error) bool {
 	other, broken := &otherNetworkError{}, &brokenPoolError{}
+	e.OtherNetwork = e.OtherNetwork || errors.As(err, &other)
 	switch {
 	case errors.Is(err, ErrExhausted):
 		e.Exhausted = true
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s has no free address: add a range, or delete machines or load balancers that have its addresses", pool))
 	case apierrors.IsNotFound(err):
+		e.Missing = true
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s does not exist in Harvester: create it, or name another", pool))
 	case errors.As(err, &other), errors.As(err, &broken):
 		e.Pools = append(e.Pools, fmt.Sprintf("IPPool %s %s", pool, err))

@@ -1,0 +1,185 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/pools"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// record writes down, before anything exists on Harvester, by what it is found again: the machine's id, the pools that an address may
+// be taken from, and the finalizer.
+func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, error) {
+	if s.vm == nil {
+		if err := s.choosePools(ctx); err != nil {
+			return r.unless(s, err)
+		}
+	}
+	controllerutil.AddFinalizer(s.infra, infrav1.MachineFinalizer)
+	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)
+	s.identify()
+	if all := union(s.recordedPools(), s.pools); len(all) > 0 {
+		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
+	}
+	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)
+}
+
+// identify gives the machine an id, unless it has one.
+func (s *scope) identify() {
+	if s.infra.Annotations[infrav1.MachineIDAnnotation] == "" {
+		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.MachineIDAnnotation, uuid.NewString())
+	}
+}
+
+// network is the configuration for addresses from pools that applies to the machine; nil when none does.
+func (s *scope) network() *infrav1.VMNetworkConfig {
+	switch declared := s.declared(); {
+	case s.infra.Spec.VMNetworkConfig != nil:
+		return s.infra.Spec.VMNetworkConfig
+	case declared.VMNetworkConfig != nil:
+		return declared.VMNetworkConfig
+	default:
+		return s.infraCluster.Spec.VMNetworkConfig
+	}
+}
+
+// choosePools finds the pools that the machine's address is to be from.
+func (s *scope) choosePools(ctx context.Context) error {
+	config := s.network()
+	if config == nil || s.infra.Spec.NetworkConfig != nil {
+		return nil
+	}
+	all := &lbv1.IPPoolList{}
+	if len(config.PoolRefs()) == 0 {
+		if err := s.conn.List(ctx, all); err != nil {
+			return fmt.Errorf("listing IPPools of Harvester: %w", err)
+		}
+	}
+	if s.pools = pools.ForMachines(s.infraCluster, config, all.Items); len(s.pools) == 0 {
+		return refuse(infrav1.WaitingForAddressReason, "Waiting for the IPPool of spec.vmNetworkConfig.ipPool: condition %s of HarvesterCluster %s says why it does not exist",
+			infrav1.VMIPPoolReadyCondition, s.infraCluster.Name)
+	}
+	return nil
+}
+
+func (s *scope) recordedPools() []string {
+	recorded := s.infra.Annotations[infrav1.IPPoolsAnnotation]
+	if recorded == "" {
+		return nil
+	}
+	return strings.Split(recorded, ",")
+}
+
+func union(a, b []string) []string {
+	for _, one := range b {
+		if one != "" && !slices.Contains(a, one) {
+			a = append(a, one)
+		}
+	}
+	return a
+}
+
+// holder is who the machine is in a pool: as it was before Faultline.
+func (s *scope) holder() string { return s.infra.Namespace + "/" + s.infra.Name }
+
+// takeAddress gives the machine the address that it is to have before it boots. Asking again gives the same one.
+func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (steps.Progress, error) {
+	switch given := s.infra.Spec.NetworkConfig; {
+	case s.vm != nil:
+		return steps.Proceed, s.recallAddress(ctx)
+	case given != nil:
+		static, err := virtualmachine.Given(given, s.network())
+		if err != nil {
+			return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "spec.%s: correct it in the template, and delete the Machine", err))
+		}
+		s.wanted.Static = static
+		return steps.Proceed, nil
+	case len(s.pools) == 0:
+		return steps.Proceed, nil
+	}
+	claimed, err := r.Addresses.Claim(ctx, s.conn, s.pools, s.holder(), s.wanted.Networks)
+	var none *ipam.NoAddressError
+	if errors.As(err, &none) {
+		status.False(s.infra, infrav1.VMIPAllocatedCondition, reasonOf(none), none.Error())
+		return r.hold(s, metav1.Condition{Reason: infrav1.WaitingForAddressReason, Message: none.Error()}), nil
+	}
+	if err != nil {
+		return steps.Wait, err
+	}
+	s.showAddress(claimed)
+	static, err := virtualmachine.FromPool(claimed.IP, claimed.Subnet, claimed.Gateway, s.network())
+	if err != nil {
+		return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "%s: correct it", err))
+	}
+	s.wanted.Static = static
+	return steps.Proceed, nil
+}
+
+func (s *scope) showAddress(claimed ipam.Claimed) {
+	s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = claimed.IP.String(), claimed.Pool
+	status.True(s.infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
+}
+
+func reasonOf(none *ipam.NoAddressError) string {
+	switch {
+	case none.Exhausted:
+		return infrav1.VMIPPoolExhaustedReason
+	case none.OtherNetwork:
+		return infrav1.IPPoolNetworkMismatchReason
+	case none.Missing:
+		return infrav1.IPPoolNotFoundReason
+	default:
+		return infrav1.VMIPAllocationFailedReason
+	}
+}
+
+// recallAddress finds the fixed address of a machine that has been made. The status may have been lost with a move.
+func (s *scope) recallAddress(ctx context.Context) error {
+	if given := s.infra.Spec.NetworkConfig; given != nil {
+		s.wanted.Static, _ = virtualmachine.Given(given, s.network()) // it was made with that
+		return nil
+	}
+	if s.infra.Status.AllocatedIPAddress == "" {
+		held, err := ipam.Held(ctx, s.conn, s.recordedPools(), s.holder())
+		if err != nil {
+			return err
+		}
+		if held.Pool != "" {
+			s.showAddress(held)
+		}
+	}
+	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
+		s.wanted.Static = &virtualmachine.Static{Address: netip.PrefixFrom(addr, addr.BitLen())}
+		status.True(s.infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
+	} else {
+		conditions.Delete(s.infra, infrav1.VMIPAllocatedCondition)
+	}
+	return nil
+}
+
+// releaseAddress gives the address back only now that nothing answers to it any more.
+func (r *Reconciler) releaseAddress(ctx context.Context, s *scope) (steps.Progress, error) {
+	from := union(s.recordedPools(), []string{s.infra.Status.AllocatedPoolRef})
+	if err := r.Addresses.Release(ctx, s.conn, from, s.holder()); err != nil {
+		return steps.Wait, err
+	}
+	return steps.Proceed, nil
+}

@@ -1,0 +1,123 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+// prepare waits for what must be there before anything is made. Before that the machine has nothing that its deletion would have
+// to remove.
+func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error) {
+	switch {
+	case s.infraCluster == nil && s.begun():
+		unknown(s, infrav1.InfrastructureReadyCondition, infrav1.WaitingForHarvesterClusterReason,
+			"The HarvesterCluster, which says where the virtual machine is, does not exist: create it again")
+		return steps.Wait, nil
+	case s.infraCluster == nil:
+		notCreated(s, infrav1.WaitingForHarvesterClusterReason, "Waiting for the HarvesterCluster to exist")
+		return steps.Wait, nil
+	case s.begun():
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false), s.infraCluster.Annotations[infrav1.ClusterIDAnnotation] == "":
+		notCreated(s, infrav1.WaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
+		return steps.Wait, nil
+	case s.machine.Spec.Bootstrap.DataSecretName == nil:
+		notCreated(s, infrav1.WaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
+		return steps.Wait, nil
+	}
+	return steps.Proceed, nil
+}
+
+// connect gets the connection to Harvester. While there is none, or what it knows may be old, nothing is decided.
+func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
+	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
+	if problem == nil {
+		problem = conn.Trouble()
+	}
+	if problem != nil {
+		s.unseen(problem)
+		return steps.Wait, nil
+	}
+	s.conn = conn
+	return steps.Proceed, nil
+}
+
+// find looks for the virtual machine, which may have been made and not noted, and for the hosts of Harvester.
+func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error) {
+	nodes := &corev1.NodeList{}
+	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
+		return steps.Wait, fmt.Errorf("listing hosts of Harvester: %w", err)
+	}
+	s.hosts = placement.Hosts(nodes.Items)
+	vm, err := s.get(ctx)
+	switch {
+	case err != nil:
+		return steps.Wait, err
+	case vm == nil && s.infra.Spec.ProviderID != "":
+		message := fmt.Sprintf("VirtualMachine %s was deleted in Harvester: delete the Machine", s.place())
+		status.False(s.infra, infrav1.VMRunningCondition, infrav1.MachineNotFoundReason, message)
+		return r.hold(s, metav1.Condition{Reason: infrav1.MachineNotFoundReason, Message: message}), nil
+	case vm == nil:
+		return steps.Proceed, nil
+	case !virtualmachine.Ours(vm, s.infra):
+		return r.notOurs(s, "VirtualMachine")
+	}
+	s.vm = vm
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := s.conn.Get(ctx, s.place(), vmi); client.IgnoreNotFound(err) != nil {
+		return steps.Wait, fmt.Errorf("reading VirtualMachineInstance %s: %w", s.place(), err)
+	} else if err == nil && metav1.IsControlledBy(vmi, vm) {
+		s.vmi = vmi
+	}
+	return steps.Proceed, nil
+}
+
+// get returns the virtual machine of the machine's name; nil when there is none. One that has been made is looked for on Harvester
+// itself before it is called gone: the informer may not have it yet. So is one without an id, of which the informer has the name only.
+func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
+	vm := &kubevirtv1.VirtualMachine{}
+	err := s.conn.Get(ctx, s.place(), vm)
+	if s.infra.Spec.ProviderID != "" && (apierrors.IsNotFound(err) || err == nil && vm.Labels[infrav1.MachineIDLabel] == "") {
+		vm = &kubevirtv1.VirtualMachine{}
+		err = s.conn.Live().Get(ctx, s.place(), vm)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading VirtualMachine %s: %w", s.place(), err)
+	}
+	return vm, nil
+}
+
+// notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.
+func (r *Reconciler) notOurs(s *scope, kind string) (steps.Progress, error) {
+	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
+		"%s %s on Harvester is not this machine's: it has another %s, or none; delete the Machine, so that one of another name is made, "+
+			"or remove what is in the way", kind, s.place().Namespace+"/"+nameOf(kind, s.infra.Name), infrav1.MachineIDLabel)})
+	return steps.Retry(terminalerror.Check), nil
+}
+
+func nameOf(kind, machine string) string {
+	if kind == "Secret" {
+		return virtualmachine.SecretName(machine)
+	}
+	return machine
+}

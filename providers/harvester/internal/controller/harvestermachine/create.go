@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+// ignition is the format of bootstrap data that are not for cloud-init.
+const ignition = "ignition"
+
+// create makes the virtual machine, and what it reads when it boots before.
+func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, error) {
+	if s.vm != nil {
+		return steps.Proceed, nil
+	}
+	if p, err := r.readBootstrap(ctx, s); p != steps.Proceed || err != nil {
+		return p, err
+	}
+	s.wanted.Machine, s.wanted.ID = s.infra, s.infra.Annotations[infrav1.MachineIDAnnotation]
+	s.wanted.Cluster, s.wanted.Namespace = s.cluster.Name, s.infraCluster.Spec.TargetNamespace
+	vm, secret, err := virtualmachine.Build(s.wanted)
+	if err != nil {
+		return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "%s; correct it in the template, and delete the Machine", err))
+	}
+	if p, err := r.createSecret(ctx, s, secret); p != steps.Proceed || err != nil {
+		return p, err
+	}
+	switch err := s.conn.Create(ctx, vm); {
+	case apierrors.IsAlreadyExists(err): // the informer did not have it yet
+		return r.adopt(ctx, s)
+	case terminalerror.Is(err):
+		return r.refused(s, "VirtualMachine", vm.Name, err)
+	case err != nil:
+		return steps.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.place(), err)
+	}
+	s.vm = vm
+	r.event(s, "Created", "Create", "Created VirtualMachine %s", s.place())
+	if s.note != "" {
+		r.warn(s, "Softened", "Create", "%s", s.note)
+	}
+	return steps.Proceed, nil
+}
+
+func (r *Reconciler) adopt(ctx context.Context, s *scope) (steps.Progress, error) {
+	vm, err := reconcile.Find(ctx, s.conn.Live(), s.place(), &kubevirtv1.VirtualMachine{})
+	switch {
+	case err != nil:
+		return steps.Wait, err
+	case vm == nil:
+		return steps.Wait, fmt.Errorf("VirtualMachine %s came and went", s.place())
+	case !virtualmachine.Ours(vm, s.infra):
+		return r.notOurs(s, "VirtualMachine")
+	}
+	s.vm = vm
+	return steps.Proceed, nil
+}
+
+func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (steps.Progress, error) {
+	name := s.machine.Spec.Bootstrap.DataSecretName
+	if name == nil {
+		notCreated(s, infrav1.WaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
+		return steps.Wait, nil
+	}
+	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *name}
+	secret, err := reconcile.Find(ctx, r.Live, key, &corev1.Secret{})
+	if err != nil {
+		return steps.Wait, err
+	}
+	if secret == nil || len(secret.Data["value"]) == 0 {
+		r.hold(s, metav1.Condition{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf(
+			"Secret %s of the Machine's bootstrap data, or its key value, does not exist: delete the Machine", key)})
+		return steps.Retry(terminalerror.Check), nil
+	}
+	s.wanted.Bootstrap = virtualmachine.Bootstrap{Data: secret.Data["value"], Ignition: string(secret.Data["format"]) == ignition}
+	return steps.Proceed, nil
+}
+
+// createSecret makes what the virtual machine reads when it boots. One that was left by an attempt before is brought up to date:
+// nothing has read it.
+func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.Secret) (steps.Progress, error) {
+	wanted := secret.DeepCopy()
+	err := s.conn.Create(ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		key := client.ObjectKeyFromObject(wanted)
+		if secret, err = reconcile.Find(ctx, s.conn.Live(), key, &corev1.Secret{}); err != nil || secret == nil {
+			return steps.Retry(terminalerror.Check), err
+		}
+		if secret.Labels[infrav1.MachineIDLabel] != s.wanted.ID {
+			return r.notOurs(s, "Secret")
+		}
+		if equality.Semantic.DeepEqual(secret.Data, wanted.Data) {
+			return steps.Proceed, nil
+		}
+		secret.Data = wanted.Data
+		err = s.conn.Update(ctx, secret)
+	}
+	if terminalerror.Is(err) {
+		return r.refused(s, "Secret", wanted.Name, err)
+	}
+	if err != nil {
+		return steps.Wait, fmt.Errorf("creating Secret %s/%s on Harvester: %w", wanted.Namespace, wanted.Name, err)
+	}
+	return steps.Proceed, nil
+}
+
+// refused shows what Harvester objects to. Nothing tells when it does no longer.
+func (r *Reconciler) refused(s *scope, kind, name string, err error) (steps.Progress, error) {
+	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + terminalerror.Message(kind, name, err)})
+	return steps.Retry(terminalerror.Check), nil
+}

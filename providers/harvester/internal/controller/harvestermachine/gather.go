@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	infrastructure "github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// gather reads from the cache what the machine depends on in the management cluster. It returns nil while the machine has no owner
+// yet, except when it is being deleted, which needs none.
+func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine, p *patch.Patch) (*scope, error) {
+	s := &scope{infra: infra, patch: p}
+	var err error
+	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, infra.ObjectMeta); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if s.cluster, err = reconcile.ClusterOf(ctx, r.Client, infra); err != nil {
+		return nil, err
+	}
+	if (s.machine == nil || s.cluster == nil) && infra.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	if s.cluster == nil {
+		return s, nil
+	}
+	key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
+	s.infraCluster, err = reconcile.Find(ctx, r.Client, key, &infrav1.HarvesterCluster{})
+	return s, err
+}
+
+// asked is the failure domain that the machine belongs to. A condition with a reason says that it must wait until it belongs to one.
+func (s *scope) asked() (domain string, wait metav1.Condition) {
+	cluster := s.infraCluster
+	if cluster == nil {
+		cluster = &infrav1.HarvesterCluster{}
+	}
+	domain, wait = provider.Asked(cluster, s.machine, s.infra, infrastructure.Harvester{}.Place(s.infra))
+	if domain == "" && wait.Reason == "" {
+		domain = s.infra.Spec.FailureDomain
+	}
+	return domain, wait
+}
+
+// assignedSoon is how long a machine that has just been made is given until it has been assigned its failure domain.
+func assignedSoon(s *scope) time.Duration {
+	_, wait := s.asked()
+	return provider.AssignedSoon(wait, s.infra, time.Now())
+}

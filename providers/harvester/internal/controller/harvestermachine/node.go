@@ -1,0 +1,127 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/nodes"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// NodeIndexes are the indexes that the cache of workload clusters must have.
+func NodeIndexes() []clustercache.CacheOptionsIndex {
+	return []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex}
+}
+
+// linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again.
+func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, error) {
+	if !s.provisioned() {
+		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.missing())
+		return steps.Wait, nil
+	}
+	waiting, err := r.initializeNode(ctx, s)
+	linked := s.machine.Status.NodeRef.IsDefined()
+	switch {
+	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
+		return steps.Wait, err
+	case linked:
+	case err != nil:
+		waiting = &refusal{infrav1.WaitingForNodeReason, "Waiting for a connection to the workload cluster"}
+	}
+	if waiting != nil && !linked {
+		status.False(s.infra, infrav1.InfrastructureReadyCondition, waiting.reason, waiting.message)
+		return steps.Wait, nil
+	}
+	status.True(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	return steps.Proceed, nil
+}
+
+// missing says what the machine waits for before it is provisioned.
+func (s *scope) missing() string {
+	if s.vmi != nil && len(s.infra.Status.Addresses) == 0 {
+		return fmt.Sprintf("VirtualMachine %s has no address: its guest agent reports none; see whether qemu-guest-agent runs in the guest, and whether DHCP answers there", s.place())
+	}
+	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.place())
+}
+
+// initializeNode gives the Node its provider ID, and makes it usable where no cloud provider does. What is waited for is nil when it has
+// both.
+func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *refusal, _ error) {
+	cluster := client.ObjectKeyFromObject(s.cluster)
+	if err := r.watchNodes(ctx, cluster); err != nil {
+		return nil, err
+	}
+	node, err := r.node(ctx, s)
+	id := s.infra.Spec.ProviderID
+	switch {
+	case err != nil:
+		return nil, err
+	case node == nil:
+		return &refusal{infrav1.WaitingForNodeReason, fmt.Sprintf("Waiting for Node %s to join", s.infra.Name)}, nil
+	case node.Spec.ProviderID != "" && node.Spec.ProviderID != id:
+		return &refusal{infrav1.UnexpectedProviderIDReason, fmt.Sprintf(
+			"Node %s has provider ID %s, which is not %s: delete the Node or the Machine", node.Name, node.Spec.ProviderID, id)}, nil
+	}
+	byCloud := s.infraCluster.Spec.UpdateCloudProviderConfig != infrav1.UpdateCloudProviderConfig{}
+	if node.Spec.ProviderID == id && (byCloud || !nodes.Uninitialized(node)) {
+		return nil, nil
+	}
+	return nil, nodes.Patch(ctx, r.Workloads, cluster, node, func(node *corev1.Node) {
+		node.Spec.ProviderID = id
+		if !byCloud {
+			nodes.Initialize(node)
+		}
+	})
+}
+
+// node finds the Node by its provider ID, else by its name, which is the virtual machine's; nil when there is none.
+func (r *Reconciler) node(ctx context.Context, s *scope) (*corev1.Node, error) {
+	reader, err := r.Workloads.GetReader(ctx, client.ObjectKeyFromObject(s.cluster))
+	if err != nil {
+		return nil, err
+	}
+	found, err := nodes.By(ctx, reader, client.MatchingFields{clustercache.NodeProviderIDIndex.Field: s.infra.Spec.ProviderID})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
+		return &found[0], nil
+	}
+	node := &corev1.Node{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: s.infra.Name}, node); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading Node %s: %w", s.infra.Name, err)
+	}
+	return node, nil
+}
+
+// watchNodes makes Nodes of a workload cluster wake the machines of their names. It does nothing when they do already.
+func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) error {
+	watch := nodes.Watch{Name: "harvestermachine-nodes", Workloads: r.Workloads, Controller: r.controller, Identity: identityOf}
+	return watch.Start(ctx, cluster, machineOfNode(cluster.Namespace))
+}
+
+func machineOfNode(namespace string) handler.MapFunc {
+	return func(_ context.Context, node client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: node.GetName()}}}
+	}
+}
+
+// identityOf is what of a Node tells whose it is, and whether it can be used.
+func identityOf(node *corev1.Node) string {
+	return fmt.Sprint(node.Spec.ProviderID, nodes.Uninitialized(node))
+}

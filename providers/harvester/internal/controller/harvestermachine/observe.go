@@ -1,0 +1,77 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// observe shows how far the virtual machine is. The machine is provisioned once it runs and has an address, and stays so.
+func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
+	if !conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition) {
+		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
+	}
+	o := virtualmachine.Observe(s.vm, s.vmi)
+	if !s.vm.DeletionTimestamp.IsZero() {
+		o.Running, o.Trouble = false, virtualmachine.Trouble{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
+			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.place())}
+	}
+	s.showProvisioning(o)
+	s.showRunning(o)
+	if found := virtualmachine.Addresses(o, s.wanted.Static, s.infraCluster.Spec.ControlPlaneEndpoint.Host); len(found) > 0 {
+		s.infra.Status.Addresses = found
+		if o.Running {
+			s.infra.Status.Ready, s.infra.Status.Initialization.Provisioned = true, ptr.To(true)
+		}
+	}
+	return steps.Proceed, nil
+}
+
+func (s *scope) provisioned() bool {
+	return ptr.Deref(s.infra.Status.Initialization.Provisioned, false)
+}
+
+// showProvisioning is about volumes and a host. What it has had once it is not said to lack again: whether it runs is said beside.
+func (s *scope) showProvisioning(o virtualmachine.Observed) {
+	const condition = infrav1.VMProvisioningReadyCondition
+	switch trouble := o.Trouble; {
+	case trouble.Reason == infrav1.VMUnschedulableReason, trouble.Reason == infrav1.VMProvisioningFailedReason && !o.Placed && !s.provisioned():
+		status.False(s.infra, condition, trouble.Reason, trouble.Message)
+	case o.Placed, s.provisioned():
+		status.True(s.infra, condition, infrav1.VMProvisioningReadyReason)
+	default:
+		status.False(s.infra, condition, infrav1.VMProvisioningInProgressReason, fmt.Sprintf(
+			"VirtualMachine %s gets its volumes and a host%s", s.place(), said(o)))
+	}
+}
+
+func (s *scope) showRunning(o virtualmachine.Observed) {
+	const condition = infrav1.VMRunningCondition
+	switch trouble := o.Trouble; {
+	case o.Running:
+		status.True(s.infra, condition, infrav1.VMRunningReason)
+	case trouble.Reason == infrav1.VMHostUnreachableReason:
+		unknown(s, condition, trouble.Reason, trouble.Message)
+	case trouble.Reason != "":
+		status.False(s.infra, condition, trouble.Reason, trouble.Message)
+	default:
+		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s does not run yet%s", s.place(), said(o)))
+	}
+}
+
+func said(o virtualmachine.Observed) string {
+	if o.Waiting == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", o.Waiting)
+}

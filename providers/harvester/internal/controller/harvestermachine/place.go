@@ -1,0 +1,81 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// choosePlace finds out where the virtual machine has to be. A machine that names a failure domain goes there, or waits.
+func (r *Reconciler) choosePlace(_ context.Context, s *scope) (steps.Progress, error) {
+	if s.vm != nil {
+		return steps.Proceed, nil
+	}
+	domain, wait := s.asked()
+	if wait.Reason != "" {
+		return r.hold(s, wait), nil
+	}
+	var topology placement.Topology
+	if domain != "" {
+		if wait = placement.MayReceive(s.infraCluster, domain); wait.Reason != "" {
+			return r.hold(s, wait), nil
+		}
+		if topology, wait = placement.Resolve(s.infraCluster, s.hosts, domain); wait.Reason != "" {
+			return r.hold(s, wait), nil
+		}
+	}
+	if why := placement.Unsuited(s.infra.Spec.NodeAffinity, s.hosts, topology); why != "" {
+		return r.hold(s, metav1.Condition{Reason: infrav1.AffinityImpossibleReason, Message: why}), nil
+	}
+	controlPlane := util.IsControlPlaneMachine(s.machine)
+	wants, note := placement.WantsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)
+	s.note, s.wanted.ControlPlane = note, controlPlane
+	s.wanted.Labels, s.wanted.Affinity = placement.Labels(wants), placement.Affinity(wants)
+	return steps.Proceed, nil
+}
+
+// declared is what the cluster says of the machine's failure domain; the zero value when it says nothing.
+func (s *scope) declared() infrav1.HarvesterFailureDomain {
+	domain, _ := s.asked()
+	for i := range s.infraCluster.Spec.FailureDomains {
+		if of := &s.infraCluster.Spec.FailureDomains[i]; of.Name == domain {
+			return *of
+		}
+	}
+	return infrav1.HarvesterFailureDomain{}
+}
+
+// locate shows in which failure domain the machine is, by the host that it runs on: it may have been migrated. While it has no host, or
+// its host is not known, it is where it was.
+func (r *Reconciler) locate(_ context.Context, s *scope) (steps.Progress, error) {
+	domain, _ := s.asked()
+	s.tellUnlisted(domain)
+	if s.vmi == nil || !slices.ContainsFunc(s.hosts, func(h placement.Host) bool { return h.Name == s.vmi.Status.NodeName }) {
+		return steps.Proceed, nil
+	}
+	s.infra.Status.FailureDomain = placement.Observed(s.infraCluster, s.hosts, s.vmi.Status.NodeName, domain)
+	return steps.Proceed, nil
+}
+
+// tellUnlisted shows that the machine names a failure domain which its cluster does not list. It is kept to it all the same.
+func (s *scope) tellUnlisted(domain string) {
+	const condition = infrav1.FailureDomainUnlistedCondition
+	message := placement.Unlisted(s.infraCluster, s.hosts, domain)
+	if message == "" {
+		conditions.Delete(s.infra, condition)
+		return
+	}
+	conditions.Set(s.infra, metav1.Condition{
+		Type: condition, Status: metav1.ConditionTrue, Reason: infrav1.FailureDomainUnlistedReason, Message: message,
+	})
+}

@@ -1,0 +1,101 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
+)
+
+// SetupWithManager adds the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+	r.filter = watchfilter.Filter(watchFilter)
+	log := ctrl.LoggerFrom(ctx)
+	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.HarvesterMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.HarvesterMachine{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("HarvesterMachine"))),
+			builder.WithPredicates(machineChanged())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterMachines),
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
+		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfInfraCluster), builder.WithPredicates(domainsChanged())).
+		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(r.allMachinesOfInfraCluster), builder.WithPredicates(redescribed())).
+		WatchesRawSource(r.Connections.Source(harvester.Machine)).
+		WatchesRawSource(r.Workloads.GetClusterSource("harvestermachine", r.machinesOfWorkload)).
+		Build(r)
+	return err
+}
+
+// machineChanged passes Machines whose spec has changed, and those that have got their Node.
+func machineChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
+		return before.Generation != after.Generation || before.Status.NodeRef.IsDefined() != after.Status.NodeRef.IsDefined()
+	}}
+}
+
+// domainsChanged passes clusters whose domains receive machines now that did not, or the other way round.
+func domainsChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*infrav1.HarvesterCluster), e.ObjectNew.(*infrav1.HarvesterCluster)
+		same := func(a, b faultlinev1.DomainStatus) bool {
+			return a.Name == b.Name && a.State == b.State && a.Reason == b.Reason
+		}
+		return !slices.EqualFunc(before.Status.Distribution.FailureDomains, after.Status.Distribution.FailureDomains, same)
+	}}
+}
+
+// redescribed passes clusters that say something else than before, or of which it is known now which Harvester they are on.
+func redescribed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		same := func(annotation string) bool {
+			return e.ObjectOld.GetAnnotations()[annotation] == e.ObjectNew.GetAnnotations()[annotation]
+		}
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !same(infrav1.ClusterIDAnnotation) || !same(infrav1.HarvesterUIDAnnotation)
+	}}
+}
+
+// machinesOfInfraCluster names the machines that have no virtual machine yet, or say that the cluster does not list their domain.
+func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	return watch.Requests(ctx, r.Client, &infrav1.HarvesterMachineList{}, func(infra *infrav1.HarvesterMachine) bool {
+		return !conditions.IsTrue(infra, infrav1.MachineCreatedCondition) || conditions.Has(infra, infrav1.FailureDomainUnlistedCondition)
+	}, watch.OfInfrastructure(o))
+}
+
+func (r *Reconciler) allMachinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.machines(ctx, watch.OfInfrastructure(o))
+}
+
+// machinesOfWorkload names the machines of a Cluster that can be reached again: some wait for their Node, and those that have
+// it must hear of one that comes back.
+func (r *Reconciler) machinesOfWorkload(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.machines(ctx, watch.OfCluster(client.ObjectKeyFromObject(o)))
+}
+
+func (r *Reconciler) machines(ctx context.Context, which client.ListOption) []reconcile.Request {
+	return watch.Requests[*infrav1.HarvesterMachine](ctx, r.Client, &infrav1.HarvesterMachineList{}, nil, which)
+}

@@ -1,0 +1,81 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+// notCreated shows why there is no virtual machine.
+func notCreated(s *scope, reason, message string) {
+	status.False(s.infra, infrav1.MachineCreatedCondition, reason, message)
+}
+
+func unknown(s *scope, condition, reason, message string) {
+	conditions.Set(s.infra, metav1.Condition{Type: condition, Status: metav1.ConditionUnknown, Reason: reason, Message: message})
+}
+
+// hold shows why there is no virtual machine, and waits. An event tells of a reason that is new.
+func (r *Reconciler) hold(s *scope, why metav1.Condition) steps.Progress {
+	if conditions.GetReason(s.infra, infrav1.MachineCreatedCondition) != why.Reason {
+		r.warn(s, why.Reason, "Create", "%s", why.Message)
+	}
+	notCreated(s, why.Reason, why.Message)
+	return steps.Wait
+}
+
+// unseen shows that Harvester cannot be asked. That is all that changes of a machine: what is known of it may be as true as before.
+func (s *scope) unseen(problem *harvester.Problem) {
+	if problem.Pending && conditions.Has(s.infra, infrav1.InfrastructureReadyCondition) {
+		return // it is about to be asked
+	}
+	unknown(s, infrav1.InfrastructureReadyCondition, problem.Reason, problem.Message)
+}
+
+// explain turns what is no failure into a condition: what is still being read, and a right that is missing.
+func (s *scope) explain(err error) (steps.Progress, error) {
+	if errors.Is(err, harvester.ErrSyncing) {
+		return steps.Wait, nil
+	}
+	if problem := harvester.Denied(err); problem != nil {
+		s.unseen(problem)
+		return steps.Retry(terminalerror.Check), nil
+	}
+	return steps.Wait, err
+}
+
+// summarize sets Ready. Metadata and spec are written before, because that changes the generation which the conditions are said
+// to be of: all of them have just been looked at. A condition that has not been reached yet does not count: the one that holds it
+// up does.
+func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
+	if err := s.patch.ApplySpec(ctx, r.Client, s.infra); err != nil {
+		return err
+	}
+	for i := range s.infra.Status.Conditions {
+		s.infra.Status.Conditions[i].ObservedGeneration = s.infra.Generation
+	}
+	var types []string
+	for _, condition := range []string{
+		infrav1.MachineCreatedCondition, infrav1.VMIPAllocatedCondition, infrav1.VMProvisioningReadyCondition,
+		infrav1.VMRunningCondition, infrav1.InfrastructureReadyCondition,
+	} {
+		if conditions.Has(s.infra, condition) {
+			types = append(types, condition)
+		}
+	}
+	if len(types) == 0 {
+		types = []string{infrav1.MachineCreatedCondition}
+	}
+	return status.Summarize(s.infra, types...)
+}

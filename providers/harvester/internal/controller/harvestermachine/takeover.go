@@ -1,0 +1,66 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// takeOver marks a virtual machine that was made before Faultline, and what belongs to it, as the machine's. Nothing of it is made anew, and
+// it goes on running.
+func (r *Reconciler) takeOver(ctx context.Context, s *scope) (steps.Progress, error) {
+	s.infra.Spec.ProviderID = virtualmachine.ProviderID(s.vm)
+	if !virtualmachine.Unmarked(s.vm, s.infra) {
+		return steps.Proceed, nil
+	}
+	if err := s.markAll(ctx, s.vm); err != nil {
+		return steps.Wait, err
+	}
+	r.event(s, "TakenOver", "TakeOver", "Took over VirtualMachine %s, by its provider ID", s.place())
+	return steps.Proceed, nil
+}
+
+// markAll marks the virtual machine last, so that all of one that is marked is.
+func (s *scope) markAll(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
+	var all []client.Object
+	for _, volume := range vm.Spec.Template.Spec.Volumes {
+		if claim := volume.PersistentVolumeClaim; claim != nil {
+			all = append(all, named(&corev1.PersistentVolumeClaim{}, vm.Namespace, claim.ClaimName))
+		}
+	}
+	all = append(all, named(&corev1.Secret{}, vm.Namespace, virtualmachine.SecretName(vm.Name)),
+		named(&kubevirtv1.VirtualMachineInstance{}, vm.Namespace, vm.Name), named(&kubevirtv1.VirtualMachine{}, vm.Namespace, vm.Name))
+	for _, o := range all {
+		if err := s.mark(ctx, o); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("taking over %T %s: %w", o, client.ObjectKeyFromObject(o), err)
+		}
+	}
+	return nil
+}
+
+func named[T client.Object](o T, namespace, name string) T {
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+// mark gives an object the machine's id, and has its events wake the machine.
+func (s *scope) mark(ctx context.Context, o client.Object) error {
+	before := o.DeepCopyObject().(client.Object)
+	o.SetLabels(map[string]string{
+		infrav1.MachineIDLabel: s.infra.Annotations[infrav1.MachineIDAnnotation], clusterv1.ClusterNameLabel: s.infra.Labels[clusterv1.ClusterNameLabel],
+	})
+	o.SetAnnotations(map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(s.infra.Namespace, s.infra.Name)})
+	return s.conn.Patch(ctx, o, client.MergeFrom(before))
+}
