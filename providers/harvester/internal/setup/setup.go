@@ -1,0 +1,136 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup puts the provider's controllers together. The manager's main and the integration tests both use it,
+// so that what is tested is what runs.
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/provider"
+	"github.com/faultline-io/faultline/shared/controllers"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/workloads"
+)
+
+// Options are what the command line decides.
+type Options struct {
+	WatchFilter string
+	Metrics     prometheus.Registerer
+	// Clusters, Machines, Labels and Workloads are how many are reconciled at the same time; labels are those of one machine's Node,
+	// and workload clusters are reconciled to keep a connection to each.
+	Clusters, Machines, Labels, Workloads int
+	// Common are those of the controllers that every provider has.
+	Common controllers.Options
+	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
+	WorkloadQPS   float32
+	WorkloadBurst int
+}
+
+// CacheOptions keeps what is not read out of the manager's memory. The manager must be made with them.
+func CacheOptions(options *cache.Options) {
+	if options.ByObject == nil {
+		options.ByObject = map[client.Object]cache.ByObject{}
+	}
+	options.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: stripMachine}
+	options.ByObject[&corev1.Secret{}] = cache.ByObject{Transform: stripSecret}
+}
+
+// stripMachine drops what Cluster API copies from others' objects.
+func stripMachine(o any) (any, error) {
+	if machine, ok := o.(*clusterv1.Machine); ok {
+		machine.ManagedFields = nil
+		machine.Status.NodeInfo, machine.Status.Addresses = nil, nil
+	}
+	return o, nil
+}
+
+// stripSecret leaves name and version of a Secret, of which only metadata is watched.
+func stripSecret(o any) (any, error) {
+	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
+		secret.ManagedFields, secret.Labels, secret.Annotations, secret.OwnerReferences = nil, nil, nil, nil
+	}
+	return o, nil
+}
+
+// The rights of the controllers that every provider has for kinds of this one.
+//
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=get;list;watch;patch
+
+// Add adds every controller to the manager, and the connections to Harvester and to workload clusters that they share.
+func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	metrics, err := distribution.NewMetrics(o.Metrics)
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	connections, err := connect(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	of := provider.Harvester{Client: mgr.GetClient(), Connections: connections}
+	workloads, err := workloads.Connect(ctx, mgr, of, workloads.Options{
+		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
+	}, workloads.Contents{StripNode: nodelabels.StripNode, Indexes: harvestermachine.NodeIndexes()})
+	if err != nil {
+		return err
+	}
+	if err := addCluster(ctx, mgr, o, connections, metrics); err != nil {
+		return err
+	}
+	if err := (&harvestermachine.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{}, Workloads: workloads,
+		Recorder: mgr.GetEventRecorder("harvestermachine"),
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
+		return fmt.Errorf("adding HarvesterMachine controller: %w", err)
+	}
+	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: of, Metrics: metrics}, o.Common); err != nil {
+		return err
+	}
+	if err := (&nodelabels.Reconciler{Client: mgr.GetClient(), Provider: of, Workloads: workloads}).
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
+		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
+	}
+	return nil
+}
+
+// connect prepares the connections to Harvester, which end with ctx.
+func connect(ctx context.Context, mgr ctrl.Manager) (*harvester.Connections, error) {
+	scheme := runtime.NewScheme()
+	if err := harvester.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the kinds of Harvester: %w", err)
+	}
+	connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
+	return connections, connections.WatchIdentities(ctx, mgr.GetCache())
+}
+
+func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, connections *harvester.Connections, metrics *distribution.Metrics) error {
+	c, recorder := mgr.GetClient(), mgr.GetEventRecorder("harvestercluster")
+	if err := (&harvestercluster.Reconciler{
+		Client: c, Live: mgr.GetAPIReader(), Connections: connections, Recorder: recorder,
+		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics},
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
+		return fmt.Errorf("adding HarvesterCluster controller: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/controllers"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
+// glance is how often a test looks whether something has come. Each look is a request, which on a busy machine takes the time
+// of what is waited for.
+const glance = 50 * time.Millisecond
+
+// world is one test's share of the management cluster and of Harvester: a namespace in each, of the same name, hosts, and a manager
+// that sees nothing else. The zones of its hosts are labelled with a key of its own, as hosts are in no namespace.
+type world struct {
+	*WithT
+	t         *testing.T
+	client    client.WithWatch // of the management cluster
+	harvester client.WithWatch
+	name      string // namespace in both
+	metrics   *prometheus.Registry
+	config    *rest.Config // of managers
+	stop      func()
+}
+
+// newWorld makes hosts in so many zones and starts a manager.
+func newWorld(t *testing.T, zones, hostsPerZone int) *world {
+	t.Helper()
+	w := stillWorld(t)
+	for zone := range zones {
+		for host := range hostsPerZone {
+			w.host(fmt.Sprintf("h-%d-%d", zone+1, host+1), zoneName(zone+1))
+		}
+	}
+	w.start()
+	return w
+}
+
+// stillWorld has no hosts and no manager yet.
+func stillWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(glance)
+	w := &world{WithT: g, t: t, client: user, harvester: sim.Client(), config: apiServer}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
+	w.name = ns.Name
+	w.onHarvester(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})
+	w.identity(sim.Kubeconfig())
+	return w
+}
+
+func zoneName(i int) string { return fmt.Sprintf("zone-%d", i) }
+
+// topologyKey is the label of the test's hosts that says which zone they are in.
+func (w *world) topologyKey() string { return w.name + ".example.com/zone" }
+
+// host adds a host to Harvester; one that is in no zone has no label for it.
+func (w *world) host(name, zone string, change ...func(*simulator.Host)) string {
+	w.t.Helper()
+	host := simulator.Host{Name: w.name + "-" + name, Labels: map[string]string{}}
+	if zone != "" {
+		host.Labels[w.topologyKey()] = zone
+	}
+	for _, each := range change {
+		each(&host)
+	}
+	w.Expect(sim.AddHost(w.t.Context(), host)).To(Succeed())
+	w.t.Cleanup(func() {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name}}
+		_ = w.harvester.Delete(context.WithoutCancel(w.t.Context()), node)
+	})
+	return host.Name
+}
+
+// identity writes the Secret with the kubeconfig for Harvester.
+func (w *world) identity(kubeconfig []byte) {
+	w.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: w.meta("identity"), Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}}
+	if err := w.client.Update(w.t.Context(), secret); err != nil {
+		w.create(secret)
+	}
+}
+
+// start runs a manager until stop or the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	w.stop = w.manage("")
+}
+
+// manage runs a manager for the objects with the value of the watch label, and returns what stops it.
+func (w *world) manage(watchFilter string) func() {
+	w.t.Helper()
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	setup.CacheOptions(&options.Cache)
+	w.metrics = prometheus.NewRegistry()
+	return testworld.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+		return setup.Add(ctx, mgr, setup.Options{
+			WatchFilter: watchFilter, Metrics: w.metrics, Clusters: 5, Machines: 20, Labels: 5, Workloads: 2,
+			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
+		})
+	})
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+	}
+}
+
+// onHarvester creates objects there.
+func (w *world) onHarvester(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.harvester.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+	}
+}
+
+// update changes an object until no conflict is in the way.
+func update[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
+}
+
+// updateThere is update on Harvester.
+func updateThere[T client.Object](w *world, o T, change func(T)) {
+	w.t.Helper()
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.harvester}, o, testworld.Whole, change)
+}
+
+// cluster makes a Cluster with its HarvesterCluster and a kubeconfig. Its failure domains are discovered, its endpoint is given.
+func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
+	w.t.Helper()
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: name},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	w.create(cluster, &corev1.Secret{ObjectMeta: w.meta(name + "-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	w.Expect(w.client.Status().Update(w.t.Context(), cluster)).To(Succeed())
+	infra := &infrav1.HarvesterCluster{ObjectMeta: w.meta(name)}
+	infra.Spec.IdentitySecret = infrav1.SecretKey{Namespace: w.name, Name: "identity"}
+	infra.Spec.TargetNamespace = w.name
+	infra.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
+	infra.Spec.FailureDomainTopologyKey = w.topologyKey()
+	infra.Labels[clusterv1.ClusterNameLabel] = name
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}}
+	for _, change := range changes {
+		change(infra)
+	}
+	w.create(infra)
+	return infra
+}
+
+// machine makes a Machine with bootstrap data and its HarvesterMachine. Both are called like their Node, which is in no namespace, so
+// that the name begins with the test's.
+func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	name = w.name + "-" + name
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: cluster, FailureDomain: domain,
+		Bootstrap: clusterv1.Bootstrap{
+			DataSecretName: ptr.To(name),
+			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
+		},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: name},
+	}}
+	machine.Labels[clusterv1.ClusterNameLabel] = cluster
+	infra := &infrav1.HarvesterMachine{ObjectMeta: w.meta(name), Spec: infrav1.HarvesterMachineSpec{
+		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
+		Volumes: []infrav1.Volume{{VolumeType: "image", ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
+	}}
+	infra.Labels[clusterv1.ClusterNameLabel] = cluster
+	for _, change := range changes {
+		change(machine, infra)
+	}
+	data := &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"value": "#cloud-config\n", "format": "cloud-config"}}
+	w.Expect(client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), data))).To(Succeed())
+	w.create(machine)
+	infra.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
+	}}
+	w.create(infra)
+	return infra
+}
+
+// controlPlane makes the machine one of a control plane.
+func controlPlane(machine *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+	machine.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	infra.Labels[clusterv1.MachineControlPlaneLabel] = ""
+}
+
+// provisioned waits until the HarvesterMachine reports that its virtual machine runs, and returns that.
+func (w *world) provisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(machine))
+	}).Should(Succeed())
+	return w.instance(machine.Name)
+}
+
+// instance reads what runs on Harvester.
+func (w *world) instance(name string) *kubevirtv1.VirtualMachineInstance {
+	w.t.Helper()
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Namespace: w.name, Name: name}, vmi)).To(Succeed())
+	return vmi
+}
+
+// zoneOf is the zone of the host that an instance runs on.
+func (w *world) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
+	w.t.Helper()
+	node := &corev1.Node{}
+	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Name: vmi.Status.NodeName}, node)).To(Succeed())
+	return node.Labels[w.topologyKey()]
+}
+
+// condition waits until a condition has the reason, and returns its message.
+func (w *world) condition(o conditionObject, conditionType, reason string) string {
+	w.t.Helper()
+	var message string
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		g.Expect(conditions.GetReason(o, conditionType)).To(Equal(reason), "%s", describe(o))
+		message = conditions.GetMessage(o, conditionType)
+	}).Should(Succeed())
+	return message
+}
+
+type conditionObject interface {
+	client.Object
+	conditions.Getter
+}
+
+func describe(o conditionObject) string {
+	text := &strings.Builder{}
+	for _, c := range o.GetConditions() {
+		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text.String()
+}
+
+// remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until both are gone.
+func (w *world) remove(machine *infrav1.HarvesterMachine) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
+	w.gone(w.client, machine)
+	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)}))).To(Succeed())
+}
+
+// gone waits until an object is.
+func (w *world) gone(from client.Client, o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		return from.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
+	}).Should(MatchError(ContainSubstring("not found")))
+}

@@ -1,0 +1,70 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command manager runs the Harvester infrastructure provider of Cluster API.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
+	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/webhook"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/workloads"
+)
+
+func main() {
+	opts := &manager.Options{}
+	opts.AddFlags(pflag.CommandLine)
+	controllers := setup.Options{}
+	addFlags(pflag.CommandLine, &controllers)
+	pflag.Parse()
+	if err := opts.Run(ctrl.SetupSignalHandler(), provider(opts, controllers)); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
+	return manager.Provider{
+		// The lease has upstream's name.
+		Name: "harvester", Namespace: "caphv-system", LeaderElectionID: "1e1658d6.cluster.x-k8s.io",
+		Scheme: []func(*runtime.Scheme) error{
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
+			infrav1.AddToScheme, v1alpha1.AddToScheme,
+		},
+		Cache: setup.CacheOptions,
+		Add: func(ctx context.Context, mgr ctrl.Manager) error {
+			if err := webhooks.SetupWithManager(mgr); err != nil {
+				return fmt.Errorf("adding webhooks: %w", err)
+			}
+			controllers.WatchFilter, controllers.Metrics = opts.WatchFilter, metrics.Registry
+			if err := setup.Add(ctx, mgr, controllers); err != nil {
+				return fmt.Errorf("adding controllers: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// addFlags adds what only this provider has.
+func addFlags(fs *pflag.FlagSet, o *setup.Options) {
+	fs.IntVar(&o.Clusters, "harvestercluster-concurrency", 10, "HarvesterClusters reconciled at the same time.")
+	fs.IntVar(&o.Machines, "harvestermachine-concurrency", 50, "HarvesterMachines reconciled at the same time.")
+	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
+	o.Common.AddFlags(fs)
+	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+}
