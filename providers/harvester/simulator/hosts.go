@@ -5,6 +5,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,25 +51,16 @@ func (s *Simulator) Return(ctx context.Context, host string) error {
 	return s.powerHost(ctx, host, true)
 }
 
+// powerHost has kube-scheduler use a host only while its kubelet answers.
 func (s *Simulator) powerHost(ctx context.Context, host string, on bool) error {
-	err := s.changeHost(ctx, host, func(node *corev1.Node) {
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
-		if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; runs {
-			node.Labels[kubevirtv1.NodeSchedulable] = fmt.Sprint(on)
-		}
-		if !on {
-			node.Spec.Taints = append(node.Spec.Taints,
-				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
-				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
-		}
-	})
-	if err != nil {
-		return err
-	}
-	status := corev1.ConditionUnknown
 	if on {
-		status = corev1.ConditionTrue
+		return errors.Join(s.answers(ctx, host, corev1.ConditionTrue), s.changeHost(ctx, host, reached))
 	}
+	return errors.Join(s.changeHost(ctx, host, unreached), s.answers(ctx, host, corev1.ConditionUnknown))
+}
+
+// answers sets whether the kubelet of a host does.
+func (s *Simulator) answers(ctx context.Context, host string, status corev1.ConditionStatus) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := &corev1.Node{}
 		if err := s.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
@@ -77,6 +69,23 @@ func (s *Simulator) powerHost(ctx context.Context, host string, on bool) error {
 		node.Status.Conditions = []corev1.NodeCondition{readiness(status, metav1.NewTime(s.settings.now()))}
 		return s.client.Status().Update(ctx, node)
 	})
+}
+
+func reached(node *corev1.Node) {
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
+	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; runs {
+		node.Labels[kubevirtv1.NodeSchedulable] = "true"
+	}
+}
+
+func unreached(node *corev1.Node) {
+	reached(node)
+	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; runs {
+		node.Labels[kubevirtv1.NodeSchedulable] = "false"
+	}
+	node.Spec.Taints = append(node.Spec.Taints,
+		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
+		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
 }
 
 // RemoveHost takes a host out of the cluster for good, with what ran on it.

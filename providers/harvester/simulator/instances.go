@@ -227,7 +227,7 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 		return 0, nil
 	}
 	if r.troubles.has(noBoot, v.vmi) {
-		r.fail(v, "the guest has crashed")
+		r.fail(v, crashed)
 		return 0, nil
 	}
 	v.vmi.Status.Phase = kubevirtv1.Running
@@ -280,6 +280,9 @@ func (r *instances) remove(ctx context.Context, pod *corev1.Pod) error {
 	}
 	return nil
 }
+
+// crashed is why an instance has failed that did nothing but boot.
+const crashed = "the guest has crashed"
 
 func (r *instances) fail(v *situation, why string) {
 	v.vmi.Status.Phase, v.vmi.Status.Reason = kubevirtv1.Failed, why

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,6 +61,7 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		}
 		return ctrl.Result{}, nil // Its new version follows.
 	}
+	before := vm.Status.DeepCopy()
 	missing, err := r.volumes(ctx, vm)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -68,7 +71,29 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.report(ctx, vm, vmi, missing)
+	if err := r.report(ctx, vm, vmi, missing, *before); err != nil || !r.backsOff(vm) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: crashBackoff}, nil
+}
+
+// crashBackoff is how long a virtual machine that crashes each time waits until it is started again.
+const crashBackoff = time.Second
+
+// backsOff reports whether a virtual machine has crashed and is not to start yet.
+func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) bool {
+	failure := vm.Status.StartFailure
+	return failure != nil && failure.RetryAfterTimestamp != nil && failure.RetryAfterTimestamp.After(r.clock.now())
+}
+
+func (r *machines) noteCrash(vm *kubevirtv1.VirtualMachine) {
+	count := 1
+	if vm.Status.StartFailure != nil {
+		count = vm.Status.StartFailure.ConsecutiveFailCount + 1
+	}
+	vm.Status.StartFailure = &kubevirtv1.VirtualMachineStartFailure{
+		ConsecutiveFailCount: count, RetryAfterTimestamp: ptr.To(metav1.NewTime(r.clock.now().Add(crashBackoff))),
+	}
 }
 
 // volumes makes the PVCs of the annotation and returns which of those that the virtual machine uses are not there.
@@ -114,6 +139,7 @@ func (r *machines) run(
 	}
 	wanted := strategy == kubevirtv1.RunStrategyAlways || strategy == kubevirtv1.RunStrategyRerunOnFailure
 	switch {
+	case vmi == nil && wanted && r.backsOff(vm):
 	case vmi == nil && wanted && complete:
 		fresh := instanceOf(vm)
 		if err := r.client.Create(ctx, fresh); apierrors.IsAlreadyExists(err) {
@@ -124,6 +150,9 @@ func (r *machines) run(
 		return fresh, nil
 	case vmi == nil || vmi.DeletionTimestamp != nil:
 	case !wanted, vmi.IsFinal():
+		if wanted && vmi.Status.Reason == crashed {
+			r.noteCrash(vm)
+		}
 		if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); settled(err) != nil {
 			return vmi, fmt.Errorf("deleting instance: %w", err)
 		}
@@ -154,8 +183,8 @@ func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstanc
 // report writes the status.
 func (r *machines) report(
 	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, missing []string,
+	before kubevirtv1.VirtualMachineStatus,
 ) error {
-	before := vm.Status.DeepCopy()
 	strategy, err := vm.RunStrategy()
 	if err != nil {
 		return fmt.Errorf("reading the run strategy: %w", err)
@@ -166,7 +195,10 @@ func (r *machines) report(
 	vm.Status.Ready = ready && conditionOf(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
 	vm.Status.Conditions = copiedConditions(vmi)
 	vm.Status.PrintableStatus = printable(vm, vmi, missing)
-	if apiequality.Semantic.DeepEqual(*before, vm.Status) {
+	if vm.Status.Ready {
+		vm.Status.StartFailure = nil
+	}
+	if apiequality.Semantic.DeepEqual(before, vm.Status) {
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, vm); settled(err) != nil {
@@ -184,6 +216,8 @@ func printable(
 		return kubevirtv1.VirtualMachineStatusTerminating
 	case len(missing) > 0:
 		return kubevirtv1.VirtualMachineStatusPvcNotFound
+	case vmi == nil && vm.Status.StartFailure != nil && vm.Status.RunStrategy != kubevirtv1.RunStrategyHalted:
+		return kubevirtv1.VirtualMachineStatusCrashLoopBackOff
 	case vmi == nil && vm.Status.RunStrategy == kubevirtv1.RunStrategyHalted:
 		return kubevirtv1.VirtualMachineStatusStopped
 	case vmi == nil:
@@ -221,7 +255,7 @@ func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *
 				return ctrl.Result{}, fmt.Errorf("deleting instance: %w", err)
 			}
 		}
-		return ctrl.Result{}, r.report(ctx, vm, vmi, nil)
+		return ctrl.Result{}, r.report(ctx, vm, vmi, nil, *vm.Status.DeepCopy())
 	}
 	if r.hooks.Erase != nil {
 		if err := r.hooks.Erase(ctx, vm.DeepCopy()); err != nil {

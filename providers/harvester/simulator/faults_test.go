@@ -1,0 +1,284 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// user is a client with a kubeconfig of the simulator.
+func (s *site) user(kubeconfig []byte) client.WithWatch {
+	s.t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	s.Expect(err).NotTo(HaveOccurred())
+	config.QPS, config.UserAgent = -1, s.namespace
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s.client.Scheme()})
+	s.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// fault makes a fault until the test ends, or until the returned function is called.
+func (s *site) fault(name string, args ...string) (end func()) {
+	s.t.Helper()
+	end = func() {
+		s.Expect(sim.SetFault(context.WithoutCancel(s.t.Context()), name, false, args...)).To(Succeed(), "ending %s", name)
+	}
+	s.t.Cleanup(end)
+	s.Expect(sim.SetFault(s.t.Context(), name, true, args...)).To(Succeed(), "making %s", name)
+	return end
+}
+
+func (s *site) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+}
+
+func TestEachFaultHasARowInTheREADME(t *testing.T) {
+	g := NewWithT(t)
+	readme, err := os.ReadFile("README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, fault := range simulator.Faults() {
+		g.Expect(strings.Split(string(readme), "\n")).To(ContainElement(
+			fmt.Sprintf("| `%s` | %s | %s |", fault.Usage(), fault.Is, fault.Breaks)))
+	}
+}
+
+func TestUnknownFaultsAndWrongArgumentsAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(sim.SetFault(t.Context(), "bored", true)).To(MatchError(ContainSubstring("there are down, ")))
+	g.Expect(sim.SetFault(t.Context(), "lost-hosts", true)).To(MatchError(ContainSubstring("it is lost-hosts/host")))
+	g.Expect(sim.SetFault(t.Context(), "slow", true)).To(MatchError(ContainSubstring("make one with it")))
+	g.Expect(sim.SetFault(t.Context(), "lost-zone", true, "nowhere")).To(MatchError(ContainSubstring(`no host is in zone "nowhere"`)))
+}
+
+func TestSlowHarvesterTakesItsTime(t *testing.T) {
+	g := NewWithT(t)
+	for _, fault := range simulator.Faults() {
+		g.Expect(fault.Set != nil || len(fault.Options) > 0).To(BeTrue(), "%s does something", fault.Name)
+	}
+}
+
+func TestHarvesterThatIsDownRefusesConnectionsAndIsBackUnderTheSameAddress(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
+	end := s.fault("down")
+	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(MatchError(ContainSubstring("refused")))
+	end()
+	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
+}
+
+func TestDelayedHarvesterAnswersLater(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	s.fault("delayed")
+	began := time.Now()
+	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
+	s.Expect(time.Since(began)).To(BeNumerically(">=", 300*time.Millisecond))
+}
+
+func TestFailingHarvesterRefusesSomeRequests(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	s.fault("failing")
+	s.Eventually(func() bool {
+		return apierrors.IsServiceUnavailable(user.Create(t.Context(), s.configMap("refused"), client.DryRunAll))
+	}).Should(BeTrue())
+}
+
+func TestChangeWhoseAnswerIsLostIsMade(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	s.fault("lost-answers")
+	for i := 0; ; i++ {
+		object := s.configMap(fmt.Sprintf("change-%d", i))
+		if err := user.Create(t.Context(), object); err != nil {
+			s.Expect(apierrors.ReasonForError(err)).To(Equal(metav1.StatusReasonUnknown), "no answer of the API server's")
+			s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+			return
+		}
+	}
+}
+
+func TestConflictsAreOfOneResourceOnly(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	s.fault("conflicts", "configmaps")
+	object := s.configMap("contended")
+	s.Expect(user.Create(t.Context(), object)).To(Succeed())
+	s.Eventually(func() bool {
+		object.Data = map[string]string{"time": time.Now().String()}
+		return apierrors.IsConflict(user.Update(t.Context(), object))
+	}).Should(BeTrue())
+	for range 20 {
+		s.Expect(user.Patch(t.Context(), s.vmOf("none"), client.RawPatch("application/merge-patch+json", []byte("{}")))).
+			To(MatchError(apierrors.IsNotFound, "is not found"))
+	}
+}
+
+func (s *site) vmOf(name string) *kubevirtv1.VirtualMachine {
+	return &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+}
+
+func TestSilentWatchBringsNothingAndEndsWhenItWouldHave(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	w, err := user.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(w.Stop)
+	s.Expect(user.Create(t.Context(), s.configMap("heard"))).To(Succeed())
+	s.Eventually(w.ResultChan()).Should(Receive(HaveField("Type", watch.Added)))
+	end := s.fault("silent")
+	s.Expect(user.Create(t.Context(), s.configMap("unheard"))).To(Succeed())
+	s.Consistently(w.ResultChan(), "300ms").ShouldNot(Receive())
+	end()
+	s.Eventually(w.ResultChan()).Should(BeClosed())
+}
+
+func TestCutWatchesEnd(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	w, err := user.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(w.Stop)
+	s.Expect(user.Create(t.Context(), s.configMap("heard"))).To(Succeed())
+	s.Eventually(w.ResultChan()).Should(Receive())
+	s.fault("cut-watches")
+	s.Eventually(w.ResultChan()).Should(BeClosed())
+}
+
+func TestVirtualMachineWithoutASchedulerHasNoHostAndNoReason(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-scheduler")
+	s.create("vm")
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusStarting)
+	s.Eventually(func() kubevirtv1.VirtualMachineInstancePhase { return s.instance("vm").Status.Phase }).Should(Equal(kubevirtv1.Scheduling))
+	end()
+	s.runs("vm")
+}
+
+func TestVirtualMachineWaitsForItsVolumes(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-volumes")
+	s.create("vm")
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusWaitingForVolumeBinding)
+	end()
+	s.runs("vm")
+}
+
+func TestImageIsNotImported(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-images")
+	image := &harvesterhciv1.VirtualMachineImage{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}, Spec: harvesterhciv1.VirtualMachineImageSpec{DisplayName: "late"},
+	}
+	s.Expect(s.client.Create(t.Context(), image)).To(Succeed())
+	class := func() string {
+		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(image), image)).To(Succeed())
+		return image.Status.StorageClassName
+	}
+	s.Consistently(class, "300ms").Should(BeEmpty())
+	end()
+	s.Eventually(class).Should(HavePrefix("lh-"))
+}
+
+func TestAddressesAreUnknownWithoutAGuestAgentAndWithoutALease(t *testing.T) {
+	for _, fault := range []string{"no-agents", "no-leases"} {
+		t.Run(fault, func(t *testing.T) {
+			s := newSite(t)
+			end := s.fault(fault)
+			s.create("vm")
+			s.Expect(s.runs("vm").Status.Interfaces).To(BeEmpty())
+			end()
+			s.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface {
+				return s.instance("vm").Status.Interfaces
+			}).Should(HaveLen(1))
+		})
+	}
+}
+
+func TestLoadBalancerHasNoAddressWithoutKubeVIP(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-vips")
+	lb := s.balancer("lb", "")
+	s.Eventually(s.ready("lb")).Should(HaveField("Message", "service is waiting for external IP"))
+	s.help("lb")
+	address := func() string {
+		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(lb), lb)).To(Succeed())
+		return lb.Status.Address
+	}
+	s.Consistently(address, "300ms").Should(BeEmpty())
+	end()
+	s.Eventually(address).ShouldNot(BeEmpty())
+	s.Eventually(s.ready("lb")).Should(HaveField("Message", "the lb has no running backend servers"))
+}
+
+func TestVirtualMachineThatCrashesBacksOffAndRunsWhenItNoLongerDoes(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("crashing", s.namespace, "vm")
+	s.create("vm")
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusCrashLoopBackOff)
+	end()
+	s.Expect(s.runs("vm").Status.Reason).To(BeEmpty())
+	s.Eventually(func() *kubevirtv1.VirtualMachineStartFailure { return s.vm("vm").Status.StartFailure }).Should(BeNil())
+}
+
+func TestHungVirtualMachineIsTerminatingUntilItStops(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("hung", s.namespace, "vm")
+	vm := s.create("vm")
+	s.runs("vm")
+	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusTerminating)
+	end()
+	s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
+}
+
+func TestKubeconfigOfAUserAllowsWhatItsRulesSayUntilItIsRevoked(t *testing.T) {
+	s := newSite(t)
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}}
+	kubeconfig := sim.KubeconfigFor("narrow", rules, s.namespace)
+	user := s.user(kubeconfig)
+	s.Eventually(func() error { return user.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace)) }).Should(Succeed())
+	s.Expect(user.List(t.Context(), &corev1.ConfigMapList{})).To(MatchError(apierrors.IsForbidden, "is forbidden"))
+	s.Expect(user.Create(t.Context(), s.configMap("mine"))).To(MatchError(ContainSubstring(`User "narrow" cannot create`)))
+
+	s.Expect(sim.Revoke(kubeconfig)).To(Succeed())
+	s.Expect(user.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))).
+		To(MatchError(apierrors.IsUnauthorized, "is unauthorized"))
+}
+
+func TestRequestsAreCountedByWhoAsksForWhat(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	s.Expect(user.Create(t.Context(), s.configMap("counted"))).To(Succeed())
+	s.Expect(user.Get(t.Context(), s.key("counted"), &corev1.ConfigMap{})).To(Succeed())
+	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
+	var verbs []string
+	for _, request := range sim.Requests() {
+		if request.UserAgent == s.namespace && request.Resource != "" {
+			verbs = append(verbs, strings.Join([]string{request.Verb, request.Resource, request.Namespace, request.Name}, " "))
+		}
+	}
+	s.Expect(verbs).To(Equal([]string{
+		"create configmaps " + s.namespace + " ", "get configmaps " + s.namespace + " counted", "list nodes  ",
+	}))
+}

@@ -1,0 +1,142 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+)
+
+func TestHarvesterAddsTheClusterNetworkToEveryTermOfTheNodeAffinity(t *testing.T) {
+	s := newSite(t)
+	vm := s.create("vm", inZone("zone-1"), func(vm *kubevirtv1.VirtualMachine) {
+		terms := vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		terms.NodeSelectorTerms = append(terms.NodeSelectorTerms, terms.NodeSelectorTerms[0])
+	})
+	network := corev1.NodeSelectorRequirement{Key: "network.harvesterhci.io/mgmt", Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}
+	zone := corev1.NodeSelectorRequirement{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"zone-1"}}
+	term := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{zone, network}}
+	s.Expect(vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms).
+		To(Equal([]corev1.NodeSelectorTerm{term, term}))
+	s.runs("vm")
+	s.Expect(s.zone("vm")).To(Equal("zone-1"))
+}
+
+func TestVirtualMachineRunsOnlyWhereItsClusterNetworkIs(t *testing.T) {
+	s := newSite(t)
+	definition := &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: "far", Labels: map[string]string{netattv1.ClusterNetworkLabel: "fibre"},
+	}}
+	s.Expect(s.client.Create(t.Context(), definition)).To(Succeed())
+	s.create("vm", func(vm *kubevirtv1.VirtualMachine) {
+		vm.Spec.Template.Spec.Networks[0].Multus.NetworkName = s.namespace + "/far"
+	})
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.Expect(sim.Label(t.Context(), "zone-2-host-2", "network.harvesterhci.io/fibre", "true")).To(Succeed())
+	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-2-host-2"))
+	s.Expect(sim.Label(t.Context(), "zone-2-host-2", "network.harvesterhci.io/fibre", "")).To(Succeed())
+}
+
+func TestHarvesterHasLimitsRequestAPartAndLeavesMemoryToQEMU(t *testing.T) {
+	s := newSite(t)
+	vm := s.create("vm", func(vm *kubevirtv1.VirtualMachine) {
+		vm.Spec.Template.Spec.Domain.Resources.Limits = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("3Gi"),
+		}
+	})
+	domain := vm.Spec.Template.Spec.Domain
+	s.Expect(domain.Resources.Requests.Cpu().String()).To(Equal("125m"))
+	s.Expect(domain.Resources.Requests.Memory().String()).To(Equal("2Gi"))
+	s.Expect(domain.Memory.Guest.String()).To(Equal("2972Mi"))
+}
+
+func TestHarvesterRefusesWhatCannotRun(t *testing.T) {
+	s := newSite(t)
+	for problem, change := range map[string]func(*kubevirtv1.VirtualMachine){
+		"'disk-9' not found in volumes": func(vm *kubevirtv1.VirtualMachine) {
+			vm.Spec.Template.Spec.Domain.Devices.Disks[0].Name = "disk-9"
+		},
+		"'nic-1' not found in interfaces": func(vm *kubevirtv1.VirtualMachine) {
+			vm.Spec.Template.Spec.Domain.Devices.Interfaces = nil
+		},
+		"reading network default/nowhere": func(vm *kubevirtv1.VirtualMachine) {
+			vm.Spec.Template.Spec.Networks[0].Multus.NetworkName = "default/nowhere"
+		},
+		"no memory requested": func(vm *kubevirtv1.VirtualMachine) { vm.Spec.Template.Spec.Domain.Memory = nil },
+		"SecureBoot requires SMM": func(vm *kubevirtv1.VirtualMachine) {
+			vm.Spec.Template.Spec.Domain.Firmware = &kubevirtv1.Firmware{Bootloader: &kubevirtv1.Bootloader{
+				EFI: &kubevirtv1.EFI{SecureBoot: ptr.To(true)},
+			}}
+		},
+	} {
+		vm := s.virtualMachine("refused")
+		change(vm)
+		s.Expect(s.client.Create(t.Context(), vm)).To(MatchError(ContainSubstring(problem)))
+	}
+}
+
+func TestVolumeOfAVirtualMachineIsNotDeletedUnderIt(t *testing.T) {
+	s := newSite(t)
+	s.create("vm")
+	s.runs("vm")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-disk-0"}}
+	s.Expect(s.client.Delete(t.Context(), claim)).To(MatchError(ContainSubstring("currently attached to VMs")))
+}
+
+func TestVirtualMachineWithoutItsVolumeSaysSo(t *testing.T) {
+	s := newSite(t)
+	s.create("vm", func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusPvcNotFound)
+}
+
+func TestGuestHasTheStaticAddressOfItsNetworkData(t *testing.T) {
+	s := newSite(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-cloud-init"}, StringData: map[string]string{
+		"userdata": "#cloud-config\n", "networkdata": `network:
+  version: 1
+  config:
+  - type: physical
+    name: enp1s0
+    subnets: [{type: static, address: 10.1.2.3/24, gateway: 10.1.2.1}]
+  - {type: nameserver, address: [10.1.2.1]}
+`,
+	}}
+	s.Expect(s.client.Create(t.Context(), secret)).To(Succeed())
+	s.create("vm", func(vm *kubevirtv1.VirtualMachine) {
+		spec := &vm.Spec.Template.Spec
+		spec.Volumes = append(spec.Volumes, kubevirtv1.Volume{Name: "cloud-init", VolumeSource: kubevirtv1.VolumeSource{
+			CloudInitNoCloud: &kubevirtv1.CloudInitNoCloudSource{
+				UserDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name}, NetworkDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name},
+			},
+		}})
+		spec.Domain.Devices.Disks = append(spec.Domain.Devices.Disks, kubevirtv1.Disk{Name: "cloud-init"})
+	})
+	s.Expect(s.runs("vm").Status.Interfaces).To(ConsistOf(HaveField("IP", "10.1.2.3")))
+}
+
+func TestVolumeOfAnUnknownStorageClassStaysPending(t *testing.T) {
+	s := newSite(t)
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "disk"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: ptr.To("later-" + s.namespace), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+	s.Expect(s.client.Create(t.Context(), claim)).To(Succeed())
+	phase := func() corev1.PersistentVolumeClaimPhase {
+		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		return claim.Status.Phase
+	}
+	s.Consistently(phase, "300ms").Should(Equal(corev1.ClaimPending))
+}
