@@ -4,9 +4,11 @@
 package harvester
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -226,12 +228,15 @@ func (c *Connection) Trouble() *Problem {
 	if c.trouble != nil {
 		return c.trouble
 	}
+	var refusals []error
 	for _, in := range c.caches {
-		for _, err := range in.denied {
-			return Denied(err)
-		}
+		refusals = slices.AppendSeq(refusals, maps.Values(in.denied))
 	}
-	return nil
+	if len(refusals) == 0 {
+		return nil
+	}
+	// Always the same one of several, so that what is said does not change by chance.
+	return Denied(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
 // suspect is told by an informer that it has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -238,7 +239,8 @@ func (c *Connection) wakeOwner(o client.Object) {
 func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 	former, _ := was.(*corev1.Node)
 	labelled := former == nil || !maps.Equal(former.Labels, node.Labels)
-	if !labelled && former.Spec.Unschedulable == node.Spec.Unschedulable && readiness(former) == readiness(node) {
+	if !labelled && former.Spec.Unschedulable == node.Spec.Unschedulable && readiness(former) == readiness(node) &&
+		equality.Semantic.DeepEqual(former.Spec.Taints, node.Spec.Taints) {
 		return
 	}
 	c.wakeKind(func(who Asker) bool { return who.Kind == Cluster })
