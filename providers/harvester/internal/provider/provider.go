@@ -75,7 +75,7 @@ func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster)
 
 // Hosts reads the hosts of a Harvester, or says why what is known of them is nothing, or may be old.
 func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *harvester.Problem) {
-	if trouble := conn.Trouble(); trouble != nil {
+	if trouble := conn.Trouble(); Old(trouble) {
 		return nil, trouble
 	}
 	nodes := &corev1.NodeList{}
@@ -90,6 +90,12 @@ func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *
 		}
 		return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf("reading the hosts of Harvester: %v", err)}
 	}
+}
+
+// Old reports whether the trouble of a connection is that what it shows may be old. A right that is missing for one kind does not make what
+// is shown of others old.
+func Old(trouble *harvester.Problem) bool {
+	return trouble != nil && trouble.Reason != infrav1.HarvesterAccessDeniedReason
 }
 
 // Place counts a machine as existing from the moment in which an address may be its own. A virtual machine that was made and not noted is found

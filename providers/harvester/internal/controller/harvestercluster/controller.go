@@ -50,7 +50,8 @@ type scope struct {
 	by      owned.By
 	patch   *patch.Patch
 	domains *publish.Domains
-	// conn is nil while problem says why there is none.
+	// conn is nil while problem says why there is none. With a connection the problem is that what it shows may be old, or that a right
+	// is missing.
 	conn    *harvester.Connection
 	problem *harvester.Problem
 	// again is when to look again although nothing has happened: what was refused is asked for again. 0 is never.
@@ -162,7 +163,7 @@ func (s *scope) note(ctx context.Context) error {
 
 // make has Harvester make what machines need before they are made. It reports whether all of it is there.
 func (s *scope) make(ctx context.Context) (bool, error) {
-	if s.conn == nil || s.problem != nil { // what was said before stays said, as long as nobody can look
+	if s.unseen() { // what was said before stays said, as long as nobody can look
 		return false, nil
 	}
 	there, err := s.makeNamespace(ctx)

@@ -57,7 +57,7 @@ func (s *scope) remove(ctx context.Context) (bool, error) {
 		return true, nil // nothing was made before it had an id
 	}
 	s.connect(ctx)
-	if s.conn == nil || s.problem != nil {
+	if s.unseen() {
 		return s.withoutHarvester(), nil
 	}
 	steps := []func(context.Context) (bool, error){s.removeLoadBalancer, s.removePools, s.removeAccount}

@@ -54,7 +54,7 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 
 // hosts are those of the cluster's Harvester.
 func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem) {
-	if s.problem != nil {
+	if s.conn == nil {
 		return nil, s.problem
 	}
 	return provider.Hosts(ctx, s.conn)

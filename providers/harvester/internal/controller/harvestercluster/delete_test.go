@@ -1,0 +1,109 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+func TestAClusterGoesAfterItsMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	machine := &infrav1.HarvesterMachine{ObjectMeta: w.meta("m")}
+	machine.Labels[clusterv1.ClusterNameLabel] = "c"
+	machine.Spec = infrav1.HarvesterMachineSpec{CPU: 1, Memory: "1Gi", Volumes: []infrav1.Volume{{VolumeType: "image", ImageName: "ubuntu"}}}
+	w.Expect(user.Create(t.Context(), machine)).To(Succeed())
+	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
+	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.WaitingForMachinesReason)).To(ContainSubstring("HarvesterMachine m"))
+	w.Expect(w.balancers()).To(HaveLen(1), "its machines are reached by it")
+	w.Expect(user.Delete(t.Context(), machine)).To(Succeed())
+	w.gone(cluster)
+	w.empty()
+}
+
+func TestAClusterWhoseHarvesterIsGoneCanBeDeletedByWhoeverSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	w.identity(elsewhere())
+	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
+	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring(infrav1.AbandonAnnotation))
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
+	w.gone(cluster)
+	w.Expect(w.balancers()).To(HaveLen(1))
+}
+
+func TestAClusterThatHasNothingOnHarvesterNeedsNoneToBeDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	w.identity(elsewhere())
+	cluster := w.cluster("c", given)
+	w.says(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.remove(cluster)
+}
+
+func TestAPoolIsNotTakenFromThoseWhoHaveItsAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c", fromPool(7))
+	w.provisioned(cluster)
+	pool := &lbv1.IPPool{}
+	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: w.balancers()[0].Spec.IPPool}, pool)).To(Succeed())
+	change(w, w.harvester, pool, func(pool *lbv1.IPPool) {
+		pool.Status.Allocated["10.77.7.12"] = "elsewhere/web"
+		pool.Status.Available--
+	})
+	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
+	w.Expect(w.says(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
+		ContainSubstring("elsewhere/web"), ContainSubstring(pool.Name)))
+	change(w, w.harvester, pool, func(pool *lbv1.IPPool) { delete(pool.Status.Allocated, "10.77.7.12") })
+	w.gone(cluster)
+}
+
+func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
+			ManifestsConfigMapNamespace: w.name, ManifestsConfigMapName: "manifests", ManifestsConfigMapKey: "all",
+			CloudConfigCredentialsSecretName: "cloud-config", CloudConfigCredentialsSecretKey: "cloud-config",
+		}
+	})
+	w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)
+	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": "kind: Nothing\n"}}
+	w.Expect(user.Create(t.Context(), manifests)).To(Succeed())
+	tokens := &corev1.SecretList{}
+	w.Eventually(func(g Gomega) { // this Harvester has nobody who fills in tokens
+		g.Expect(w.harvester.List(t.Context(), tokens, client.InNamespace(w.name))).To(Succeed())
+		g.Expect(tokens.Items).To(HaveLen(1))
+	}).Should(Succeed())
+	token := &tokens.Items[0]
+	token.Data = map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token"), corev1.ServiceAccountRootCAKey: []byte("ca")}
+	w.Expect(w.harvester.Update(t.Context(), token)).To(Succeed())
+	w.provisioned(cluster)
+	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
+	w.Expect(manifests.Data["all"]).To(And(HavePrefix("kind: Nothing\n---\n"), ContainSubstring("name: cloud-config")))
+
+	w.remove(cluster)
+	for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.SecretList{}} {
+		w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		w.Expect(list).To(HaveField("Items", BeEmpty()))
+	}
+	bindings := &rbacv1.ClusterRoleBindingList{}
+	w.Expect(w.harvester.List(t.Context(), bindings, client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]})).To(Succeed())
+	w.Expect(bindings.Items).To(BeEmpty())
+}

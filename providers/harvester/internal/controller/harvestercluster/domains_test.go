@@ -1,0 +1,134 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+func names(cluster *infrav1.HarvesterCluster) []string {
+	var all []string
+	for _, domain := range cluster.Status.FailureDomains {
+		all = append(all, domain.Name)
+	}
+	return all
+}
+
+// given is for clusters without a load balancer.
+func given(cluster *infrav1.HarvesterCluster) {
+	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{}
+	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
+}
+
+func TestTheFailureDomainsFollowTheLabelsOfHostsWithoutAnythingElseHappening(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "b")
+	cluster := w.cluster("c", given)
+	w.provisioned(cluster)
+	w.Expect(names(cluster)).To(Equal([]string{"a", "b"}))
+	w.Expect(cluster.Status.FailureDomains[0].ControlPlane).To(HaveValue(BeTrue()))
+	w.Expect(cluster.Status.FailureDomains[0].Attributes).To(And(
+		HaveKeyWithValue("topologyKey", w.zoneKey()), HaveKeyWithValue("topologyValue", "a"), HaveKeyWithValue("hosts", "1")))
+	message := conditions.GetMessage(cluster, infrav1.FailureDomainsReadyCondition)
+	w.Expect(message).To(And(ContainSubstring("single host: a ("+w.name+"-host-a), b ("), ContainSubstring("hosts in no failure domain")))
+
+	w.host("new", "c")
+	w.eventually(cluster, func(g Gomega) { g.Expect(names(cluster)).To(Equal([]string{"a", "b", "c"})) })
+}
+
+func TestAHostWithoutTheLabelThatComesChangesNoFailureDomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "b")
+	cluster := w.cluster("c", given)
+	w.provisioned(cluster)
+	since := cluster.Status.Distribution.FailureDomainsSince
+	node := simulator.Host{Name: "0-bare-" + w.name} // the first that is named
+	w.Expect(sim.AddHost(t.Context(), node)).To(Succeed())
+	w.eventually(cluster, func(g Gomega) {
+		g.Expect(conditions.GetMessage(cluster, infrav1.FailureDomainsReadyCondition)).To(ContainSubstring(node.Name))
+		g.Expect(names(cluster)).To(Equal([]string{"a", "b"}))
+		g.Expect(cluster.Status.Distribution.FailureDomainsSince).To(Equal(since))
+	})
+}
+
+func TestADomainWhoseHostsAreCordonedIsCordonedAfterTheGracePeriodAndStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "b", "c")
+	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.Distribution.GracePeriodSeconds, cluster.Spec.Distribution.HoldPeriodSeconds = ptr.To(int32(0)), ptr.To(int32(0))
+	})
+	w.provisioned(cluster)
+	node := &corev1.Node{}
+	node.Name = w.name + "-host-b"
+	change(w, w.harvester, node, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+	w.eventually(cluster, func(g Gomega) {
+		g.Expect(names(cluster)).To(Equal([]string{"a", "b", "c"}))
+		g.Expect(cluster.Status.Distribution.FailureDomains[1].State).To(Equal(faultlinev1.DomainCordoned))
+		g.Expect(cluster.Status.Distribution.FailureDomains[1].Reason).To(Equal(infrav1.FailureDomainHostsCordonedReason))
+		g.Expect(cluster.Status.FailureDomains[1].ControlPlane).To(HaveValue(BeFalse()))
+	})
+	change(w, w.harvester, node, func(node *corev1.Node) { node.Spec.Unschedulable = false })
+	w.eventually(cluster, func(g Gomega) {
+		g.Expect(cluster.Status.Distribution.FailureDomains[1].State).To(Equal(faultlinev1.DomainActive))
+	})
+	change(w, w.harvester, node, func(node *corev1.Node) { // as Harvester does for maintenance, of which kubectl shows nothing else
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "kubevirt.io/drain", Effect: corev1.TaintEffectNoSchedule})
+	})
+	w.eventually(cluster, func(g Gomega) {
+		g.Expect(cluster.Status.Distribution.FailureDomains[1].State).To(Equal(faultlinev1.DomainCordoned))
+	})
+}
+
+func TestAHarvesterWithoutLabelsHasNoFailureDomainsAndSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cluster := w.cluster("c", given)
+	w.provisioned(cluster)
+	w.Expect(names(cluster)).To(BeEmpty())
+	w.Expect(w.says(cluster, infrav1.FailureDomainsReadyCondition, faultlinev1.ReasonNoFailureDomains)).To(ContainSubstring(w.zoneKey()))
+}
+
+func TestSingleHostsThatWerePublishedBeforeStayFailureDomainsUntilHostsAreLabelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	host := w.host("h", "")
+	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
+	cluster.Status.FailureDomains = []clusterv1.FailureDomain{{
+		Name: host.Name, ControlPlane: ptr.To(true), Attributes: map[string]string{"topologyKey": corev1.LabelHostname},
+	}}
+	w.Expect(user.Status().Update(t.Context(), cluster)).To(Succeed())
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { delete(cluster.Annotations, clusterv1.PausedAnnotation) })
+	w.provisioned(cluster)
+	w.Expect(names(cluster)).To(Equal([]string{host.Name}))
+	w.Expect(cluster.Status.FailureDomains[0].ControlPlane).To(HaveValue(BeTrue()), "%s", described{cluster})
+	change(w, w.harvester, host, func(node *corev1.Node) { node.Labels[w.zoneKey()] = "a" })
+	w.eventually(cluster, func(g Gomega) { g.Expect(names(cluster)).To(Equal([]string{"a"})) })
+}
+
+func TestDeclaredFailureDomainsAreThoseOfTheCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "b")
+	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{
+			{Name: "one", TopologyKey: w.zoneKey(), TopologyValue: "a"}, {Name: "empty", TopologyKey: w.zoneKey()},
+			{Name: "workers", TopologyKey: w.zoneKey(), TopologyValue: "b", ControlPlane: ptr.To(false)},
+		}
+	})
+	w.provisioned(cluster)
+	w.Expect(names(cluster)).To(Equal([]string{"empty", "one", "workers"}))
+	for i, controlPlane := range []bool{false, true, false} {
+		w.Expect(cluster.Status.FailureDomains[i].ControlPlane).To(HaveValue(Equal(controlPlane)), cluster.Status.FailureDomains[i].Name)
+	}
+	w.Expect(conditions.GetMessage(cluster, infrav1.FailureDomainsReadyCondition)).To(ContainSubstring("empty: no host of Harvester has the label " + w.zoneKey()))
+}

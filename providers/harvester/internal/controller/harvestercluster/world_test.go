@@ -1,0 +1,214 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestercluster_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+const (
+	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	patience = 2 * time.Minute
+	glance   = 50 * time.Millisecond
+)
+
+// world is one test's share of the management cluster and of Harvester: a namespace in each, of the same name, hosts with a label of their
+// own for their zone, and a manager that sees nothing else.
+type world struct {
+	*WithT
+	t         *testing.T
+	name      string // namespace in both
+	harvester client.Client
+}
+
+// newWorld makes hosts in the zones, a host each, and starts a manager.
+func newWorld(t *testing.T, zones ...string) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(glance)
+	w := &world{WithT: g, t: t, harvester: sim.Client()}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
+	w.name = namespace.Name
+	w.host("host", "")
+	for _, zone := range zones {
+		w.host("host-"+zone, zone)
+	}
+	w.identity(sim.Kubeconfig())
+	w.start()
+	return w
+}
+
+// start runs a manager until what it returns is called or the test ends.
+func (w *world) start() (stop func()) {
+	w.t.Helper()
+	return testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, w.add)
+}
+
+func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
+	there := runtime.NewScheme()
+	if err := harvester.AddToScheme(there); err != nil {
+		return err
+	}
+	connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), there)
+	if err := connections.WatchIdentities(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	recorder := &events.FakeRecorder{}
+	return (&harvestercluster.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Recorder: recorder,
+		Domains: &publish.Publisher{Client: mgr.GetClient(), Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics},
+	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
+}
+
+func (w *world) zoneKey() string { return w.name + ".example.com/zone" }
+
+// host adds a host to Harvester; one that is in no zone has no label for it.
+func (w *world) host(name, zone string) *corev1.Node {
+	w.t.Helper()
+	host := simulator.Host{Name: w.name + "-" + name, Labels: map[string]string{}}
+	if zone != "" {
+		host.Labels[w.zoneKey()] = zone
+	}
+	w.Expect(sim.AddHost(w.t.Context(), host)).To(Succeed())
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name}}
+}
+
+// identity writes the Secret with the kubeconfig for Harvester.
+func (w *world) identity(kubeconfig []byte) {
+	w.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: w.meta("identity"), Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}}
+	if err := user.Update(w.t.Context(), secret); err != nil {
+		w.Expect(user.Create(w.t.Context(), secret)).To(Succeed())
+	}
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}
+}
+
+// cluster makes a Cluster with its HarvesterCluster, whose endpoint is a load balancer's that has its address from a DHCP server.
+func (w *world) cluster(name string, changes ...func(*infrav1.HarvesterCluster)) *infrav1.HarvesterCluster {
+	w.t.Helper()
+	owner := &clusterv1.Cluster{ObjectMeta: w.meta(name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: name},
+	}}
+	w.Expect(user.Create(w.t.Context(), owner)).To(Succeed())
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: w.meta(name)}
+	cluster.Labels[clusterv1.ClusterNameLabel] = name
+	cluster.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: owner.UID}}
+	cluster.Spec = infrav1.HarvesterClusterSpec{
+		IdentitySecret: infrav1.SecretKey{Namespace: w.name, Name: "identity"}, TargetNamespace: w.name, FailureDomainTopologyKey: w.zoneKey(),
+		LoadBalancerConfig: infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP},
+	}
+	for _, change := range changes {
+		change(cluster)
+	}
+	w.Expect(user.Create(w.t.Context(), cluster)).To(Succeed())
+	return cluster
+}
+
+// eventually waits until what is said of the cluster, which is read before, holds.
+func (w *world) eventually(cluster *infrav1.HarvesterCluster, holds func(Gomega)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(user.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		holds(g)
+	}).Should(Succeed(), "%s", described{cluster})
+}
+
+// described is written when it is needed.
+type described struct{ *infrav1.HarvesterCluster }
+
+func (d described) String() string {
+	text := &strings.Builder{}
+	for _, c := range d.Status.Conditions {
+		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text.String()
+}
+
+// provisioned waits until machines may be created.
+func (w *world) provisioned(cluster *infrav1.HarvesterCluster) {
+	w.t.Helper()
+	w.eventually(cluster, func(g Gomega) {
+		g.Expect(cluster.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+		g.Expect(cluster.Status.Ready).To(BeTrue())
+	})
+}
+
+// says waits until a condition has the reason, and returns its message.
+func (w *world) says(cluster *infrav1.HarvesterCluster, condition, reason string) string {
+	w.t.Helper()
+	w.eventually(cluster, func(g Gomega) { g.Expect(conditions.GetReason(cluster, condition)).To(Equal(reason)) })
+	return conditions.GetMessage(cluster, condition)
+}
+
+// change changes an object until no conflict is in the way.
+func change[T client.Object](w *world, c client.Client, o T, how func(T)) {
+	w.t.Helper()
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: c}, o, testworld.Whole, how)
+}
+
+// balancers are those of the test on Harvester.
+func (w *world) balancers() []lbv1.LoadBalancer {
+	w.t.Helper()
+	list := &lbv1.LoadBalancerList{}
+	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	return list.Items
+}
+
+// remove deletes a cluster, and waits until it is gone.
+func (w *world) remove(cluster *infrav1.HarvesterCluster) {
+	w.t.Helper()
+	w.Expect(user.Delete(w.t.Context(), cluster)).To(Succeed())
+	w.gone(cluster)
+}
+
+func (w *world) gone(cluster *infrav1.HarvesterCluster) {
+	w.t.Helper()
+	w.Eventually(func() error { return user.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster) }).
+		Should(MatchError(ContainSubstring("not found")), "%s", described{cluster})
+}
+
+// empty fails if anything of a load balancer is left on Harvester.
+func (w *world) empty() {
+	w.t.Helper()
+	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
+		w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		w.Expect(list).To(HaveField("Items", BeEmpty()))
+	}
+}
