@@ -104,8 +104,10 @@ func TestValidateCluster(t *testing.T) {
 			[]string{"spec.failureDomains[1].vmNetworkConfig.gateway: Invalid value"}},
 		{"intent for a name that cannot be", func(s *spec) { s.Distribution.FailureDomains[0].Name = "zone a" },
 			[]string{"spec.distribution.failureDomains[0].name: Invalid value"}},
-		{"label of hosts for workers", func(s *spec) { s.Distribution.Workers.TopologyKey = "kubernetes.io/hostname" },
+		{"label that no domain has, for workers", func(s *spec) { s.Distribution.Workers.TopologyKey = "example.com/room" },
 			[]string{"spec.distribution.workers.topologyKey: Invalid value"}},
+		{"label of a domain for workers", func(s *spec) { s.Distribution.Workers.TopologyKey = "example.com/rack" }, nil},
+		{"single hosts for workers", func(s *spec) { s.Distribution.Workers.TopologyKey = "kubernetes.io/hostname" }, nil},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,6 +61,19 @@ func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) fi
 		errs = append(errs, validateVMNetworkWithoutPool(*domain.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
 	}
 	return errs
+}
+
+// topologyKeys are the labels of hosts over whose values Harvester's scheduler is
+// asked to keep logical failure domains apart: those by which the cluster has
+// failure domains, and the usual ones.
+func topologyKeys(spec infrav1.HarvesterClusterSpec) []string {
+	keys := []string{corev1.LabelHostname, corev1.LabelTopologyRegion, spec.DiscoveryKey()}
+	for i := range spec.FailureDomains {
+		key, _ := spec.FailureDomains[i].Topology()
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // notALabel says what values of labels are.

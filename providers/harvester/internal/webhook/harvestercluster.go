@@ -107,7 +107,7 @@ func validateCluster(spec infrav1.HarvesterClusterSpec, path *field.Path) field.
 		errs = append(errs, validateVMNetwork(*spec.VMNetworkConfig, path.Child("vmNetworkConfig"))...)
 	}
 	errs = append(errs, validateDomains(spec, path)...)
-	return append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
+	return append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"), topologyKeys(spec)...)...)
 }
 
 func validateNamespace(name string, path *field.Path) field.ErrorList {
