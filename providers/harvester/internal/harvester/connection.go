@@ -265,7 +265,7 @@ func (c *Connection) suspect() {
 }
 
 // Await has an object woken once by the next change of something that is not its own but that it may wait for: an image, a network,
-// a key pair, a storage class, a pool.
+// a key pair, a storage class, a pool, a label of a host.
 func (c *Connection) Await(who Asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -235,7 +235,7 @@ func (c *Connection) wakeOwner(o client.Object) {
 }
 
 // nodeChanged wakes the clusters when a host may be another part of a failure domain or be another state, and the machines on it
-// when its labels have changed. What a kubelet reports all the time is neither.
+// and those that wait when its labels have changed. What a kubelet reports all the time is neither.
 func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 	former, _ := was.(*corev1.Node)
 	labelled := former == nil || !maps.Equal(former.Labels, node.Labels)
@@ -246,6 +246,7 @@ func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 	c.wakeKind(func(who Asker) bool { return who.Kind == Cluster })
 	if labelled {
 		c.wakeMachinesOn(node.Name)
+		c.wakeAwaiting()
 	}
 }
 

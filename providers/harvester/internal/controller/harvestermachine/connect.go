@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -56,11 +57,17 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, err
 		return steps.Wait, nil
 	}
 	s.conn = conn
+	if conditions.IsUnknown(s.infra, infrav1.InfrastructureReadyCondition) { // it was about the connection
+		conditions.Delete(s.infra, infrav1.InfrastructureReadyCondition)
+	}
 	return steps.Proceed, nil
 }
 
 // find looks for the virtual machine, which may have been made and not noted, and for the hosts of Harvester.
 func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error) {
+	if s.infra.Spec.ProviderID == "" {
+		s.conn.Await(s.asker()) // before anything is looked at: what comes in the meantime wakes the machine too
+	}
 	nodes := &corev1.NodeList{}
 	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
 		return steps.Wait, fmt.Errorf("listing hosts of Harvester: %w", err)

@@ -38,7 +38,6 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope) (steps.Progress, err
 	if s.vm != nil {
 		return steps.Proceed, nil
 	}
-	s.conn.Await(s.asker()) // before it is looked at: what comes in the meantime wakes the machine too
 	return r.unless(s, s.lookUp(ctx))
 }
 

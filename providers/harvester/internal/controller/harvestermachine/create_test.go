@@ -1,0 +1,221 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRunsAndHasAnAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-2")
+	now := w.provisioned(infra)
+	vm := w.vm(infra)
+	w.Expect(now.Spec.ProviderID).To(Equal(virtualmachine.ProviderID(vm)))
+	w.Expect(vm.Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, now.Annotations[infrav1.MachineIDAnnotation]))
+	w.Expect(now.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: w.vmi(infra).Status.Interfaces[0].IP}))
+	w.Expect(now.Finalizers).To(ConsistOf(infrav1.MachineFinalizer))
+	w.Eventually(func() string { return w.now(infra).Status.FailureDomain }).Should(Equal("zone-2"))
+	for _, condition := range []string{infrav1.MachineCreatedCondition, infrav1.VMProvisioningReadyCondition, infrav1.VMRunningCondition} {
+		w.Expect(conditions.IsTrue(w.now(infra), condition)).To(BeTrue(), condition)
+	}
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.Expect(w.claims()).To(HaveLen(1))
+}
+
+// Upstream shows the failure domain that was asked for, before there is a virtual machine, for ever.
+func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "")
+	w.provisioned(infra)
+	for _, zone := range []string{"zone-1", "zone-3", "zone-2"} {
+		if host := zone + "-host-1"; w.vmi(infra).Status.NodeName != host {
+			w.Expect(sim.Migrate(t.Context(), client.ObjectKeyFromObject(infra), host)).To(Succeed())
+		}
+		w.Eventually(func() string { return w.now(infra).Status.FailureDomain }).Should(Equal(zone))
+	}
+}
+
+// Upstream writes the term of the failure domain into the user's own affinity, and stores it there again with each attempt.
+func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	asked := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}},
+	}}}}
+	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.NodeAffinity = asked.DeepCopy() })
+	w.provisioned(infra)
+	w.Expect(w.now(infra).Spec.NodeAffinity).To(Equal(asked))
+	terms := w.vm(infra).Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	w.Expect(terms).To(HaveLen(1))
+	w.Expect(terms[0].MatchExpressions).To(ContainElements(
+		HaveField("Key", corev1.LabelOSStable), HaveField("Values", []string{"zone-1"})))
+}
+
+// Upstream calls a machine ready as soon as its virtual machine is made.
+func TestD5AMachineIsNotReadyBeforeItsVirtualMachineHasAnAddress(t *testing.T) {
+	w := newWorld(t)
+	w.fault("no-agents", true)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason)).
+		To(ContainSubstring("see whether qemu-guest-agent runs"))
+	now := w.now(infra)
+	w.Expect(now.Status.Ready).To(BeFalse())
+	w.Expect(now.Status.Initialization.Provisioned).To(BeNil())
+	w.fault("no-agents", false)
+	w.provisioned(infra)
+}
+
+func TestAVirtualMachineThatWasMadeAndNotNotedIsFoundAgainAndNotMadeTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	made := w.vm(infra)
+	stop()
+	// The manager died between making it and noting that.
+	w.update(infra, func(now *infrav1.HarvesterMachine) { now.Spec.ProviderID = "" })
+	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
+	w.start()
+	w.provisioned(infra)
+	w.Expect(w.vm(infra).UID).To(Equal(made.UID))
+	w.Expect(w.now(infra).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(made)))
+}
+
+func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWithItsVolumes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	former := w.stranger("a")
+	w.Expect(w.harvester.Create(t.Context(), former)).To(Succeed())
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: former.Name + "-disk-0-abcde"}}
+	claim.Spec = claimSpec()
+	w.Expect(w.harvester.Create(t.Context(), claim)).To(Succeed())
+	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) {
+		infra.Spec.ProviderID = virtualmachine.ProviderID(former)
+		infra.Finalizers = []string{infrav1.MachineFinalizerLegacy}
+	})
+	w.start()
+	now := w.provisioned(infra)
+	w.Expect(w.vm(infra).UID).To(Equal(former.UID))
+	w.Expect(w.vm(infra).Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, now.Annotations[infrav1.MachineIDAnnotation]))
+	w.Expect(now.Finalizers).To(ConsistOf(infrav1.MachineFinalizer))
+	w.delete(infra)
+	w.gone(infra)
+	w.Eventually(w.claims).Should(BeEmpty())
+}
+
+func TestAVirtualMachineOfTheSameNameThatIsSomebodyElsesIsNeitherAdoptedNorDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	foreign := w.stranger("a")
+	w.Expect(w.harvester.Create(t.Context(), foreign)).To(Succeed())
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)).To(ContainSubstring("delete the Machine"))
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.vm(infra).UID).To(Equal(foreign.UID))
+	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
+}
+
+// Upstream finds machines by labels that have no namespace, so that clusters of one name that share a namespace of Harvester have each
+// other's virtual machines.
+func TestD4ClustersOfOneNameThatShareANamespaceKeepTheirVirtualMachinesApart(t *testing.T) {
+	t.Parallel()
+	one, two := newWorld(t), newWorld(t)
+	two.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = one.name })
+	one.start()
+	first := one.machine("a", "zone-1")
+	one.provisioned(first)
+	two.start()
+	second := two.machineNamed(first.Name, "zone-1")
+	two.says(second, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)
+	two.delete(second)
+	two.gone(second)
+	one.Consistently(func() *metav1.Time { return one.vm(first).DeletionTimestamp }).Should(BeNil())
+	one.Expect(one.claims()).To(HaveLen(1))
+}
+
+func TestAVirtualMachineThatSomebodyDeletesIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.Expect(w.harvester.Delete(t.Context(), w.vm(infra))).To(Succeed())
+	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.MachineNotFoundReason)).To(ContainSubstring("delete the Machine"))
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.delete(infra)
+	w.gone(infra)
+}
+
+func TestAMachineWaitsForItsFailureDomainToReceiveMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.domain("zone-2", faultlinev1.DomainCordoned)
+	w.start()
+	infra := w.machine("a", "zone-2")
+	w.says(infra, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotReadyReason)
+	w.Expect(w.now(infra).Finalizers).To(BeEmpty())
+	w.domain("zone-2", faultlinev1.DomainActive)
+	w.provisioned(infra)
+	w.Expect(w.now(infra).Status.FailureDomain).To(Equal("zone-2"))
+}
+
+func TestAMachineOfAFailureDomainThatNoHostIsInWaitsUntilOneIs(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-9")
+	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotFoundReason)).To(ContainSubstring("label hosts"))
+	w.Expect(sim.Label(t.Context(), "zone-1-host-2", corev1.LabelTopologyZone, "zone-9")).To(Succeed())
+	t.Cleanup(func() {
+		w.Expect(sim.Label(w.context(), "zone-1-host-2", corev1.LabelTopologyZone, "zone-1")).To(Succeed())
+	})
+	w.provisioned(infra)
+	w.Expect(w.vmi(infra).Status.NodeName).To(Equal("zone-1-host-2"))
+}
+
+func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.provisioned(w.machine("first", "zone-1")) // informers list once
+	sim.ForgetRequests()
+	infra := w.machine("a", "zone-2")
+	w.provisioned(infra)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.Expect(len(w.requests())).To(BeNumerically("<=", 8), "%v", w.requests())
+
+	sim.ForgetRequests()
+	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.Consistently(w.requests).Should(BeEmpty())
+}
+
+func claimSpec() corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+		StorageClassName: ptr.To("harvester-longhorn"),
+		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: tenGi()}},
+	}
+}

@@ -1,0 +1,359 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
+// The management API server and the Harvester are shared by all tests; each test has a namespace on both, and a manager.
+var (
+	apiServer *rest.Config
+	sim       *simulator.Simulator
+	scheme    = runtime.NewScheme()
+)
+
+func TestMain(m *testing.M) {
+	utilruntime.Must((&runtime.SchemeBuilder{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, harvester.AddToScheme,
+	}).AddToScheme(scheme))
+	var err error
+	if sim, err = simulator.Run(context.Background(), simulator.WithNetworks(simulator.Network{Name: "vlan-2"})); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	testenv.Main(m, testenv.Options{Scheme: scheme, Config: filepath.Join("..", "..", "..", "config"), ClusterAPI: true}, func(env *envtest.Environment) error {
+		apiServer = env.Config
+		return nil
+	})
+}
+
+// world is a cluster on a Harvester that has the domains zone-1 to zone-3, of two hosts each. The names of its namespaces on both sides
+// are the same, which is that of the cluster, too.
+type world struct {
+	*WithT
+	t         *testing.T
+	client    client.Client
+	name      string
+	cluster   *clusterv1.Cluster
+	infra     *infrav1.HarvesterCluster
+	harvester client.Client
+	workload  *workload
+}
+
+func newWorld(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	g.SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	c, err := client.New(apiServer, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{WithT: g, t: t, client: c, harvester: sim.Client()}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.create(namespace)
+	w.name = namespace.Name
+	g.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
+	w.create(&corev1.Secret{ObjectMeta: w.meta("identity"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()}})
+	w.create(&corev1.Secret{ObjectMeta: w.meta("bootstrap"), Data: map[string][]byte{"value": []byte("#cloud-config\nruncmd:\n- kubeadm join\n")}})
+	w.createCluster(change...)
+	return w
+}
+
+func (w *world) createCluster(change ...func(*infrav1.HarvesterCluster)) {
+	w.cluster = &clusterv1.Cluster{ObjectMeta: w.meta(w.name), Spec: clusterv1.ClusterSpec{
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: w.name},
+	}}
+	w.create(w.cluster)
+	w.cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	w.Expect(w.client.Status().Update(w.t.Context(), w.cluster)).To(Succeed())
+	w.infra = &infrav1.HarvesterCluster{ObjectMeta: w.meta(w.name)}
+	w.infra.Annotations = map[string]string{infrav1.ClusterIDAnnotation: "cluster-" + w.name}
+	w.infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: w.name, UID: w.cluster.UID}}
+	w.infra.Spec = infrav1.HarvesterClusterSpec{
+		IdentitySecret: infrav1.SecretKey{Namespace: w.name, Name: "identity"}, TargetNamespace: w.name,
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.255.255.1", Port: 6443},
+	}
+	for _, each := range change {
+		each(w.infra)
+	}
+	w.create(w.infra)
+	for i := range 3 {
+		w.infra.Status.Distribution.FailureDomains = append(w.infra.Status.Distribution.FailureDomains, faultlinev1.DomainStatus{
+			Name: fmt.Sprintf("zone-%d", i+1), State: faultlinev1.DomainActive, Health: faultlinev1.DomainHealthy,
+		})
+	}
+	w.Expect(w.client.Status().Update(w.t.Context(), w.infra)).To(Succeed())
+}
+
+// start runs a manager until the end of the test or stop.
+func (w *world) start() (stop func()) {
+	w.t.Helper()
+	w.workload = &workload{}
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	return testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
+		if err := connections.WatchIdentities(ctx, mgr.GetCache()); err != nil {
+			return err
+		}
+		w.workload.mgr = mgr
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Node{}, clustercache.NodeProviderIDIndex.Field, clustercache.NodeProviderIDIndex.ExtractValue); err != nil {
+			return err
+		}
+		return (&harvestermachine.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{},
+			Workloads: w.workload, Recorder: mgr.GetEventRecorder("harvestermachine"),
+		}).SetupWithManager(ctx, mgr, "", watch.Workers(10))
+	})
+}
+
+// workload is a workload cluster whose Nodes are on the management API server.
+type workload struct {
+	clustercache.ClusterCache
+	mgr  ctrl.Manager
+	once sync.Once
+}
+
+func (w *workload) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+	return w.mgr.GetClient(), nil
+}
+
+func (w *workload) GetReader(context.Context, client.ObjectKey) (client.Reader, error) {
+	return w.mgr.GetClient(), nil
+}
+
+func (w *workload) Watch(_ context.Context, _ client.ObjectKey, watcher clustercache.Watcher) (err error) {
+	w.once.Do(func() { err = watcher.Watch(w.mgr.GetCache()) })
+	return err
+}
+
+func (w *workload) GetClusterSource(string, func(context.Context, client.Object) []ctrl.Request, ...clustercache.GetClusterSourceOption) source.Source {
+	return source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[ctrl.Request]) error { return nil })
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: w.name}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.client.Create(w.t.Context(), o)).To(Succeed(), "creating %T %s", o, o.GetName())
+	}
+}
+
+// machine makes a Machine with its HarvesterMachine. Names of machines are those of Nodes, which tests share: they begin with the world's.
+func (w *world) machine(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	return w.machineNamed(w.name+"-"+name, domain, change...)
+}
+
+func (w *world) machineNamed(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	machine := &clusterv1.Machine{ObjectMeta: w.meta(name), Spec: clusterv1.MachineSpec{
+		ClusterName: w.name, FailureDomain: domain,
+		Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: name},
+	}}
+	w.create(machine)
+	infra := &infrav1.HarvesterMachine{ObjectMeta: w.meta(name)}
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID}}
+	infra.Spec = infrav1.HarvesterMachineSpec{
+		CPU: 2, Memory: "4Gi", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
+		Volumes: []infrav1.Volume{{VolumeType: infrav1.VolumeTypeImage, ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
+	}
+	for _, each := range change {
+		each(infra)
+	}
+	w.create(infra)
+	return infra
+}
+
+// now is a HarvesterMachine as it is stored.
+func (w *world) now(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	current := &infrav1.HarvesterMachine{}
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(infra), current)).To(Succeed())
+	return current
+}
+
+// provisioned waits until a machine is.
+func (w *world) provisioned(infra *infrav1.HarvesterMachine) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	w.Eventually(func() bool { return w.now(infra).Status.Ready }).Should(BeTrue(), func() string { return w.conditions(infra) })
+	return w.now(infra)
+}
+
+func (w *world) conditions(infra *infrav1.HarvesterMachine) (text string) {
+	for _, c := range w.now(infra).Status.Conditions {
+		text += fmt.Sprintf("%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return text
+}
+
+// says waits until a machine has a condition with the reason, and returns its message.
+func (w *world) says(infra *infrav1.HarvesterMachine, condition, reason string) string {
+	w.t.Helper()
+	w.Eventually(func() string { return conditions.GetReason(w.now(infra), condition) }).
+		Should(Equal(reason), func() string { return w.conditions(infra) })
+	return conditions.GetMessage(w.now(infra), condition)
+}
+
+// vm is the virtual machine of a machine.
+func (w *world) vm(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
+	w.t.Helper()
+	vm := &kubevirtv1.VirtualMachine{}
+	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKeyFromObject(infra), vm)).To(Succeed())
+	return vm
+}
+
+func (w *world) vmi(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachineInstance {
+	w.t.Helper()
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKeyFromObject(infra), vmi)).To(Succeed())
+	return vmi
+}
+
+// on lists what there is in the world's namespace of Harvester.
+func (w *world) on(list client.ObjectList) client.ObjectList {
+	w.t.Helper()
+	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	return list
+}
+
+func (w *world) delete(infra *infrav1.HarvesterMachine) {
+	w.t.Helper()
+	w.Expect(w.client.Delete(w.t.Context(), infra)).To(Succeed())
+}
+
+func (w *world) gone(infra *infrav1.HarvesterMachine) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		return w.client.Get(w.t.Context(), client.ObjectKeyFromObject(infra), &infrav1.HarvesterMachine{})
+	}).
+		Should(notFound(), func() string { return w.conditions(infra) })
+}
+
+func notFound() gomegatypes.GomegaMatcher {
+	return WithTransform(apierrors.IsNotFound, BeTrue())
+}
+
+func tenGi() resource.Quantity { return resource.MustParse("10Gi") }
+
+// context outlives the test, for what cleans up.
+func (w *world) context() context.Context { return context.WithoutCancel(w.t.Context()) }
+
+func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
+
+func (w *world) update(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
+	w.t.Helper()
+	testworld.Update(w.user(), infra.DeepCopy(), testworld.Whole, change)
+}
+
+func (w *world) updateStatus(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
+	w.t.Helper()
+	testworld.Update(w.user(), infra.DeepCopy(), testworld.Status, change)
+}
+
+// describe changes the HarvesterCluster.
+func (w *world) describe(change func(*infrav1.HarvesterCluster)) {
+	w.t.Helper()
+	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Whole, change)
+}
+
+// domain sets the state of a failure domain.
+func (w *world) domain(name string, state faultlinev1.DomainState) {
+	w.t.Helper()
+	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Status, func(infra *infrav1.HarvesterCluster) {
+		for i := range infra.Status.Distribution.FailureDomains {
+			if of := &infra.Status.Distribution.FailureDomains[i]; of.Name == name {
+				of.State, of.Reason = state, "Test"
+			}
+		}
+	})
+}
+
+// fault makes a fault of the whole Harvester, so that its test must not be parallel to others, or ends it.
+func (w *world) fault(name string, on bool, args ...string) {
+	w.t.Helper()
+	w.Expect(sim.SetFault(w.context(), name, on, args...)).To(Succeed())
+	if on {
+		w.t.Cleanup(func() { w.Expect(sim.SetFault(w.context(), name, false, args...)).To(Succeed()) })
+	}
+}
+
+// requests are what was asked of Harvester about the world's namespace, but for watches.
+func (w *world) requests() []string {
+	var list []string
+	for _, r := range sim.Requests() {
+		if r.Verb != "watch" && (r.Namespace == w.name || r.Resource == "ippools") {
+			list = append(list, fmt.Sprintf("%s %s/%s", r.Verb, r.Resource, r.Name))
+		}
+	}
+	return list
+}
+
+func (w *world) claims() []corev1.PersistentVolumeClaim {
+	w.t.Helper()
+	return w.on(&corev1.PersistentVolumeClaimList{}).(*corev1.PersistentVolumeClaimList).Items
+}
+
+// stranger is a virtual machine that has the name of the machine's, and was not made by this manager. Its volume is <name>-disk-0-abcde.
+func (w *world) stranger(name string) *kubevirtv1.VirtualMachine {
+	name = w.name + "-" + name
+	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
+	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)
+	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
+	spec := &vm.Spec.Template.Spec
+	spec.Domain.CPU = &kubevirtv1.CPU{Cores: 1}
+	spec.Domain.Memory = &kubevirtv1.Memory{Guest: ptr.To(resource.MustParse("1Gi"))}
+	spec.Domain.Devices.Interfaces = []kubevirtv1.Interface{{Name: "nic-1", InterfaceBindingMethod: kubevirtv1.InterfaceBindingMethod{Bridge: &kubevirtv1.InterfaceBridge{}}}}
+	spec.Networks = []kubevirtv1.Network{{Name: "nic-1", NetworkSource: kubevirtv1.NetworkSource{Multus: &kubevirtv1.MultusNetwork{NetworkName: "default/vlan-1"}}}}
+	spec.Domain.Devices.Disks = []kubevirtv1.Disk{{Name: "disk-0"}}
+	spec.Volumes = []kubevirtv1.Volume{{Name: "disk-0", VolumeSource: kubevirtv1.VolumeSource{
+		PersistentVolumeClaim: &kubevirtv1.PersistentVolumeClaimVolumeSource{PersistentVolumeClaimVolumeSource: corev1.PersistentVolumeClaimVolumeSource{ClaimName: name + "-disk-0-abcde"}},
+	}}}
+	return vm
+}
