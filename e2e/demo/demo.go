@@ -27,7 +27,7 @@ import (
 // Options say which provider is shown, and how.
 type Options struct {
 	// Provider is the one that is shown.
-	Provider provider.Provider
+	Provider provider.InDemo
 	// Flavor of the provider's cluster template; "" is the plain one.
 	Flavor string
 	// Story is what happens to the cluster; "" is an outage.
@@ -100,7 +100,7 @@ var ErrInterrupted = errors.New("interrupted")
 
 // startInfrastructure starts what the cluster's machines will be on.
 func (d *demo) startInfrastructure() (err error) {
-	if d.infrastructure, err = d.options.Provider.Simulate(); err != nil {
+	if d.infrastructure, err = d.options.Provider.Simulate(d.builder.AssetsDir()); err != nil {
 		return err
 	}
 	d.setup, err = d.infrastructure.Setup(d.dir)

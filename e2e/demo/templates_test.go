@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 // forEachProvider runs a test for the templates of each provider there is.
 func forEachProvider(t *testing.T, test func(t *testing.T, provider string)) {
 	t.Helper()
-	for _, provider := range all.Names() {
+	for _, provider := range all.Names[provider.InDemo]() {
 		t.Run(provider, func(t *testing.T) { test(t, provider) })
 	}
 }

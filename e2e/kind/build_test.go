@@ -17,7 +17,7 @@ import (
 func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []provider.Provider{vsphere.Provider{}}, Boot: true}, found: findings{published: true}}
+	e := &Environment{Options: Options{Providers: []provider.InKind{vsphere.Provider{}}, Boot: true}, found: findings{published: true}}
 	g.Expect(e.programs()).To(ConsistOf(
 		binaries.Kubectl, binaries.Clusterctl, "vcsim", binaries.Provider("vsphere"), binaries.MachineInit,
 	))
@@ -31,7 +31,7 @@ func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
 func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []provider.Provider{vsphere.Provider{}}}}
+	e := &Environment{Options: Options{Providers: []provider.InKind{vsphere.Provider{}}}}
 	g.Expect(e.programs()).To(ContainElements(programs.Node()))
 	g.Expect(e.programs()).To(ContainElements(binaries.CAPICore, programs.CertManager("webhook")))
 	g.Expect(e.programs()).NotTo(ContainElement(programs.KubeVIP), "no machine boots")

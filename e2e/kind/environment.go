@@ -35,7 +35,7 @@ type Options struct {
 	// Name of the kind cluster.
 	Name string
 	// Providers are our infrastructure providers to install.
-	Providers []provider.Provider
+	Providers []provider.InKind
 	// Source says where the images of others come from.
 	Source source.Source
 	// Boot lets the machines of the simulated infrastructure boot: each is a container.

@@ -15,8 +15,8 @@ const DemoNamespace = "default"
 
 // Demonstrated is a provider that can be shown.
 type Demonstrated interface {
-	// Simulate starts its infrastructure in this process.
-	Simulate() (Simulation, error)
+	// Simulate starts its infrastructure in this process. A folder has the programs of the Description, etcd and kube-apiserver.
+	Simulate(programs string) (Simulation, error)
 }
 
 // Simulation is an infrastructure that is simulated in this process, with failure

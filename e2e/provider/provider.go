@@ -11,11 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Provider is an infrastructure provider with its simulated infrastructure.
-type Provider interface {
+// InDemo is a provider that can be shown.
+type InDemo interface {
 	Installed
 	Demonstrated
+}
+
+// InStorm is a provider whose manager can be killed at random.
+type InStorm interface {
+	Installed
 	Stormed
+}
+
+// InKind is a provider that can be installed in a kind environment with its simulated infrastructure, for the specs.
+type InKind interface {
+	Installed
 	Contained
 	Specified
 }
@@ -37,6 +47,8 @@ type Description struct {
 	System string
 	// Namespace is where the provider runs, and Certificate the Secret there that its webhooks serve with.
 	Namespace, Certificate string
+	// Programs are what its simulation runs, beside what a management cluster does.
+	Programs []string
 	// Unset are variables of the provider's component, with values for where it does without what they are for.
 	Unset map[string]string
 	// Domains are the failure domains of its cluster templates, sorted.

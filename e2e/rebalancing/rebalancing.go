@@ -27,7 +27,7 @@ import (
 
 // Options say how many control planes there are.
 type Options struct {
-	Provider provider.Provider
+	Provider provider.Installed
 	// Seeds is how many control planes there are, Seed the seed of the first one; 0 draws one. The others have those that follow.
 	Seeds int
 	Seed  uint64

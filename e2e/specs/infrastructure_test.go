@@ -18,14 +18,14 @@ import (
 
 // infrastructure is the provider that the specs run against, in the words of specs: what cannot be found out fails the spec.
 type infrastructure struct {
-	provider.Provider
+	provider.InKind
 	provider.Description
 
 	observer provider.Observer
 }
 
-func infrastructureOf(p provider.Provider) infrastructure {
-	return infrastructure{Provider: p, Description: p.Describe(), observer: p.Observe(provider.Management{
+func infrastructureOf(p provider.InKind) infrastructure {
+	return infrastructure{InKind: p, Description: p.Describe(), observer: p.Observe(provider.Management{
 		Client: func() client.Client { return management.GetClient() }, Variables: func() map[string]string { return environment.Variables() },
 		Boot: !*fast,
 	})}
@@ -71,5 +71,5 @@ func (i infrastructure) handOver(ctx context.Context, from *kind.Environment, mo
 		move()
 		return
 	}
-	Expect(from.WhileStopped(ctx, i.Provider, move)).To(Succeed())
+	Expect(from.WhileStopped(ctx, i.InKind, move)).To(Succeed())
 }

@@ -100,7 +100,7 @@ type managementCluster struct {
 func newManagementCluster(ctx context.Context, name string) *managementCluster {
 	By("Bringing up a second management cluster")
 	other, err := kind.New(kind.Options{
-		Name: name, Providers: []provider.Provider{infra.Provider}, Source: "auto", Boot: !*fast, SimulatorOf: environment.Name, Out: GinkgoWriter,
+		Name: name, Providers: []provider.InKind{infra.InKind}, Source: "auto", Boot: !*fast, SimulatorOf: environment.Name, Out: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {

@@ -70,7 +70,7 @@ func applicable(filter string) string {
 	if *fast {
 		not = []string{onlyBoot}
 	}
-	for _, other := range all.Names() {
+	for _, other := range all.Names[provider.InKind]() {
 		if other != *providerName {
 			not = append(not, other)
 		}
@@ -129,7 +129,7 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 
 // configure reads the flags.
 func configure() {
-	known, err := all.Named(*providerName)
+	known, err := all.Named[provider.InKind](*providerName)
 	Expect(err).NotTo(HaveOccurred(), "-e2e.provider")
 	infra = infrastructureOf(known)
 	if *configPath == "" {
@@ -142,7 +142,7 @@ func configure() {
 	}
 	Expect(os.MkdirAll(*artifacts, 0o755)).To(Succeed())
 
-	environment, err = kind.New(kind.Options{Name: *name, Providers: []provider.Provider{infra.Provider}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
+	environment, err = kind.New(kind.Options{Name: *name, Providers: []provider.InKind{infra.InKind}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
 }
 

@@ -29,7 +29,7 @@ import (
 // Options say which storm.
 type Options struct {
 	// Provider is the one whose manager is killed.
-	Provider provider.Provider
+	Provider provider.InStorm
 	// Kills is how often the manager is killed in each mode.
 	Kills int
 	// Seed is what the storm is drawn from; 0 draws one.

@@ -20,7 +20,7 @@ import (
 // A short storm with each provider.
 func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 	t.Parallel()
-	for _, p := range all.Providers() {
+	for _, p := range all.Providers[provider.InStorm]() {
 		t.Run(p.Describe().Name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
@@ -36,9 +36,9 @@ func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 }
 
 func TestWhatCannotBeRunIsSaid(t *testing.T) {
-	vSphere, err := all.Named("vsphere")
+	vSphere, err := all.Named[provider.InStorm]("vsphere")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	metal3, err := all.Named("metal3")
+	metal3, err := all.Named[provider.InStorm]("metal3")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, test := range map[string]struct {
 		options Options
@@ -59,7 +59,7 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for _, p := range all.Providers() {
+	for _, p := range all.Providers[provider.InStorm]() {
 		name := p.Describe().Name
 		g := NewWithT(t)
 		g.Expect(p.Modes()[0].Name).To(Equal("obedient"), name)

@@ -148,12 +148,16 @@ const (
 
 func environment(ctx context.Context, o Options, first int) (*envtest.Environment, error) {
 	env := &envtest.Environment{
-		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true, BinaryAssetsDirectory: o.Assets,
+		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: farewell,
 	}
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
 	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
+	if o.Assets != "" {
+		env.ControlPlane.GetAPIServer().Path = filepath.Join(o.Assets, "kube-apiserver")
+		env.ControlPlane.Etcd.Path = filepath.Join(o.Assets, "etcd")
+	}
 	if o.Configure != nil {
 		o.Configure(&env.ControlPlane)
 	}

@@ -22,7 +22,7 @@ func main() { program.Main(run, program.Plain) }
 func run(ctx context.Context, args []string) error {
 	options := benchmark.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	chosen := all.Flag(flags, "infrastructure provider to measure")
+	chosen := all.Flag[benchmark.Provider](flags, "infrastructure provider to measure")
 	flags.StringVar(&options.JSON, "json", "", "`file` for the raw numbers")
 	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {
 		options.Machines, err = numbers(value)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/demo"
 	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
@@ -23,7 +24,7 @@ func main() { program.Main(run, demo.Explain) }
 func run(ctx context.Context, args []string) error {
 	options := demo.Options{Out: os.Stdout, Size: terminal(os.Stdout)}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	chosen := all.Flag(flags, "infrastructure provider to show")
+	chosen := all.Flag[provider.InDemo](flags, "infrastructure provider to show")
 	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
 	flags.StringVar(&options.Story, "story", "", "what happens to the cluster: "+strings.Join(demo.Stories(), ", ")+"; empty for "+demo.StoryOutage)
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")

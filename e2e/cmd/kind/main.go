@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	flags.Usage = func() { usage(flags, stderr) }
 	name := flags.String("name", "faultline", "name of the kind cluster")
-	providers := flags.String("providers", "vsphere", "our providers to install, with commas between: "+strings.Join(all.Names(), ","))
+	providers := flags.String("providers", "vsphere", "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
 	from := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
 	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
 	if err := flags.Parse(args); err != nil {
@@ -89,10 +89,10 @@ func usage(flags *flag.FlagSet, w io.Writer) {
 }
 
 // named looks up providers by their names, with commas between.
-func named(names string) ([]provider.Provider, error) {
-	var found []provider.Provider
+func named(names string) ([]provider.InKind, error) {
+	var found []provider.InKind
 	for name := range strings.SplitSeq(names, ",") {
-		p, err := all.Named(name)
+		p, err := all.Named[provider.InKind](name)
 		if err != nil {
 			return nil, err
 		}

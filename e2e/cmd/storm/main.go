@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/rebalancing"
 	"github.com/faultline-io/faultline/e2e/storm"
@@ -24,7 +25,7 @@ func main() { program.Main(run, program.Plain) }
 func run(ctx context.Context, args []string) error {
 	options := storm.Options{Out: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("storm", flag.ContinueOnError)
-	chosen := all.Flag(flags, "infrastructure provider whose manager is killed")
+	chosen := all.Flag[provider.InStorm](flags, "infrastructure provider whose manager is killed")
 	flags.IntVar(&options.Kills, "kills", storm.DefaultKills, "how often it is killed in each mode")
 	flags.IntVar(&options.Machines, "machines", storm.DefaultMachines, "about how many machines there are at a time")
 	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves, every way in turn when empty; "+rebalancing.Mode+" moves machines of control planes instead")

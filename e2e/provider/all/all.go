@@ -9,39 +9,46 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/harvester"
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-// Provider is one that can be used by everything in e2e.
-type Provider interface {
-	provider.Provider
-	benchmark.Provider
-}
-
-// Providers are all there are. A further one is one more line.
-func Providers() []Provider {
-	return []Provider{
+// providers are all there are. A further one is one more line.
+func providers() []provider.Installed {
+	return []provider.Installed{
+		harvester.Provider{},
 		metal3.Provider{},
 		vsphere.Provider{},
 	}
 }
 
-// Named is the provider of a name.
-func Named(name string) (Provider, error) {
-	i := slices.IndexFunc(Providers(), func(p Provider) bool { return p.Describe().Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("there is no simulated infrastructure for provider %q: it is one of %s", name, strings.Join(Names(), ", "))
+// Providers are those that can be used as T says: provider.InDemo, InStorm, InKind, benchmark.Provider, or provider.Installed for all.
+func Providers[T provider.Installed]() []T {
+	var able []T
+	for _, p := range providers() {
+		if p, ok := p.(T); ok {
+			able = append(able, p)
+		}
 	}
-	return Providers()[i], nil
+	return able
 }
 
-// Names are those of the providers there are.
-func Names() []string {
+// Named is the provider of a name, to be used as T says.
+func Named[T provider.Installed](name string) (found T, err error) {
+	able := Providers[T]()
+	i := slices.IndexFunc(able, func(p T) bool { return p.Describe().Name == name })
+	if i < 0 {
+		return found, fmt.Errorf("there is no simulated infrastructure for provider %q: it is one of %s", name, strings.Join(Names[T](), ", "))
+	}
+	return able[i], nil
+}
+
+// Names are those of the providers that can be used as T says.
+func Names[T provider.Installed]() []string {
 	var names []string
-	for _, p := range Providers() {
+	for _, p := range Providers[T]() {
 		names = append(names, p.Describe().Name)
 	}
 	return names

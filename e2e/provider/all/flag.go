@@ -6,13 +6,15 @@ package all
 import (
 	"flag"
 	"strings"
+
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Flag defines the flag -provider, which says what a command is about. It is vSphere by default.
-func Flag(flags *flag.FlagSet, about string) *Provider {
-	chosen, _ := Named("vsphere")
-	flags.Func("provider", about+": "+strings.Join(Names(), " or ")+" (default vsphere)", func(name string) (err error) {
-		chosen, err = Named(name)
+// Flag defines the flag -provider, which says what a command is about: one that can be used as T says. It is vSphere by default.
+func Flag[T provider.Installed](flags *flag.FlagSet, about string) *T {
+	chosen, _ := Named[T]("vsphere")
+	flags.Func("provider", about+": "+strings.Join(Names[T](), " or ")+" (default vsphere)", func(name string) (err error) {
+		chosen, err = Named[T](name)
 		return err
 	})
 	return &chosen

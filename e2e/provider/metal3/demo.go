@@ -41,7 +41,7 @@ type simulation struct {
 }
 
 // Simulate implements provider.Demonstrated.
-func (Provider) Simulate() (provider.Simulation, error) { return threeRacks(), nil }
+func (Provider) Simulate(string) (provider.Simulation, error) { return threeRacks(), nil }
 
 func threeRacks() *simulation {
 	m := newSimulation(

@@ -28,7 +28,7 @@ type simulation struct {
 }
 
 // Simulate implements provider.Demonstrated.
-func (Provider) Simulate() (provider.Simulation, error) {
+func (Provider) Simulate(string) (provider.Simulation, error) {
 	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)

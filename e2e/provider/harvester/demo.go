@@ -1,0 +1,220 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+const (
+	// hostsPerZone is enough for a virtual machine to be migrated inside its zone.
+	hostsPerZone = 2
+	// poolName is the pool of the control plane's address: the one on which the cluster in memory answers.
+	poolName = "control-planes"
+	// vmNamespace is where virtual machines are.
+	vmNamespace = "default"
+)
+
+// simulation is a Harvester cluster with hosts in three zones.
+type simulation struct {
+	harvester *simulator.Simulator
+	workloads *workload.Simulator
+}
+
+// Simulate implements provider.Demonstrated.
+func (Provider) Simulate(programs string) (provider.Simulation, error) {
+	s := &simulation{}
+	address := lbv1.IPPool{}
+	address.Name = poolName
+	address.Spec.Ranges = []lbv1.Range{{Subnet: "127.0.0.0/8", RangeStart: "127.0.0.1", RangeEnd: "127.0.0.1", Gateway: "127.255.255.254"}}
+	var err error
+	s.harvester, err = simulator.Run(context.Background(), simulator.WithAssets(programs), simulator.WithLayout(layout()),
+		simulator.WithPools(address), simulator.WithHooks(simulator.Hooks{PowerOff: s.powerOff, PowerOn: s.powerOn}),
+		// Long enough to see machines come up one after the other.
+		simulator.WithDelays(simulator.Delays{Volume: 200 * time.Millisecond, Boot: time.Second, Agent: 500 * time.Millisecond, Shutdown: 500 * time.Millisecond}))
+	if err != nil {
+		return nil, fmt.Errorf("starting the Harvester simulator: %w", err)
+	}
+	return s, nil
+}
+
+// layout has a host of each zone after the other.
+func layout() simulator.Layout {
+	hosts := simulator.Layout{}
+	for _, zone := range zoneNames() {
+		for i := range hostsPerZone {
+			hosts.Hosts = append(hosts.Hosts, simulator.Host{
+				Name: fmt.Sprintf("%s-host-%d", zone, i+1), Labels: map[string]string{corev1.LabelTopologyZone: zone},
+			})
+		}
+	}
+	return hosts
+}
+
+// Setup implements provider.Simulation.
+func (s *simulation) Setup(dir string) (provider.Setup, error) {
+	file := filepath.Join(dir, "harvester.kubeconfig")
+	kubeconfig := s.harvester.Kubeconfig()
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		return provider.Setup{}, fmt.Errorf("writing the kubeconfig for Harvester: %w", err)
+	}
+	return provider.Setup{
+		Variables: map[string]string{
+			"HARVESTER_ENDPOINT":         s.harvester.Server(),
+			"HARVESTER_KUBECONFIG_B64":   base64.StdEncoding.EncodeToString(kubeconfig),
+			"TARGET_HARVESTER_NAMESPACE": vmNamespace,
+			"SSH_KEYPAIR":                "default/admin",
+			"VM_SSH_USER":                "ubuntu",
+			"VM_NETWORK":                 "default/vlan-1",
+			"VM_IMAGE_NAME":              "default/ubuntu",
+			"VM_DISK_SIZE":               "10Gi",
+			"LOAD_BALANCER_IPAM":         "pool",
+			"IP_POOL_NAME":               poolName,
+		},
+		Access: []string{"kubectl --kubeconfig " + file + " get virtualmachineinstances --output wide"},
+	}, nil
+}
+
+// Join does nothing but remember what runs on the machines: a Harvester is beside the management cluster.
+func (s *simulation) Join(_ context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
+	s.workloads = workloads
+	return nil, nil
+}
+
+// machineOf is the Machine whose a virtual machine is.
+func machineOf(vmi *kubevirtv1.VirtualMachineInstance) (client.ObjectKey, bool) {
+	namespace, name, ok := infrav1.ParseOwner(vmi.Annotations[infrav1.OwnerAnnotation])
+	return client.ObjectKey{Namespace: namespace, Name: name}, ok
+}
+
+// powerOn boots what runs on the machine. Its kubelet does not know the provider ID: that comes from the provider.
+func (s *simulation) powerOn(ctx context.Context, boot simulator.Boot) error {
+	machine, ok := machineOf(boot.VMI)
+	if !ok || s.workloads == nil {
+		return nil
+	}
+	return s.workloads.PowerOn(ctx, machine, workload.Identity{NodeName: boot.VMI.Name})
+}
+
+func (s *simulation) powerOff(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	machine, ok := machineOf(vmi)
+	if !ok || s.workloads == nil {
+		return nil
+	}
+	return s.workloads.PowerOff(ctx, machine)
+}
+
+// Machines are the virtual machines. Zones are labels of the hosts that they run on.
+func (s *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
+	c := s.harvester.Client()
+	vms, vmis, nodes := &kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.NodeList{}
+	for _, list := range []client.ObjectList{vms, vmis, nodes} {
+		if err := c.List(ctx, list); err != nil {
+			return nil, err
+		}
+	}
+	zones := map[string]string{}
+	for _, node := range nodes.Items {
+		zones[node.Name] = node.Labels[corev1.LabelTopologyZone]
+	}
+	placements := make([]provider.Placement, 0, len(vms.Items))
+	for _, vm := range vms.Items {
+		placement := provider.Placement{Name: vm.Name}
+		if i := slices.IndexFunc(vmis.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return metaOf(&vmi) == metaOf(&vm) }); i >= 0 {
+			vmi := &vmis.Items[i]
+			placement.Host, placement.Domain, placement.Running = vmi.Status.NodeName, zones[vmi.Status.NodeName], vmi.Status.Phase == kubevirtv1.Running
+		}
+		placements = append(placements, placement)
+	}
+	return placements, nil
+}
+
+func metaOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
+
+// hostsOf are the hosts of a zone.
+func (s *simulation) hostsOf(ctx context.Context, zone string) ([]string, error) {
+	nodes := &corev1.NodeList{}
+	if err := s.harvester.Client().List(ctx, nodes, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(nodes.Items))
+	for _, node := range nodes.Items {
+		names = append(names, node.Name)
+	}
+	return names, nil
+}
+
+// Break takes the power from the hosts of a zone: what runs there stops.
+func (s *simulation) Break(ctx context.Context, zone string) (string, error) {
+	return "the hosts of " + zone + " have no power", s.each(ctx, zone, s.harvester.Lose)
+}
+
+// Repair gives the power back.
+func (s *simulation) Repair(ctx context.Context, zone string) (string, error) {
+	return "the hosts of " + zone + " have power again", s.each(ctx, zone, s.harvester.Return)
+}
+
+func (s *simulation) each(ctx context.Context, zone string, do func(context.Context, string) error) error {
+	hosts, err := s.hostsOf(ctx, zone)
+	if err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		if err := do(ctx, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Abandon does nothing: a virtual machine can be deleted without its host.
+func (*simulation) Abandon(context.Context, string) ([]string, error) { return nil, nil }
+
+// Remains finds what virtual machines have left on Harvester.
+func (s *simulation) Remains(ctx context.Context) (string, error) {
+	c := s.harvester.Client()
+	for _, list := range []client.ObjectList{&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.PersistentVolumeClaimList{}} {
+		if err := c.List(ctx, list); err != nil {
+			return "", err
+		}
+		if n := meta.LenList(list); n > 0 {
+			return fmt.Sprintf("Harvester still has %d of %T", n, list), nil
+		}
+	}
+	balancers := &lbv1.LoadBalancerList{}
+	if err := c.List(ctx, balancers); err != nil || len(balancers.Items) > 0 {
+		return fmt.Sprintf("Harvester still has %d load balancers", len(balancers.Items)), err
+	}
+	return "", nil
+}
+
+// Calls counts requests by what was done to what.
+func (s *simulation) Calls() map[string]int {
+	calls := map[string]int{}
+	for _, request := range s.harvester.Requests() {
+		calls[request.Verb+" "+request.Resource]++
+	}
+	return calls
+}
+
+// Close stops Harvester. What it complains of is in nobody's way any more.
+func (s *simulation) Close() { _ = s.harvester.Stop() }
