@@ -50,7 +50,7 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(c))).
 			WatchesRawSource(waken(&kubevirtv1.VirtualMachineInstanceList{})).
 			Complete(&instances{
-				client: c, clock: clock, delays: delays, hooks: hooks, troubles: s.troubles,
+				client: c, clock: clock, delays: delays, troubles: s.troubles,
 				guests: &guests{client: c, leases: s.leases, hooks: hooks, troubles: s.troubles},
 			}),
 		s.controller(mgr, "volume").For(&corev1.PersistentVolumeClaim{}).

@@ -6,6 +6,7 @@ package simulator
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,11 +27,13 @@ type guests struct {
 	leases   *leases
 	hooks    Hooks
 	troubles *troubles
+	// running has the UIDs of instances whose boot the hook has been told of.
+	running sync.Map
 }
 
 // boot tells the hook of an instance that begins to run.
 func (g *guests) boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
-	if g.hooks.PowerOn == nil {
+	if _, told := g.running.Load(vmi.UID); told || g.hooks.PowerOn == nil {
 		return nil
 	}
 	vm := &kubevirtv1.VirtualMachine{}
@@ -44,6 +47,18 @@ func (g *guests) boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstanc
 	}
 	if err := g.hooks.PowerOn(ctx, boot); err != nil {
 		return fmt.Errorf("powering on: %w", err)
+	}
+	g.running.Store(vmi.UID, true)
+	return nil
+}
+
+// stop tells the hook of an instance that has stopped.
+func (g *guests) stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	if g.hooks.PowerOff == nil || vmi.Status.NodeName == "" {
+		return nil
+	}
+	if err := g.hooks.PowerOff(ctx, vmi.DeepCopy()); err != nil {
+		return fmt.Errorf("powering off: %w", err)
 	}
 	return nil
 }

@@ -25,7 +25,6 @@ type instances struct {
 	client   client.Client
 	clock    *clock
 	delays   Delays
-	hooks    Hooks
 	guests   *guests
 	troubles *troubles
 }
@@ -305,14 +304,13 @@ func (r *instances) end(ctx context.Context, v *situation) (ctrl.Result, error) 
 			return ctrl.Result{}, err
 		}
 	}
-	if r.hooks.PowerOff != nil && v.vmi.Status.NodeName != "" {
-		if err := r.hooks.PowerOff(ctx, v.vmi.DeepCopy()); err != nil {
-			return ctrl.Result{}, fmt.Errorf("powering off: %w", err)
-		}
+	if err := r.guests.stop(ctx, v.vmi); err != nil {
+		return ctrl.Result{}, err
 	}
 	if err := removeFinalizer(ctx, r.client, v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
+	r.guests.running.Delete(v.vmi.UID)
 	r.clock.forget(v.vmi.UID)
 	return ctrl.Result{}, nil
 }

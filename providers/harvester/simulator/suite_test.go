@@ -31,7 +31,7 @@ var sim *simulator.Simulator
 
 func TestMain(m *testing.M) {
 	var err error
-	sim, err = simulator.Run(context.Background())
+	sim, err = simulator.Run(context.Background(), simulator.WithHooks(listeners()))
 	utilruntime.Must(err)
 	code := m.Run()
 	if err := sim.Stop(); err != nil {

@@ -1,0 +1,83 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// told is what hooks have heard of the virtual machines of a namespace.
+type told struct {
+	mu     sync.Mutex
+	events map[string][]string
+}
+
+func (o *told) note(namespace, event string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events[namespace] = append(o.events[namespace], event)
+}
+
+func (o *told) of(namespace string) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string(nil), o.events[namespace]...)
+}
+
+var heard = &told{events: map[string][]string{}}
+
+func listeners() simulator.Hooks {
+	return simulator.Hooks{
+		PowerOn: func(_ context.Context, boot simulator.Boot) error {
+			heard.note(boot.VM.Namespace, "on "+boot.VM.Name+" "+string(boot.UserData))
+			if boot.VM.Name == "reluctant" && len(heard.of(boot.VM.Namespace)) == 1 {
+				return errors.New("not yet")
+			}
+			return nil
+		},
+		PowerOff: func(_ context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+			heard.note(vmi.Namespace, "off "+vmi.Name)
+			return nil
+		},
+		Erase: func(_ context.Context, vm *kubevirtv1.VirtualMachine) error {
+			heard.note(vm.Namespace, "erase "+vm.Name)
+			return nil
+		},
+	}
+}
+
+func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
+	s := newSite(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-cloud-init"}, StringData: map[string]string{"userdata": "#cloud-config"},
+	}
+	s.Expect(s.client.Create(t.Context(), secret)).To(Succeed())
+	vm := s.create("vm", func(vm *kubevirtv1.VirtualMachine) {
+		spec := &vm.Spec.Template.Spec
+		spec.Volumes = append(spec.Volumes, kubevirtv1.Volume{Name: "cloud-init", VolumeSource: kubevirtv1.VolumeSource{
+			CloudInitNoCloud: &kubevirtv1.CloudInitNoCloudSource{UserDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name}},
+		}})
+	})
+	s.runs("vm")
+	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "")).To(Succeed())
+	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
+	s.Eventually(func() []string { return heard.of(s.namespace) }).Should(Equal([]string{"on vm #cloud-config", "off vm", "erase vm"}))
+}
+
+func TestVirtualMachineThatAHookRefusesToBootIsTriedAgain(t *testing.T) {
+	s := newSite(t)
+	s.create("reluctant")
+	s.runs("reluctant")
+	s.Expect(heard.of(s.namespace)).To(Equal([]string{"on reluctant ", "on reluctant "}))
+}
