@@ -24,6 +24,8 @@ import (
 
 const (
 	migrationPoll = 20 * time.Millisecond
+	// migrationTimeout is beside what Delays.Migration says.
+	migrationTimeout = time.Minute
 	// stoppedBy on a virtual machine is the host that was drained, and stoppedFrom what the virtual machine was to do before.
 	stoppedBy   = "simulator.harvesterhci.io/stopped-by-drain-of"
 	stoppedFrom = "simulator.harvesterhci.io/run-strategy-before"
@@ -90,8 +92,9 @@ func (s *Simulator) target(ctx context.Context, vmi *kubevirtv1.VirtualMachineIn
 
 // migrated waits until a migration is over. One whose Pod fits nowhere fails.
 func (s *Simulator) migrated(ctx context.Context, vm client.ObjectKey, target *corev1.Pod) error {
-	return wait.PollUntilContextCancel(ctx, migrationPoll, true, func(ctx context.Context) (bool, error) {
-		vmi := &kubevirtv1.VirtualMachineInstance{}
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	err := wait.PollUntilContextTimeout(ctx, migrationPoll, s.settings.delays.Migration+migrationTimeout, true, func(ctx context.Context) (bool, error) {
+		*vmi = kubevirtv1.VirtualMachineInstance{}
 		if err := s.client.Get(ctx, vm, vmi); err != nil {
 			return false, fmt.Errorf("reading instance: %w", err)
 		}
@@ -112,6 +115,10 @@ func (s *Simulator) migrated(ctx context.Context, vm client.ObjectKey, target *c
 		}
 		return false, nil
 	})
+	if wait.Interrupted(err) {
+		return s.abandon(ctx, vmi, target, fmt.Sprintf("the pod %s is %s on host %q", target.Name, target.Status.Phase, target.Spec.NodeName))
+	}
+	return err
 }
 
 func (s *Simulator) abandon(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, target *corev1.Pod, why string) error {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -64,14 +65,25 @@ func startScheduler(ctx context.Context, assets string, kubeconfig []byte, folde
 	s := &scheduler{output: &bytes.Buffer{}, ended: make(chan struct{})}
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "--config="+config, "--secure-port=0")
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
-	if err := s.cmd.Start(); err != nil {
+	endWithUs(s.cmd)
+	started := make(chan error, 1)
+	go s.run(started)
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", schedulerName, err)
 	}
-	go func() {
-		_ = s.cmd.Wait() // Its state says how.
-		close(s.ended)
-	}()
 	return s, nil
+}
+
+// run keeps the thread that has started the program as long as that runs.
+func (s *scheduler) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(s.ended)
+	err := s.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = s.cmd.Wait() // Its state says how.
+	}
 }
 
 // stop kills it, as it has nothing to lose, and says when it had ended by itself.
