@@ -203,3 +203,14 @@ func TestMachineMoved(t *testing.T) {
 		})
 	}
 }
+
+func TestAMachineThatBeginsOrCeasesToWaitIsNews(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	changed := publish.WaitChanged(func(m *clusterv1.Machine) string { return m.Spec.FailureDomain })
+	waiting, placed := machine("m", "NoCapacity", "", false), machine("m", "", "", false)
+	g.Expect(changed.Create(event.CreateEvent{Object: waiting})).To(BeFalse())
+	g.Expect(changed.Update(event.UpdateEvent{ObjectOld: waiting, ObjectNew: waiting})).To(BeFalse())
+	g.Expect(changed.Update(event.UpdateEvent{ObjectOld: waiting, ObjectNew: placed})).To(BeTrue())
+	g.Expect(changed.Delete(event.DeleteEvent{Object: placed})).To(BeTrue())
+}

@@ -326,3 +326,24 @@ func TestOwnersAreFoundOrNil(t *testing.T) {
 	w.Expect(reconcile.ClusterOf(t.Context(), w.client, owned)).NotTo(BeNil())
 	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).NotTo(BeNil())
 }
+
+func TestWhatRemainsOfAClusterIsNamedByItsKind(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	machine := func(name, cluster string) *clusterv1.Machine {
+		return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}}
+	}
+	set := &clusterv1.MachineSet{ObjectMeta: machine("s", "c").ObjectMeta}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine("m", "c"), machine("other", "another"), set).Build()
+	remaining := func(infra *providertest.Cluster) ([]string, error) {
+		return reconcile.Remaining(t.Context(), reader, infra, map[string]client.ObjectList{
+			"MachineSet": &clusterv1.MachineSetList{}, "Machine": &clusterv1.MachineList{},
+		})
+	}
+	infra := &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "infra"}}
+	g.Expect(remaining(infra)).To(BeEmpty(), "it never had a Cluster")
+	infra.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+	g.Expect(remaining(infra)).To(Equal([]string{"Machine m", "MachineSet s"}))
+}

@@ -174,3 +174,27 @@ func TestAClusterWithoutALoadBalancerNeedsAnEndpoint(t *testing.T) {
 	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", described{cluster})
 	w.Expect(w.balancers()).To(BeEmpty())
 }
+
+func TestAClusterThatHasAllItNeedsAsksHarvesterForNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	asked := func() []string {
+		var all []string
+		for _, r := range sim.Requests() {
+			if r.Namespace == w.name || r.Name == w.name {
+				all = append(all, r.Verb+" "+r.Resource)
+			}
+		}
+		return all
+	}
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	w.says(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	before := asked()
+	w.Expect(len(before)).To(BeNumerically("<", 15), "%v", before)
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.LoadBalancerConfig.Listeners = []infrav1.Listener{{Name: "join", Port: 9345, Protocol: "TCP", BackendPort: 9345}}
+	})
+	w.Eventually(func(g Gomega) { g.Expect(w.balancers()[0].Spec.Listeners).To(HaveLen(2)) }).Should(Succeed())
+	w.Expect(asked()[len(before):]).To(Equal([]string{"patch loadbalancers"}))
+}
