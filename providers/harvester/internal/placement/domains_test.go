@@ -52,6 +52,14 @@ func region(name string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[corev1.LabelTopologyRegion] = name }
 }
 
+// saysIf matches a text that is there, or one that is not.
+func saysIf(there bool) OmegaMatcher {
+	if there {
+		return Not(BeEmpty())
+	}
+	return BeEmpty()
+}
+
 func hosts(nodes ...corev1.Node) []placement.Host { return placement.Hosts(nodes) }
 
 func clusterOf(declared ...infrav1.HarvesterFailureDomain) *infrav1.HarvesterCluster {
@@ -123,8 +131,12 @@ func TestTheHealthOfADomainIsThatOfItsHosts(t *testing.T) {
 			seen := placement.Observations(clusterOf(infrav1.HarvesterFailureDomain{Name: "a"}), hosts(tc.nodes...))
 			g.Expect(seen).To(HaveLen(1))
 			g.Expect(seen[0].Reason).To(Equal(tc.reason))
-			g.Expect(seen[0].Health == distribution.Good).To(Equal(tc.reason == ""))
-			g.Expect(seen[0].Message != "").To(Equal(tc.reason != ""))
+			health := distribution.Bad
+			if tc.reason == "" {
+				health = distribution.Good
+			}
+			g.Expect(seen[0].Health).To(Equal(health))
+			g.Expect(seen[0].Message).To(saysIf(tc.reason != ""))
 		})
 	}
 }

@@ -19,13 +19,6 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// reasons for which a machine waits for a place.
-var reasons = []string{
-	infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
-	infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason, infrav1.FailureDomainNotNamedReason,
-	infrav1.FailureDomainNotAssignedReason, infrav1.AffinityImpossibleReason,
-}
-
 // Resolve finds what the scheduler of Harvester is to be told of a failure domain that a machine names. The condition's reason is "" when
 // it has hosts. A domain that the cluster does not list is honoured too, if hosts tell it by the label of discovery, or are called so.
 func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (Topology, metav1.Condition) {
@@ -173,11 +166,15 @@ func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 // WaitsFor is the reason for which the machine waits for a place; "" when it does not. A virtual machine that no host has room for waits
 // inside its domain.
 func WaitsFor(machine *infrav1.HarvesterMachine) string {
-	if reason := conditions.GetReason(machine, infrav1.MachineCreatedCondition); conditions.IsFalse(machine, infrav1.MachineCreatedCondition) {
-		if slices.Contains(reasons, reason) {
+	if conditions.IsFalse(machine, infrav1.MachineCreatedCondition) {
+		switch reason := conditions.GetReason(machine, infrav1.MachineCreatedCondition); reason {
+		case infrav1.FailureDomainNotFoundReason, infrav1.FailureDomainNotReadyReason, infrav1.FailureDomainWithoutHostsReason,
+			infrav1.FailureDomainHostsUnhealthyReason, infrav1.FailureDomainHostsCordonedReason, infrav1.FailureDomainNotNamedReason,
+			infrav1.FailureDomainNotAssignedReason, infrav1.AffinityImpossibleReason:
 			return reason
+		default:
+			return ""
 		}
-		return ""
 	}
 	if conditions.GetReason(machine, infrav1.VMProvisioningReadyCondition) == infrav1.VMUnschedulableReason {
 		return infrav1.VMUnschedulableReason

@@ -12,11 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// operators of node affinity, as those of selectors.
-var operators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
-	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
-	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+// operator is that of a selector; one that there is not is none.
+func operator(of corev1.NodeSelectorOperator) selection.Operator {
+	switch of {
+	case corev1.NodeSelectorOpIn:
+		return selection.In
+	case corev1.NodeSelectorOpNotIn:
+		return selection.NotIn
+	case corev1.NodeSelectorOpExists:
+		return selection.Exists
+	case corev1.NodeSelectorOpDoesNotExist:
+		return selection.DoesNotExist
+	case corev1.NodeSelectorOpGt:
+		return selection.GreaterThan
+	case corev1.NodeSelectorOpLt:
+		return selection.LessThan
+	default:
+		return ""
+	}
 }
 
 // Unsuited says why no host of the domain suits what the affinity requires, whatever the hosts do now; "" when one does. A domain without a
@@ -48,7 +61,7 @@ func suits(terms []corev1.NodeSelectorTerm, host Host) bool {
 
 func all(wanted []corev1.NodeSelectorRequirement, values map[string]string) bool {
 	return !slices.ContainsFunc(wanted, func(r corev1.NodeSelectorRequirement) bool {
-		requirement, err := labels.NewRequirement(r.Key, operators[r.Operator], r.Values)
+		requirement, err := labels.NewRequirement(r.Key, operator(r.Operator), r.Values)
 		return err != nil || !requirement.Matches(labels.Set(values))
 	})
 }

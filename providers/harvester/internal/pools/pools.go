@@ -18,24 +18,33 @@ import (
 // useLabel on an IPPool that was made for a cluster says what for.
 const useLabel = "infrastructure.cluster.x-k8s.io/harvester-pool-for"
 
-// Use is what a pool is for.
-type Use struct {
-	name, former string
-}
+// Use is what a pool is for, in its name.
+type Use string
 
 // What pools are made for: the load balancer of the control plane, and machines.
-var (
-	LoadBalancer = Use{name: "lb-ippool", former: "ippool"}
-	Machines     = Use{name: "vm-ippool", former: "vm-ippool"}
+const (
+	LoadBalancer Use = "lb-ippool"
+	Machines     Use = "vm-ippool"
 )
 
-// Given is the pool that the cluster wants made for the use, if it does.
-func (u Use) Given(cluster *infrav1.HarvesterCluster) (infrav1.IPPool, bool) {
-	switch config := cluster.Spec.VMNetworkConfig; {
+// former is the name of the pool before Faultline.
+func (u Use) former(by owned.By) string {
+	if u == LoadBalancer {
+		return by.FormerNameFor("ippool")
+	}
+	return by.FormerNameFor(string(u))
+}
+
+// Given is the pool that the cluster wants made for the use, if it does. Before Faultline the name of a pool that had been made was set as
+// if the user had referred to it: it is still one that was made.
+func (u Use) Given(by owned.By) (infrav1.IPPool, bool) {
+	made := func(refs []string) bool { return len(refs) == 0 || len(refs) == 1 && refs[0] == u.former(by) }
+	config, lb := by.Cluster.Spec.VMNetworkConfig, by.Cluster.Spec.LoadBalancerConfig
+	switch {
 	case u == LoadBalancer:
-		lb := cluster.Spec.LoadBalancerConfig
-		return lb.IPPool, lb.IPAMType == infrav1.POOL && lb.IPPool != (infrav1.IPPool{}) && lb.IPPoolRef == ""
-	case config == nil || config.IPPool == nil || len(config.PoolRefs()) > 0:
+		given := lb.IPAMType == infrav1.POOL && lb.IPPool != (infrav1.IPPool{})
+		return lb.IPPool, given && (lb.IPPoolRef == "" || made([]string{lb.IPPoolRef}))
+	case config == nil || config.IPPool == nil || !made(config.PoolRefs()):
 		return infrav1.IPPool{}, false
 	default:
 		return *config.IPPool, true
@@ -49,7 +58,7 @@ func Wanted(by owned.By, use Use, given infrav1.IPPool) *lbv1.IPPool {
 		network = by.Cluster.Spec.TargetNamespace + "/" + network
 	}
 	pool := &lbv1.IPPool{
-		ObjectMeta: metav1.ObjectMeta{Name: by.NameFor(use.name), Labels: map[string]string{useLabel: use.name}},
+		ObjectMeta: metav1.ObjectMeta{Name: by.NameFor(string(use)), Labels: map[string]string{useLabel: string(use)}},
 		Spec: lbv1.IPPoolSpec{
 			Description: "Made for cluster " + by.Cluster.Namespace + "/" + by.Name,
 			Ranges: []lbv1.Range{{
@@ -80,9 +89,9 @@ func Own(by owned.By, use Use, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, for
 	for i := range all {
 		pool := &all[i]
 		switch {
-		case by.Has(pool) && pool.Labels[useLabel] == use.name:
+		case by.Has(pool) && pool.Labels[useLabel] == string(use):
 			return pool, nil
-		case pool.Labels[infrav1.ClusterIDLabel] == "" && pool.Name == by.FormerNameFor(use.former) && slices.Equal(pool.Spec.Ranges, wanted.Spec.Ranges):
+		case pool.Labels[infrav1.ClusterIDLabel] == "" && pool.Name == use.former(by) && slices.Equal(pool.Spec.Ranges, wanted.Spec.Ranges):
 			own = pool
 		case pool.Name == wanted.Name:
 			foreign = pool
@@ -112,7 +121,7 @@ func ForMachines(cluster *infrav1.HarvesterCluster, config *infrav1.VMNetworkCon
 		return refs
 	}
 	for _, pool := range Of(owned.By{Cluster: cluster}, all) {
-		if pool.Labels[useLabel] == Machines.name {
+		if pool.Labels[useLabel] == string(Machines) {
 			return []string{pool.Name}
 		}
 	}

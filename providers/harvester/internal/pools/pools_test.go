@@ -28,12 +28,15 @@ func by(id string) owned.By {
 func TestAPoolIsMadeOnlyWhereNoneIsReferredTo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cluster := by("1").Cluster
-	wanted := func(use pools.Use) bool { _, wanted := use.Given(cluster); return wanted }
+	of := by("1")
+	cluster := of.Cluster
+	wanted := func(use pools.Use) bool { _, wanted := use.Given(of); return wanted }
 	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{false, false}))
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.POOL, IPPool: given}
 	cluster.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{IPPool: &given}
 	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{true, true}))
+	cluster.Spec.LoadBalancerConfig.IPPoolRef, cluster.Spec.VMNetworkConfig.IPPoolRef = "ns-c-ippool", "ns-c-vm-ippool"
+	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{true, true}), "they were made before")
 	cluster.Spec.LoadBalancerConfig.IPPoolRef, cluster.Spec.VMNetworkConfig.IPPoolRefs = "a", []string{"b"}
 	g.Expect([]bool{wanted(pools.LoadBalancer), wanted(pools.Machines)}).To(Equal([]bool{false, false}))
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP, IPPool: given}

@@ -127,7 +127,7 @@ func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain s
 	}
 	hosts, problem := h.hosts(ctx, cluster)
 	if problem != nil {
-		return "", nil // what cannot be seen rules nothing out
+		return "", nil //nolint:nilerr // what cannot be seen rules nothing out
 	}
 	topology, nowhere := placement.Resolve(cluster, hosts, domain)
 	if nowhere.Reason != "" {

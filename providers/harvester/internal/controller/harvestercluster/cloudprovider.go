@@ -26,8 +26,8 @@ const configReady = infrav1.CloudProviderConfigReadyCondition
 // tokenCheck is when to look again for the token of an account, for which nothing is sent.
 const tokenCheck = lookAgain / 15
 
-// expose is the Service by which Harvester is reached.
-var expose = client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "ingress-expose"}
+// expose is the Service of namespace kube-system by which Harvester is reached.
+const expose = "ingress-expose"
 
 // errOthers says that an object of the account's name is somebody else's.
 var errOthers = errors.New("somebody else has one of that name: delete it, and the cluster's own is made")
@@ -104,7 +104,7 @@ func (s *scope) kubeconfig(ctx context.Context) ([]byte, error) {
 	if err := s.ensure(ctx, token); err != nil {
 		return nil, refused(err, token)
 	}
-	service, err := reconcile.Find(ctx, s.conn.Live(), expose, &corev1.Service{})
+	service, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: expose}, &corev1.Service{})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (s *scope) refused(err error, condition, reason, what string) error {
 	if isRight(err) {
 		if problem := harvester.Denied(err); problem != nil {
 			status.False(s.cluster, condition, problem.Reason, problem.Message)
-			return nil
+			return nil //nolint:nilerr // the user reads it in the condition
 		}
 	}
 	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester refuses %s: %s: change what it objects to", what, words(err)))

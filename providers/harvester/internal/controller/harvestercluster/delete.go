@@ -158,6 +158,7 @@ func (s *scope) removePools(ctx context.Context) (bool, error) {
 	}
 	if len(own) > 0 {
 		s.conn.Await(asker(client.ObjectKeyFromObject(s.cluster)))
+		s.again = sooner(s.again, lookAgain) // Harvester may not know yet that nobody has an address any more
 	}
 	return len(own) == 0, nil
 }

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,4 +107,39 @@ func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testin
 	bindings := &rbacv1.ClusterRoleBindingList{}
 	w.Expect(w.harvester.List(t.Context(), bindings, client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]})).To(Succeed())
 	w.Expect(bindings.Items).To(BeEmpty())
+}
+
+func TestAPoolThatWasMadeForTheClusterBeforeIsUsedOnAndGoesWithIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	former := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-c-vm-ippool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{
+		Subnet: "10.77.8.0/24", Gateway: "10.77.8.1",
+	}}}}
+	w.Expect(w.harvester.Create(t.Context(), former)).To(Succeed())
+	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{
+			IPPoolRef: former.Name, Gateway: "10.77.8.1", SubnetMask: "255.255.255.0",
+			IPPool: &infrav1.IPPool{VMNetwork: "default/vlan-1", Subnet: "10.77.8.0/24", Gateway: "10.77.8.1"},
+		}
+	})
+	w.provisioned(cluster)
+	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(former), former)).To(Succeed())
+	w.Expect(former.Labels).To(HaveKeyWithValue(infrav1.ClusterIDLabel, cluster.Annotations[infrav1.ClusterIDAnnotation]))
+	w.remove(cluster)
+	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(former), former)).To(MatchError(ContainSubstring("not found")))
+}
+
+func TestAPoolThatIsReferredToIsNobodysToDelete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{IPPoolRefs: []string{w.name}, Gateway: "10.77.9.1", SubnetMask: "255.255.255.0"}
+	})
+	w.Expect(w.says(cluster, infrav1.VMIPPoolReadyCondition, infrav1.IPPoolNotFoundReason)).To(ContainSubstring(w.name))
+	w.Expect(cluster.Status.Ready).To(BeFalse())
+	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.77.9.0/24", Gateway: "10.77.9.1"}}}}
+	w.Expect(w.harvester.Create(t.Context(), pool)).To(Succeed())
+	w.provisioned(cluster)
+	w.remove(cluster)
+	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 }

@@ -85,10 +85,10 @@ func (s *scope) endpointGiven() bool {
 // addressPool is the pool that the address of the load balancer is from; nil for DHCP. It reports whether it is there.
 func (s *scope) addressPool(ctx context.Context) (*lbv1.IPPool, bool, error) {
 	config := s.cluster.Spec.LoadBalancerConfig
-	given, wanted := pools.LoadBalancer.Given(s.cluster)
+	given, wanted := pools.LoadBalancer.Given(s.by)
 	switch {
 	case wanted:
-		pool, err := s.makePool(ctx, pools.LoadBalancer, given, ofLoadBalancer)
+		pool, err := s.makePool(ctx, pools.LoadBalancer, given)
 		if pool == nil && err == nil {
 			status.False(s.cluster, lbReady, infrav1.LoadBalancerNotReadyReason,
 				"waiting for the IPPool of spec.loadBalancerConfig.ipPool: condition "+infrav1.CustomIPPoolCreatedCondition+" says why it is not there")

@@ -24,20 +24,20 @@ type saidOf struct {
 	condition, ready, refused, field string
 }
 
-var (
-	ofLoadBalancer = saidOf{
+func said(use pools.Use) saidOf {
+	if use == pools.Machines {
+		return saidOf{infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason, infrav1.VMIPPoolCreationFailedReason, "spec.vmNetworkConfig.ipPool"}
+	}
+	return saidOf{
 		infrav1.CustomIPPoolCreatedCondition, infrav1.CustomIPPoolCreatedSuccessfullyReason,
 		infrav1.CustomPoolCreationInHarvesterFailedReason, "spec.loadBalancerConfig.ipPool",
 	}
-	ofMachines = saidOf{
-		infrav1.VMIPPoolReadyCondition, infrav1.VMIPPoolReadyReason, infrav1.VMIPPoolCreationFailedReason, "spec.vmNetworkConfig.ipPool",
-	}
-)
+}
 
 // makeMachinePools makes the pool of spec.vmNetworkConfig.ipPool, and looks for those that are referred to.
 func (s *scope) makeMachinePools(ctx context.Context) (bool, error) {
-	if given, wanted := pools.Machines.Given(s.cluster); wanted {
-		pool, err := s.makePool(ctx, pools.Machines, given, ofMachines)
+	if given, wanted := pools.Machines.Given(s.by); wanted {
+		pool, err := s.makePool(ctx, pools.Machines, given)
 		if pool != nil {
 			status.True(s.cluster, infrav1.VMIPPoolCreatedByControllerCondition, infrav1.VMIPPoolCreatedByControllerReason)
 		}
@@ -97,8 +97,8 @@ func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
 }
 
 // makePool makes a pool for the cluster, or makes the one that it has as it is wanted. It returns nil while there is none.
-func (s *scope) makePool(ctx context.Context, use pools.Use, given infrav1.IPPool, said saidOf) (*lbv1.IPPool, error) {
-	wanted := pools.Wanted(s.by, use, given)
+func (s *scope) makePool(ctx context.Context, use pools.Use, given infrav1.IPPool) (*lbv1.IPPool, error) {
+	wanted, said := pools.Wanted(s.by, use, given), said(use)
 	all, err := s.allPools(ctx)
 	if err != nil {
 		return nil, s.refused(err, said.condition, said.refused, "the look at IPPools")
