@@ -77,7 +77,12 @@ func TestValidateCluster(t *testing.T) {
 			s.LoadBalancerConfig.Listeners[0].Port, s.LoadBalancerConfig.Listeners[0].BackendPort = 0, 65536
 		},
 			[]string{"spec.loadBalancerConfig.listeners[0].port: Invalid value", "spec.loadBalancerConfig.listeners[0].backendPort: Invalid value"}},
+	})
+}
 
+func TestValidateAddressesAndDomains(t *testing.T) {
+	type spec = infrav1.HarvesterClusterSpec
+	testRules(t, validCluster, validateCluster, []ruleCase[spec]{
 		{"addresses from nowhere", func(s *spec) { s.VMNetworkConfig.IPPoolRefs = nil }, []string{"spec.vmNetworkConfig.ipPoolRefs: Required value"}},
 		{"pool without a name", func(s *spec) { s.VMNetworkConfig.IPPoolRefs[1] = "" }, []string{"spec.vmNetworkConfig.ipPoolRefs[1]: Required value"}},
 		{"pools that exist and one that is to be made", func(s *spec) { s.VMNetworkConfig.IPPool = &s.LoadBalancerConfig.IPPool },
