@@ -25,8 +25,8 @@ const pageSize = 500
 // MachinesByDomain returns the names of a cluster's infrastructure machines, sorted, by the failure domains that they are in or are to
 // be in: those that domains returns of a machine, which may be empty or several times the same, and the one that it was assigned.
 // Machines that are being deleted count: until they are gone, they have what they use. The list is an empty one of their kind.
-func MachinesByDomain(ctx context.Context, reader client.Reader, list client.ObjectList, namespace, cluster string,
-	domains func(client.Object) []string,
+func MachinesByDomain(
+	ctx context.Context, reader client.Reader, list client.ObjectList, cluster client.ObjectKey, domains func(client.Object) []string,
 ) (map[string][]string, error) {
 	names := map[string][]string{}
 	for next, more := "", true; more; more = next != "" {
@@ -34,7 +34,7 @@ func MachinesByDomain(ctx context.Context, reader client.Reader, list client.Obj
 		if !ok {
 			return nil, fmt.Errorf("listing infrastructure machines: %T is no list", list)
 		}
-		if err := reader.List(ctx, page, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster},
+		if err := reader.List(ctx, page, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
 			client.Limit(pageSize), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("listing infrastructure machines: %w", err)
 		}

@@ -34,7 +34,7 @@ func TestAMachineCountsForEveryDomainItIsOrIsToBeIn(t *testing.T) {
 		machine("a", "named", "c", "rack-1", ""), machine("a", "both", "c", "rack-1", "rack-1"), machine("a", "assigned", "c", "", "rack-2"),
 		machine("a", "nowhere", "c", "", ""), machine("a", "other-cluster", "d", "rack-1", ""), machine("b", "other-namespace", "c", "rack-1", ""),
 	).Build()
-	got, err := MachinesByDomain(t.Context(), reader, &clusterv1.MachineList{}, "a", "c", func(o client.Object) []string {
+	got, err := MachinesByDomain(t.Context(), reader, &clusterv1.MachineList{}, client.ObjectKey{Namespace: "a", Name: "c"}, func(o client.Object) []string {
 		return []string{o.(*clusterv1.Machine).Spec.FailureDomain}
 	})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -98,7 +98,8 @@ func (w *HarvesterCluster) redefinedInUse(ctx context.Context, before, after *in
 	if len(redefined) == 0 && !otherKey || name == "" || !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	machines, err := rules.MachinesByDomain(ctx, w.Reader, &infrav1.HarvesterMachineList{}, after.Namespace, name, domainsOf)
+	key := client.ObjectKey{Namespace: after.Namespace, Name: name}
+	machines, err := rules.MachinesByDomain(ctx, w.Reader, &infrav1.HarvesterMachineList{}, key, domainsOf)
 	if err != nil {
 		return nil, err
 	}

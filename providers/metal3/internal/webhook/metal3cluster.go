@@ -82,7 +82,7 @@ func (w *Metal3Cluster) removedInUse(ctx context.Context, before, after *infrav1
 	if len(removed) == 0 || name == "" || !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	machines, err := machinesByDomain(ctx, w.Reader, after.Namespace, name)
+	machines, err := machinesByDomain(ctx, w.Reader, client.ObjectKey{Namespace: after.Namespace, Name: name})
 	if err != nil {
 		return nil, err
 	}

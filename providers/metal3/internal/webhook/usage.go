@@ -16,8 +16,8 @@ import (
 
 // machinesByDomain returns the names of a cluster's machines, sorted, by the
 // failure domains that they are in or are to be in.
-func machinesByDomain(ctx context.Context, reader client.Reader, namespace, cluster string) (map[string][]string, error) {
-	return rules.MachinesByDomain(ctx, reader, &infrav1.Metal3MachineList{}, namespace, cluster, domainsOf)
+func machinesByDomain(ctx context.Context, reader client.Reader, cluster client.ObjectKey) (map[string][]string, error) {
+	return rules.MachinesByDomain(ctx, reader, &infrav1.Metal3MachineList{}, cluster, domainsOf)
 }
 
 // domainsOf returns where a machine is and where it is to be.
