@@ -146,11 +146,12 @@ generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 	cd shared && $(CONTROLLER_GEN) object paths=./api/...
 	@for provider in $(PROVIDERS); do $(MAKE) --no-print-directory generate/$$provider || exit 1; done
 
-# Kinds in api/ beside v1beta2 are other people's: their CRDs are not the provider's to install.
+# Versions of the provider's own kinds are in api/v1*. What is beside them in api/ is other people's: their CRDs are not the provider's
+# to install.
 generate/%:
 	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
 	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
-		paths=./api/v1beta2/... paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers \
+		$$(printf 'paths=./%s/... ' api/v1*) paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers \
 		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
 
 .PHONY: tidy
