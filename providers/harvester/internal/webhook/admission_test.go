@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +25,7 @@ import (
 func TestAdmission(t *testing.T) {
 	api := startAPIServer(t)
 	t.Run("HarvesterCluster", func(t *testing.T) { testClusterAdmission(t, api) })
+	t.Run("an unspecified endpoint that is applied again takes none away", func(t *testing.T) { testUnspecifiedEndpoint(t, api) })
 	t.Run("a failure domain in use stays what it is", func(t *testing.T) { testDomainInUse(t, api) })
 	t.Run("HarvesterClusterTemplate", func(t *testing.T) { testClusterTemplateAdmission(t, api) })
 	t.Run("HarvesterMachine", func(t *testing.T) { testMachineAdmission(t, api) })
@@ -75,6 +78,35 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Warnings()).To(ContainElement(HavePrefix("spec.distribution.failureDomains[0].name: ")))
 	cluster.Spec.ControlPlaneEndpoint.Host, cluster.Spec.TargetNamespace = "172.17.1.11", "other"
 	rulestest.Refused(g, api.Update(ctx, cluster), "spec.controlPlaneEndpoint: Forbidden", "spec.targetNamespace: Forbidden")
+}
+
+// testUnspecifiedEndpoint applies again and again what the topology controller makes of a template with an unspecified address.
+func testUnspecifiedEndpoint(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&infrav1.HarvesterCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "HarvesterCluster"},
+		ObjectMeta: rulestest.Named("topology"), Spec: validCluster(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	wanted := &unstructured.Unstructured{Object: content}
+	g.Expect(unstructured.SetNestedMap(wanted.Object, map[string]any{"host": "0.0.0.0", "port": int64(6443)}, "spec", "controlPlaneEndpoint")).To(Succeed())
+	apply := func() error {
+		return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted.DeepCopy()), client.FieldOwner("topology"), client.ForceOwnership)
+	}
+	g.Expect(apply()).To(Succeed())
+	cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("topology")}
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	g.Expect(cluster.Spec.ControlPlaneEndpoint.IsSet()).To(BeFalse())
+	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "172.17.1.10", Port: 6443}
+	g.Expect(api.Update(ctx, cluster)).To(Succeed())
+	generation := cluster.Generation
+	for range 3 {
+		g.Expect(apply()).To(Succeed())
+	}
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	g.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(infrav1.APIEndpoint{Host: "172.17.1.10", Port: 6443}))
+	g.Expect(cluster.Generation).To(Equal(generation))
 }
 
 // testDomainInUse removes failure domains, and gives them other hosts, in which

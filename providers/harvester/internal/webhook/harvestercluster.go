@@ -5,6 +5,8 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -41,13 +43,41 @@ func (w *HarvesterCluster) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(mgr, &infrav1.HarvesterCluster{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.Cluster()).Complete()
 }
 
-// Default takes the API server's usual port. What else has a default has it
-// where it is read, so that what is stored is what the user said.
-func (w *HarvesterCluster) Default(_ context.Context, cluster *infrav1.HarvesterCluster) error {
-	if endpoint := &cluster.Spec.ControlPlaneEndpoint; endpoint.Host != "" && endpoint.Port == 0 {
+// Default takes the API server's usual port, and keeps an endpoint that is known
+// where an unspecified address is applied again: templates of ClusterClasses have
+// one, and the topology controller applies what they have for ever. What else has
+// a default has it where it is read, so that what is stored is what the user said.
+func (w *HarvesterCluster) Default(ctx context.Context, cluster *infrav1.HarvesterCluster) error {
+	endpoint := &cluster.Spec.ControlPlaneEndpoint
+	if endpoint.Host != "" && !endpoint.IsSet() {
+		known, err := knownEndpoint(ctx)
+		if err != nil {
+			return err
+		}
+		if known.IsSet() {
+			*endpoint = known
+		}
+	}
+	if endpoint.Host != "" && endpoint.Port == 0 {
 		endpoint.Port = defaultAPIServerPort
 	}
 	return nil
+}
+
+// knownEndpoint is that of the cluster before the request that the context is of.
+func knownEndpoint(ctx context.Context) (infrav1.APIEndpoint, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return infrav1.APIEndpoint{}, fmt.Errorf("reading the admission request: %w", err)
+	}
+	before := &infrav1.HarvesterCluster{}
+	if len(request.OldObject.Raw) == 0 {
+		return infrav1.APIEndpoint{}, nil
+	}
+	if err := json.Unmarshal(request.OldObject.Raw, before); err != nil {
+		return infrav1.APIEndpoint{}, fmt.Errorf("reading the HarvesterCluster before the request: %w", err)
+	}
+	return before.Spec.ControlPlaneEndpoint, nil
 }
 
 // ValidateCreate refuses clusters that could not be reconciled.
