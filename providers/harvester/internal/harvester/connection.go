@@ -149,6 +149,7 @@ func (c *Connection) dial() *Problem {
 		if err != nil {
 			return failed(c.account.config.Host, err)
 		}
+		watching.Transport = listener{next: watching.Transport, failed: c.suspect}
 		c.mu.Lock()
 		c.client, c.watching = made, watching
 		c.mu.Unlock()
@@ -164,6 +165,21 @@ func (c *Connection) dial() *Problem {
 	c.uid = uid
 	c.mu.Unlock()
 	return nil
+}
+
+// listener hears of requests that nobody answers. An informer does not tell: it only tries again when connections are refused.
+type listener struct {
+	next   http.RoundTripper
+	failed func()
+}
+
+// RoundTrip sends the request.
+func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(request)
+	if err != nil && request.Context().Err() == nil {
+		l.failed()
+	}
+	return response, err
 }
 
 // probe asks for something that every Harvester has, and every account may ask for.
@@ -239,7 +255,7 @@ func (c *Connection) Trouble() *Problem {
 	return Denied(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
-// suspect is told by an informer that it has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
+// suspect is told that somebody has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
 // a question either, and when it answers again.
 func (c *Connection) suspect() {
 	if !c.probing.TryLock() {
