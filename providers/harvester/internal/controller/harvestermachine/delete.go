@@ -27,11 +27,11 @@ import (
 // delete runs the steps that leave nothing behind. None of them looks at a failure domain or at bootstrap data, which may be gone.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	p, err := steps.Run(ctx, s, r.connectToDelete, r.deleteVirtualMachine, r.deleteRest, r.releaseAddress, r.letGo)
-	if denied := harvester.Denied(err); denied != nil || err != nil && s.abandoned() && !passes(err) {
-		if denied == nil {
-			denied = &harvester.Problem{Message: err.Error()}
+	if problem := denied(err); problem != nil || err != nil && s.abandoned() && !passes(err) {
+		if problem == nil {
+			problem = &harvester.Problem{Message: err.Error()}
 		}
-		if p, err = r.blocked(ctx, s, denied); p == steps.Wait {
+		if p, err = r.blocked(ctx, s, problem); p == steps.Wait {
 			p = steps.Retry(terminalerror.Check)
 		}
 	} else if err != nil {

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -356,4 +357,17 @@ func (w *world) stranger(name string) *kubevirtv1.VirtualMachine {
 		PersistentVolumeClaim: &kubevirtv1.PersistentVolumeClaimVolumeSource{PersistentVolumeClaimVolumeSource: corev1.PersistentVolumeClaimVolumeSource{ClaimName: name + "-disk-0-abcde"}},
 	}}}
 	return vm
+}
+
+// event is the note of an event about a machine, which may be gone.
+func (w *world) event(infra *infrav1.HarvesterMachine, reason string) string {
+	w.t.Helper()
+	list := &eventsv1.EventList{}
+	w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+	for _, event := range list.Items {
+		if event.Reason == reason && event.Regarding.Name == infra.Name {
+			return event.Note
+		}
+	}
+	return ""
 }

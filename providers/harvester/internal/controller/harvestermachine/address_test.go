@@ -1,0 +1,172 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// pool makes a pool of two addresses, in a subnet that no other test has.
+func (w *world) pool(name string, subnet byte) string {
+	w.t.Helper()
+	prefix := "10.77." + string('0'+rune(subnet)) + "."
+	pool := simulator.Pool(w.name+"-"+name, prefix+"0/24", prefix+"10", prefix+"11")
+	w.Expect(w.harvester.Create(w.t.Context(), &pool)).To(Succeed())
+	return pool.Name
+}
+
+func (w *world) allocated(pool string) map[string]string {
+	w.t.Helper()
+	stored := &lbv1.IPPool{}
+	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Name: pool}, stored)).To(Succeed())
+	return stored.Status.Allocated
+}
+
+func fromPools(pools ...string) func(*infrav1.HarvesterMachine) {
+	return func(infra *infrav1.HarvesterMachine) {
+		infra.Spec.VMNetworkConfig = &infrav1.VMNetworkConfig{IPPoolRefs: pools, Gateway: "10.77.0.1", SubnetMask: "255.255.0.0", DNSServers: []string{"10.77.0.2"}}
+	}
+}
+
+func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	one, two := w.pool("one", 1), w.pool("two", 2)
+	var first *infrav1.HarvesterMachine
+	for _, name := range []string{"a", "b", "c", "d"} {
+		infra := w.machine(name, "zone-1", fromPools(one, two))
+		now := w.provisioned(infra)
+		w.Expect(now.Status.Addresses[0]).To(Equal(clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: now.Status.AllocatedIPAddress}))
+		w.Expect(w.vmi(infra).Status.Interfaces[0].IP).To(Equal(now.Status.AllocatedIPAddress))
+		first = infra
+	}
+	w.Expect(slices.Collect(maps.Keys(w.allocated(one)))).To(ConsistOf("10.77.1.10", "10.77.1.11"))
+	w.Expect(w.allocated(two)).To(HaveLen(2))
+
+	late := w.machine("late", "zone-1", fromPools(one, two))
+	w.says(late, infrav1.MachineCreatedCondition, infrav1.WaitingForAddressReason)
+	w.Expect(w.says(late, infrav1.VMIPAllocatedCondition, infrav1.VMIPPoolExhaustedReason)).To(ContainSubstring("has no free address: add a range"))
+	freed := w.now(first).Status.AllocatedIPAddress
+	w.delete(first)
+	w.gone(first)
+	w.Expect(w.provisioned(late).Status.AllocatedIPAddress).To(Equal(freed))
+}
+
+// Upstream releases the address first, so that another machine may have it while the virtual machine still answers to it.
+func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	pool := w.pool("one", 3)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	address := w.provisioned(infra).Status.AllocatedIPAddress
+	const held = "test.faultline.io/held"
+	hold := func(change func(client.Object, string) bool) {
+		w.Eventually(func() error {
+			vm := w.vm(infra)
+			change(vm, held)
+			return w.harvester.Update(w.context(), vm)
+		}).Should(Succeed())
+	}
+	hold(controllerutil.AddFinalizer)
+	w.delete(infra)
+	w.Eventually(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
+	w.Consistently(func() map[string]string { return w.allocated(pool) }).Should(HaveKeyWithValue(address, w.name+"/"+infra.Name))
+	hold(controllerutil.RemoveFinalizer)
+	w.gone(infra)
+	w.Expect(w.allocated(pool)).To(BeEmpty())
+}
+
+// Upstream releases whatever address its status names, again in each reconcile of a deletion.
+func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	pool := w.pool("one", 4)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	address := w.provisioned(infra).Status.AllocatedIPAddress
+	w.Eventually(func() error {
+		stored := &lbv1.IPPool{}
+		w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: pool}, stored)).To(Succeed())
+		stored.Status.Allocated[address] = "default/lb" // somebody gave it away by hand
+		return w.harvester.Update(t.Context(), stored)
+	}).Should(Succeed())
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, "default/lb"))
+}
+
+func TestAnAddressThatWasTakenAndNotNotedIsReleasedAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 5)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	w.provisioned(infra)
+	stop()
+	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
+	w.delete(infra)
+	w.start()
+	w.gone(infra)
+	w.Expect(w.allocated(pool)).To(BeEmpty())
+}
+
+func TestAMachineHasItsAddressAgainAfterAMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 6)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	address := w.provisioned(infra).Status.AllocatedIPAddress
+	stop()
+	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
+	w.start()
+	now := w.provisioned(infra)
+	w.Expect(now.Status.AllocatedIPAddress).To(Equal(address))
+	w.Expect(now.Status.AllocatedPoolRef).To(Equal(pool))
+	w.Expect(w.allocated(pool)).To(HaveLen(1))
+}
+
+func TestAGivenAddressIsTheMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) {
+		infra.Spec.NetworkConfig = &infrav1.NetworkConfig{Address: "10.78.0.5/24", Gateway: "10.78.0.1"}
+	})
+	now := w.provisioned(infra)
+	w.Expect(now.Status.Addresses[0].Address).To(Equal("10.78.0.5"))
+	w.Expect(w.vmi(infra).Status.Interfaces[0].IP).To(Equal("10.78.0.5"))
+	w.Expect(now.Status.AllocatedIPAddress).To(BeEmpty())
+}
+
+func TestDeletingAMachineLeavesNothingOfItAndEverythingOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra, other := w.machine("a", "zone-1"), w.machine("a-disk", "zone-1")
+	w.provisioned(infra)
+	w.provisioned(other)
+	w.delete(infra)
+	w.gone(infra)
+	// Upstream deletes volumes by the prefix of their names.
+	w.Eventually(w.claims).Should(HaveLen(1))
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1))
+	w.Expect(w.on(&corev1.SecretList{}).(*corev1.SecretList).Items).To(HaveLen(1))
+	w.Expect(w.vm(other).DeletionTimestamp).To(BeNil())
+}

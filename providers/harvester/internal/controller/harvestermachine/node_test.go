@@ -1,0 +1,75 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// join makes the Node that a virtual machine of the name becomes.
+func (w *world) join(name, providerID string) *corev1.Node {
+	w.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{
+		ProviderID: providerID, Taints: []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+	}}
+	w.create(node)
+	w.t.Cleanup(func() { w.Expect(w.client.Delete(w.context(), node)).To(Succeed()) })
+	return node
+}
+
+func (w *world) node(name string) *corev1.Node {
+	w.t.Helper()
+	node := &corev1.Node{}
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, node)).To(Succeed())
+	return node
+}
+
+func TestANodeThatJoinsGetsTheProviderIDAndIsUsableWithoutACloudProvider(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.join(infra.Name, "")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.Expect(w.node(infra.Name).Spec.ProviderID).To(Equal(w.now(infra).Spec.ProviderID))
+	w.Expect(w.node(infra.Name).Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
+}
+
+func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(infra *infrav1.HarvesterCluster) {
+		infra.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
+			ManifestsConfigMapNamespace: "default", ManifestsConfigMapName: "ccm", ManifestsConfigMapKey: "manifests",
+			CloudConfigCredentialsSecretName: "cloud-config", CloudConfigCredentialsSecretKey: "cloud-config",
+		}
+	})
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.join(infra.Name, "")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
+}
+
+func TestANodeOfTheMachinesNameThatIsAnotherMachinesIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.join(infra.Name, "harvester://another")
+	w.provisioned(infra)
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.UnexpectedProviderIDReason)).To(ContainSubstring("delete the Node or the Machine"))
+	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
+}

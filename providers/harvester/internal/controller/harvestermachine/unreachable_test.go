@@ -1,0 +1,117 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+func TestNothingOfARunningMachineChangesButOneConditionWhileHarvesterCannotBeReached(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	before := w.now(infra)
+	w.fault("down", true)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	now := w.now(infra)
+	w.Expect(conditions.Get(now, infrav1.InfrastructureReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
+	for _, condition := range []string{infrav1.MachineCreatedCondition, infrav1.VMProvisioningReadyCondition, infrav1.VMRunningCondition} {
+		w.Expect(conditions.Get(now, condition)).To(Equal(conditions.Get(before, condition)))
+	}
+	now.Status.Conditions, before.Status.Conditions = nil, nil
+	w.Expect(now.Status).To(Equal(before.Status))
+	w.Expect(now.Spec).To(Equal(before.Spec))
+	w.fault("down", false)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+}
+
+func TestAMachineIsDeletedWithoutHarvesterOnlyWhenItsUserLetsGoOfWhatIsThere(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.fault("down", true)
+	w.delete(infra)
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(And(
+		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), ContainSubstring("VirtualMachine "+infra.Name)))
+	id := w.now(infra).Annotations[infrav1.MachineIDAnnotation]
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
+	})
+	w.gone(infra)
+	w.Eventually(func() string { return w.event(infra, "Abandoned") }).Should(And(ContainSubstring("VirtualMachine "+infra.Name), ContainSubstring(id)))
+	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
+}
+
+func TestAMachineIsDeletedWhenHarvesterIsBack(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.fault("down", true)
+	w.delete(infra)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+	w.fault("down", false)
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+}
+
+func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.Expect(w.client.Delete(t.Context(), w.infra)).To(Succeed())
+	w.delete(infra)
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("create it again"))
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "yes")
+	})
+	w.gone(infra)
+}
+
+func TestAMachineThatHasNothingOnHarvesterIsDeletedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.fault("down", true)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterConnectionFailedReason)
+	w.delete(infra)
+	w.gone(infra)
+}
+
+func TestARightThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	everything := func(verbs ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: verbs}}
+	}
+	config := sim.KubeconfigFor(w.name, everything("get", "list", "watch"), "")
+	identity := &corev1.Secret{ObjectMeta: w.meta("identity")}
+	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(identity), identity)).To(Succeed())
+	identity.Data[infrav1.KubeconfigKey] = config
+	w.Expect(w.client.Update(t.Context(), identity)).To(Succeed())
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).
+		To(And(ContainSubstring(`cannot create resource "secrets"`), ContainSubstring("grant it there")))
+	w.delete(infra)
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("cannot deletecollection"))
+	sim.Grant(w.name, everything("*"), "")
+	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.gone(infra)
+}
