@@ -217,25 +217,36 @@ func TestAnAddressNeverHasTwoHolders(t *testing.T) {
 			}
 			id := fmt.Sprintf("ns/%d", rapid.IntRange(0, 20).Draw(t, "id"))
 			if rapid.Bool().Draw(t, "release") {
-				_, held := has[id]
-				if p.Release(id) != held {
-					t.Fatalf("%s: released although it had none, or the other way round", id)
-				}
-				delete(has, id)
-			} else if address, _, err := p.Get(id); err != nil {
-				if size := p.Status().Total; int64(len(has)+len(foreign)) < size {
-					t.Fatalf("exhausted with %d of %d held", len(has)+len(foreign), size)
-				}
+				release(t, p, id, has)
 			} else {
-				if had, ok := has[id]; ok && had != address.IP {
-					t.Fatalf("%s has %s and got %s", id, had, address.IP)
-				}
-				has[id] = address.IP
+				get(t, p, id, has, len(foreign))
 			}
 			stored.Status = p.Status()
 			check(t, stored, ranges, has, foreign)
 		}
 	})
+}
+
+func release(t *rapid.T, p *ipam.Pool, id string, has map[string]netip.Addr) {
+	_, held := has[id]
+	if p.Release(id) != held {
+		t.Fatalf("%s: released although it had none, or the other way round", id)
+	}
+	delete(has, id)
+}
+
+func get(t *rapid.T, p *ipam.Pool, id string, has map[string]netip.Addr, foreign int) {
+	address, _, err := p.Get(id)
+	if err != nil {
+		if size := p.Status().Total; int64(len(has)+foreign) < size {
+			t.Fatalf("exhausted with %d of %d held", len(has)+foreign, size)
+		}
+		return
+	}
+	if had, ok := has[id]; ok && had != address.IP {
+		t.Fatalf("%s has %s and got %s", id, had, address.IP)
+	}
+	has[id] = address.IP
 }
 
 func check(t *rapid.T, stored *lbv1.IPPool, ranges []lbv1.Range, has map[string]netip.Addr, foreign map[string]string) {

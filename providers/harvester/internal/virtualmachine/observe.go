@@ -137,23 +137,33 @@ func unschedulable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 
 // message is what KubeVirt says of the trouble, in brackets; "" when it says nothing.
 func message(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) string {
-	for _, c := range vm.Status.Conditions {
-		if c.Type == kubevirtv1.VirtualMachineFailure && c.Status == corev1.ConditionTrue && c.Message != "" {
-			return " (" + c.Message + ")"
-		}
-	}
+	said := vmSays(vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
 	if vmi != nil {
-		for _, kind := range []string{string(corev1.PodScheduled), string(kubevirtv1.VirtualMachineInstanceSynchronized), string(kubevirtv1.VirtualMachineInstanceReady)} {
-			for _, c := range vmi.Status.Conditions {
-				if string(c.Type) == kind && c.Status == corev1.ConditionFalse && c.Message != "" {
-					return " (" + c.Message + ")"
-				}
-			}
+		said = cmp.Or(said, vmiSays(vmi, string(corev1.PodScheduled)), vmiSays(vmi, string(kubevirtv1.VirtualMachineInstanceSynchronized)),
+			vmiSays(vmi, string(kubevirtv1.VirtualMachineInstanceReady)))
+	} else {
+		said = cmp.Or(said, vmSays(vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse))
+	}
+	if said == "" {
+		return ""
+	}
+	return " (" + said + ")"
+}
+
+func vmSays(vm *kubevirtv1.VirtualMachine, kind kubevirtv1.VirtualMachineConditionType, status corev1.ConditionStatus) string {
+	for _, c := range vm.Status.Conditions {
+		if c.Type == kind && c.Status == status {
+			return c.Message
 		}
 	}
-	for _, c := range vm.Status.Conditions {
-		if c.Type == kubevirtv1.VirtualMachineReady && c.Status == corev1.ConditionFalse && c.Message != "" && vmi == nil {
-			return " (" + c.Message + ")"
+	return ""
+}
+
+// vmiSays is the message of a condition that is False.
+func vmiSays(vmi *kubevirtv1.VirtualMachineInstance, kind string) string {
+	for _, c := range vmi.Status.Conditions {
+		if string(c.Type) == kind && c.Status == corev1.ConditionFalse {
+			return c.Message
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ package virtualmachine_test
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -31,7 +32,7 @@ func parts(t *testing.T, data []byte) [][]byte {
 	var all [][]byte
 	for reader := multipart.NewReader(message.Body, parameters["boundary"]); ; {
 		part, err := reader.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		g.Expect(err).NotTo(HaveOccurred())
