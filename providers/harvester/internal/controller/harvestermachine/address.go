@@ -28,15 +28,17 @@ import (
 // record writes down, before anything exists on Harvester, by what it is found again: the machine's id, the pools that an address may
 // be taken from, and the finalizer.
 func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, error) {
-	if s.vm == nil {
-		if err := s.choosePools(ctx); err != nil {
+	// An address that was given before Faultline need not be noted with its pool.
+	unnoted := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
+	if s.vm == nil || unnoted {
+		if err := s.choosePools(ctx); err != nil && !unnoted {
 			return r.unless(s, err)
 		}
 	}
 	controllerutil.AddFinalizer(s.infra, infrav1.MachineFinalizer)
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)
 	s.identify()
-	if all := union(s.recordedPools(), s.pools); len(all) > 0 {
+	if all := union(s.recordedPools(), append(s.pools, s.infra.Status.AllocatedPoolRef)); len(all) > 0 {
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}
 	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -57,9 +56,6 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, err
 		return steps.Wait, nil
 	}
 	s.conn = conn
-	if conditions.IsUnknown(s.infra, infrav1.InfrastructureReadyCondition) { // it was about the connection
-		conditions.Delete(s.infra, infrav1.InfrastructureReadyCondition)
-	}
 	return steps.Proceed, nil
 }
 

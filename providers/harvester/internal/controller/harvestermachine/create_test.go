@@ -121,6 +121,12 @@ func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWith
 	w.Expect(w.vm(infra).UID).To(Equal(former.UID))
 	w.Expect(w.vm(infra).Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, now.Annotations[infrav1.MachineIDAnnotation]))
 	w.Expect(now.Finalizers).To(ConsistOf(infrav1.MachineFinalizer))
+	// The load balancer finds it, and the instance that runs after the next restart wakes the machine.
+	found := HaveKeyWithValue(infrav1.ClusterIDLabel, w.infra.Annotations[infrav1.ClusterIDAnnotation])
+	w.Expect(w.vmi(infra).Labels).To(found)
+	w.Expect(w.vm(infra).Spec.Template.ObjectMeta.Labels).To(found)
+	w.Expect(w.vm(infra).Spec.Template.ObjectMeta.Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, w.name+"/"+infra.Name))
+	w.Expect(w.vm(infra).Spec.Template.Spec).To(Equal(former.Spec.Template.Spec))
 	w.delete(infra)
 	w.gone(infra)
 	w.Eventually(w.claims).Should(BeEmpty())

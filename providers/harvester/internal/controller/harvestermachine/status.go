@@ -33,6 +33,9 @@ func (r *Reconciler) hold(s *scope, why metav1.Condition) steps.Progress {
 		r.warn(s, why.Reason, "Create", "%s", why.Message)
 	}
 	notCreated(s, why.Reason, why.Message)
+	if conditions.IsUnknown(s.infra, infrav1.InfrastructureReadyCondition) { // it was about the connection, which there is
+		conditions.Delete(s.infra, infrav1.InfrastructureReadyCondition)
+	}
 	return steps.Wait
 }
 

@@ -5,14 +5,19 @@ package harvestermachine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/steps"
 )
@@ -55,12 +60,34 @@ func named[T client.Object](o T, namespace, name string) T {
 	return o
 }
 
-// mark gives an object the machine's id, and has its events wake the machine.
+// mark gives an object the machine's id, and has its events wake the machine. Virtual machine and instance get the labels too by which
+// others find them, and the template all of it, so that the next instance has it. That is no change that needs a restart.
 func (s *scope) mark(ctx context.Context, o client.Object) error {
-	before := o.DeepCopyObject().(client.Object)
-	o.SetLabels(map[string]string{
+	labels := map[string]string{
 		infrav1.MachineIDLabel: s.infra.Annotations[infrav1.MachineIDAnnotation], clusterv1.ClusterNameLabel: s.infra.Labels[clusterv1.ClusterNameLabel],
+	}
+	body := map[string]any{"metadata": map[string]any{
+		"labels": labels, "annotations": map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(s.infra.Namespace, s.infra.Name)},
+	}}
+	switch o.(type) {
+	case *kubevirtv1.VirtualMachine:
+		maps.Copy(labels, s.groupLabels())
+		body["spec"] = map[string]any{"template": map[string]any{"metadata": body["metadata"]}}
+	case *kubevirtv1.VirtualMachineInstance:
+		maps.Copy(labels, s.groupLabels())
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return s.conn.Patch(ctx, o, client.RawPatch(types.MergePatchType, data))
+}
+
+// groupLabels are those by which load balancer and scheduler find the machines of a group.
+func (s *scope) groupLabels() map[string]string {
+	return placement.Labels(placement.Wants{
+		ClusterID:    s.infraCluster.Annotations[infrav1.ClusterIDAnnotation],
+		ControlPlane: s.machine != nil && util.IsControlPlaneMachine(s.machine),
+		Deployment:   s.infra.Labels[clusterv1.MachineDeploymentNameLabel],
 	})
-	o.SetAnnotations(map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(s.infra.Namespace, s.infra.Name)})
-	return s.conn.Patch(ctx, o, client.MergeFrom(before))
 }
