@@ -3,7 +3,7 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 VERSION ?= v2.0.0
-PROVIDERS := vsphere metal3
+PROVIDERS := vsphere metal3 harvester
 PROVIDER ?= vsphere
 TEST_FLAGS ?=
 # Modules tested at the same time.
