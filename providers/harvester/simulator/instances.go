@@ -78,19 +78,7 @@ func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
 	v.pods = pods.Items
-	target := ""
-	if migration := vmi.Status.MigrationState; migration != nil && !migration.Completed && !migration.Failed {
-		target = migration.TargetPod
-	}
-	for i := range v.pods {
-		switch pod := &v.pods[i]; {
-		case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
-		case pod.Name == target:
-			v.target = pod
-		case vmi.Status.NodeName == "" || pod.Spec.NodeName == vmi.Status.NodeName:
-			v.pod = pod
-		}
-	}
+	v.sortPods()
 	if v.pod != nil && v.pod.Spec.NodeName != "" {
 		v.host = &corev1.Node{}
 		if err := r.client.Get(ctx, client.ObjectKey{Name: v.pod.Spec.NodeName}, v.host); apierrors.IsNotFound(err) {
@@ -100,6 +88,29 @@ func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 		}
 	}
 	return v, r.claims(ctx, v)
+}
+
+// sortPods finds the pod that the instance runs in and the one that it migrates to.
+func (v *situation) sortPods() {
+	target := ""
+	if migrates(v.vmi) {
+		target = v.vmi.Status.MigrationState.TargetPod
+	}
+	for i := range v.pods {
+		switch pod := &v.pods[i]; {
+		case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Name == target:
+			v.target = pod
+		case v.vmi.Status.NodeName == "" || pod.Spec.NodeName == v.vmi.Status.NodeName:
+			v.pod = pod
+		}
+	}
+}
+
+// migrates reports whether an instance is on its way to another host.
+func migrates(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	state := vmi.Status.MigrationState
+	return state != nil && !state.Completed && !state.Failed
 }
 
 func (r *instances) claims(ctx context.Context, v *situation) error {

@@ -51,20 +51,25 @@ func (r *vips) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if ok, err := r.handles(ctx, service); err != nil || !ok {
 		return ctrl.Result{}, err
 	}
+	return ctrl.Result{}, r.announce(ctx, service, address)
+}
+
+// announce has a host that works do it; without one it does nothing.
+func (r *vips) announce(ctx context.Context, service *corev1.Service, address string) error {
 	host, err := r.host(ctx)
 	if err != nil || host == "" {
-		return ctrl.Result{}, err
+		return err
 	}
 	before := service.DeepCopy()
 	metav1.SetMetaDataAnnotation(&service.ObjectMeta, vipHost, host)
 	if err := r.client.Patch(ctx, service, client.MergeFrom(before)); settled(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("annotating Service: %w", err)
+		return fmt.Errorf("annotating Service: %w", err)
 	}
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
 	if err := r.client.Status().Update(ctx, service); settled(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("updating Service: %w", err)
+		return fmt.Errorf("updating Service: %w", err)
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // address is what the Service asks for: in its annotation, else in its spec. An unspecified one is the DHCP server's to say.

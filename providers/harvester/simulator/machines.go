@@ -44,22 +44,12 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err := r.client.Get(ctx, req.NamespacedName, vm); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	vmi := &kubevirtv1.VirtualMachineInstance{}
-	err := r.client.Get(ctx, req.NamespacedName, vmi)
-	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("reading instance: %w", err)
-	}
-	if err != nil || !metav1.IsControlledBy(vmi, vm) {
-		vmi = nil
+	vmi, err := r.instance(ctx, vm)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	if vm.DeletionTimestamp != nil {
 		return r.end(ctx, vm, vmi)
-	}
-	if controllerutil.AddFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
-		if err := r.client.Update(ctx, vm); settled(err) != nil {
-			return ctrl.Result{}, fmt.Errorf("adding finalizer: %w", err)
-		}
-		return ctrl.Result{}, nil // Its new version follows.
 	}
 	before := vm.Status.DeepCopy()
 	missing, err := r.volumes(ctx, vm)
@@ -75,6 +65,19 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: crashBackoff}, nil
+}
+
+// instance returns the virtual machine's own; nil without one.
+func (r *machines) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(vm), vmi)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading instance: %w", err)
+	}
+	if err != nil || !metav1.IsControlledBy(vmi, vm) {
+		return nil, nil
+	}
+	return vmi, nil
 }
 
 // crashBackoff is how long a virtual machine that crashes each time waits until it is started again.
@@ -138,26 +141,36 @@ func (r *machines) run(
 		return vmi, fmt.Errorf("reading the run strategy: %w", err)
 	}
 	wanted := strategy == kubevirtv1.RunStrategyAlways || strategy == kubevirtv1.RunStrategyRerunOnFailure
-	switch {
-	case vmi == nil && wanted && r.backsOff(vm):
-	case vmi == nil && wanted && complete:
-		fresh := instanceOf(vm)
-		if err := r.client.Create(ctx, fresh); apierrors.IsAlreadyExists(err) {
-			return nil, errBehind
-		} else if err != nil {
-			return nil, fmt.Errorf("creating instance: %w", err)
+	if vmi == nil {
+		if !wanted || !complete || r.backsOff(vm) {
+			return nil, nil
 		}
-		return fresh, nil
-	case vmi == nil || vmi.DeletionTimestamp != nil:
-	case !wanted, vmi.IsFinal():
-		if wanted && vmi.Status.Reason == crashed {
-			r.noteCrash(vm)
-		}
-		if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); settled(err) != nil {
-			return vmi, fmt.Errorf("deleting instance: %w", err)
-		}
+		return r.start(ctx, vm)
+	}
+	if vmi.DeletionTimestamp != nil || wanted && !vmi.IsFinal() {
+		return vmi, nil
+	}
+	if wanted && vmi.Status.Reason == crashed {
+		r.noteCrash(vm)
+	}
+	return vmi, r.stop(ctx, vmi)
+}
+
+func (r *machines) start(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
+	vmi := instanceOf(vm)
+	if err := r.client.Create(ctx, vmi); apierrors.IsAlreadyExists(err) {
+		return nil, errBehind
+	} else if err != nil {
+		return nil, fmt.Errorf("creating instance: %w", err)
 	}
 	return vmi, nil
+}
+
+func (r *machines) stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); settled(err) != nil {
+		return fmt.Errorf("deleting instance: %w", err)
+	}
+	return nil
 }
 
 // instanceOf is a virtual machine that runs. Interfaces without a MAC address get the same one each time.
@@ -216,13 +229,19 @@ func printable(
 		return kubevirtv1.VirtualMachineStatusTerminating
 	case len(missing) > 0:
 		return kubevirtv1.VirtualMachineStatusPvcNotFound
-	case vmi == nil && vm.Status.StartFailure != nil && vm.Status.RunStrategy != kubevirtv1.RunStrategyHalted:
-		return kubevirtv1.VirtualMachineStatusCrashLoopBackOff
-	case vmi == nil && vm.Status.RunStrategy == kubevirtv1.RunStrategyHalted:
+	case vmi != nil:
+		return printableOf(vmi)
+	case vm.Status.RunStrategy == kubevirtv1.RunStrategyHalted:
 		return kubevirtv1.VirtualMachineStatusStopped
-	case vmi == nil:
-		return kubevirtv1.VirtualMachineStatusProvisioning
-	case vmi.DeletionTimestamp != nil:
+	case vm.Status.StartFailure != nil:
+		return kubevirtv1.VirtualMachineStatusCrashLoopBackOff
+	}
+	return kubevirtv1.VirtualMachineStatusProvisioning
+}
+
+// printableOf is the state of a virtual machine that has an instance.
+func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachinePrintableStatus {
+	if vmi.DeletionTimestamp != nil {
 		return kubevirtv1.VirtualMachineStatusStopping
 	}
 	if c := conditionOf(vmi, scheduledCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -232,7 +251,7 @@ func printable(
 	case kubevirtv1.Pending:
 		return kubevirtv1.VirtualMachineStatusWaitingForVolumeBinding
 	case kubevirtv1.Running:
-		if migration := vmi.Status.MigrationState; migration != nil && !migration.Completed && !migration.Failed {
+		if migrates(vmi) {
 			return kubevirtv1.VirtualMachineStatusMigrating
 		}
 		return kubevirtv1.VirtualMachineStatusRunning
@@ -251,8 +270,8 @@ func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *
 	}
 	if vmi != nil {
 		if vmi.DeletionTimestamp == nil {
-			if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); settled(err) != nil {
-				return ctrl.Result{}, fmt.Errorf("deleting instance: %w", err)
+			if err := r.stop(ctx, vmi); err != nil {
+				return ctrl.Result{}, err
 			}
 		}
 		return ctrl.Result{}, r.report(ctx, vm, vmi, nil, *vm.Status.DeepCopy())

@@ -139,6 +139,21 @@ func invalid(vm *kubevirtv1.VirtualMachine) string {
 			return fmt.Sprintf("spec.template.spec.domain.devices.disks[%d].name: '%s' not found in volumes", i, disk.Name)
 		}
 	}
+	if problem := disconnected(spec); problem != "" {
+		return problem
+	}
+	memory := guestMemory(&spec.Domain)
+	if memory.IsZero() {
+		return "spec.template.spec.domain.memory: no memory requested, specify guest, requests or limits"
+	}
+	if securelyBoots(&spec.Domain) && (spec.Domain.Features == nil || spec.Domain.Features.SMM == nil || !ptr.Deref(spec.Domain.Features.SMM.Enabled, true)) {
+		return "spec.template.spec.domain.firmware.bootloader.efi.secureBoot: has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled."
+	}
+	return ""
+}
+
+// disconnected says which interface has no network, or which network no interface.
+func disconnected(spec *kubevirtv1.VirtualMachineInstanceSpec) string {
 	for i, nic := range spec.Domain.Devices.Interfaces {
 		if !slices.ContainsFunc(spec.Networks, func(n kubevirtv1.Network) bool { return n.Name == nic.Name }) {
 			return fmt.Sprintf("spec.template.spec.domain.devices.interfaces[%d].name: '%s' not found in networks", i, nic.Name)
@@ -148,13 +163,6 @@ func invalid(vm *kubevirtv1.VirtualMachine) string {
 		if !slices.ContainsFunc(spec.Domain.Devices.Interfaces, func(n kubevirtv1.Interface) bool { return n.Name == network.Name }) {
 			return fmt.Sprintf("spec.template.spec.networks[%d].name: '%s' not found in interfaces", i, network.Name)
 		}
-	}
-	memory := guestMemory(&spec.Domain)
-	if memory.IsZero() {
-		return "spec.template.spec.domain.memory: no memory requested, specify guest, requests or limits"
-	}
-	if securelyBoots(&spec.Domain) && (spec.Domain.Features == nil || spec.Domain.Features.SMM == nil || !ptr.Deref(spec.Domain.Features.SMM.Enabled, true)) {
-		return "spec.template.spec.domain.firmware.bootloader.efi.secureBoot: has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled."
 	}
 	return ""
 }

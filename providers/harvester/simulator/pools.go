@@ -108,31 +108,50 @@ func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
 			return lbv1.AllocatedAddress{}, errDuplicate
 		}
 	}
-	for _, address := range slices.Sorted(maps.Keys(pool.Status.AllocatedHistory)) {
-		if pool.Status.AllocatedHistory[address] != owner || pool.Status.Allocated[address] != "" {
+	from, address := formerly(pool, spans, owner)
+	if from == nil {
+		from, address = nextFree(pool, spans)
+	}
+	if from == nil {
+		return lbv1.AllocatedAddress{}, errExhausted
+	}
+	return give(pool, *from, address, owner), nil
+}
+
+// formerly returns a free address that the owner had, with its range; nil without one.
+func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr) {
+	for _, text := range slices.Sorted(maps.Keys(pool.Status.AllocatedHistory)) {
+		address, err := netip.ParseAddr(text)
+		if err != nil || pool.Status.AllocatedHistory[text] != owner || pool.Status.Allocated[text] != "" {
 			continue
 		}
-		if before, err := netip.ParseAddr(address); err == nil {
-			if i := slices.IndexFunc(spans, func(s span) bool { return s.has(before) }); i >= 0 {
-				return give(pool, spans[i], before, owner), nil
-			}
+		if i := slices.IndexFunc(spans, func(s span) bool { return s.has(address) }); i >= 0 {
+			return &spans[i], address
 		}
+	}
+	return nil, netip.Addr{}
+}
+
+// nextFree returns the next free address after the last that was given, with its range: round and round, nil without one.
+func nextFree(pool *lbv1.IPPool, spans []span) (*span, netip.Addr) {
+	if len(spans) == 0 {
+		return nil, netip.Addr{}
 	}
 	last, _ := netip.ParseAddr(pool.Status.LastAllocated)
-	begin := max(0, slices.IndexFunc(spans, func(s span) bool { return last.IsValid() && !last.Less(s.first) && !s.last.Less(last) }))
+	begin := max(0, slices.IndexFunc(spans, func(s span) bool { return s.has(last) }))
 	for i := range len(spans) + 1 {
-		s := spans[(begin+i)%len(spans)]
-		from := s.first
-		if i == 0 && last.IsValid() && !last.Less(s.first) {
-			from = last.Next()
+		s := &spans[(begin+i)%len(spans)]
+		address := s.first
+		if i == 0 && s.has(last) {
+			address = last.Next()
 		}
-		for address := from; address.IsValid() && !s.last.Less(address); address = address.Next() {
+		for ; address.IsValid() && !s.last.Less(address); address = address.Next() {
 			if s.has(address) && pool.Status.Allocated[address.String()] == "" {
-				return give(pool, s, address, owner), nil
+				return s, address
 			}
 		}
 	}
-	return lbv1.AllocatedAddress{}, errExhausted
+	return nil, netip.Addr{}
 }
 
 func give(pool *lbv1.IPPool, from span, address netip.Addr, owner string) lbv1.AllocatedAddress {

@@ -76,8 +76,10 @@ func New(config *rest.Config) (*Proxy, error) {
 	return p, nil
 }
 
-// URL is where it serves, and Authority what its certificate is checked with.
-func (p *Proxy) URL() string       { return "https://" + p.address() }
+// URL is where it serves.
+func (p *Proxy) URL() string { return "https://" + p.address() }
+
+// Authority is what its certificate is checked with.
 func (p *Proxy) Authority() []byte { return p.authority }
 
 // Certificate is its own, for what else is served on its host.
