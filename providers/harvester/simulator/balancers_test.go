@@ -136,3 +136,17 @@ func TestVirtualMachineDeletedInTheForegroundGoesAfterItsInstance(t *testing.T) 
 	s.Eventually(func() error { return s.client.Get(t.Context(), client.ObjectKeyFromObject(vm), vm) }).
 		Should(MatchError(ContainSubstring("not found")))
 }
+
+func TestLoadBalancerKeepsTheAddressThatWasReservedUnderItsName(t *testing.T) {
+	s := newSite(t)
+	name := s.pool("172.17.1.10", "172.17.1.20")
+	pool := &lbv1.IPPool{}
+	s.Eventually(func() error {
+		s.Expect(s.client.Get(t.Context(), client.ObjectKey{Name: name}, pool)).To(Succeed())
+		pool.Status.Allocated = map[string]string{"172.17.1.15": s.namespace + "/lb"}
+		return s.client.Update(t.Context(), pool)
+	}).Should(Succeed())
+	s.balancer("lb", name)
+	s.Eventually(s.ready("lb")).Should(HaveField("Message", "service is waiting for external IP"))
+	s.Expect(s.service("lb").Spec.LoadBalancerIP).To(Equal("172.17.1.15"))
+}

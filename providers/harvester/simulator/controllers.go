@@ -32,6 +32,7 @@ import (
 const (
 	createdByField = "label." + kubevirtv1.CreatedByLabel
 	podHostField   = "spec.nodeName"
+	accountField   = "metadata.annotations." + corev1.ServiceAccountNameKey
 	classField     = "spec.storageClassName"
 	claimField     = "spec.volumes.persistentVolumeClaim"
 )
@@ -71,6 +72,9 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
 			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
 			Complete(&balancers{client: c, live: mgr.GetAPIReader()}),
+		s.controller(mgr, "token").For(&corev1.Secret{}).
+			Watches(&corev1.ServiceAccount{}, finding(c, &corev1.SecretList{}, accountField)).
+			Complete(&tokens{client: c, authority: s.front.Authority()}),
 		s.controller(mgr, "kube-vip").For(&corev1.Service{}).
 			Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(serviceOf)).
 			WatchesRawSource(waken(&corev1.ServiceList{})).
@@ -98,6 +102,9 @@ func indexFields(ctx context.Context, mgr ctrl.Manager) error {
 	for _, i := range []index{
 		{&corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} }},
 		{&corev1.Pod{}, podHostField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} }},
+		{&corev1.Secret{}, accountField, func(obj client.Object) []string {
+			return []string{obj.GetAnnotations()[corev1.ServiceAccountNameKey]}
+		}},
 		{&corev1.PersistentVolumeClaim{}, classField, func(obj client.Object) []string {
 			return []string{ptr.Deref(obj.(*corev1.PersistentVolumeClaim).Spec.StorageClassName, "")}
 		}},

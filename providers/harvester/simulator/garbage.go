@@ -51,6 +51,7 @@ type kindOf struct {
 func collected() []kindOf {
 	return []kindOf{
 		{&corev1.Pod{}, &corev1.PodList{}}, {&corev1.Secret{}, &corev1.SecretList{}}, {&corev1.Service{}, &corev1.ServiceList{}},
+		{&corev1.ServiceAccount{}, &corev1.ServiceAccountList{}},
 		{&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}},
 		{&discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}},
 		{&kubevirtv1.VirtualMachine{}, &kubevirtv1.VirtualMachineList{}},

@@ -6,6 +6,7 @@ package simulator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,9 @@ func (g *guests) boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstanc
 	if boot.UserData, boot.NetworkData, err = g.cloudInit(ctx, vmi); err != nil {
 		return err
 	}
+	if boot.Interfaces, err = g.interfaces(ctx, vmi); err != nil {
+		return err
+	}
 	if err := g.hooks.PowerOn(ctx, boot); err != nil {
 		return fmt.Errorf("powering on: %w", err)
 	}
@@ -68,30 +72,43 @@ func (g *guests) report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInsta
 	if !agent || g.troubles.has(noAgents, vmi) || conditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
 		return nil
 	}
+	found, err := g.interfaces(ctx, vmi)
+	if err != nil || slices.ContainsFunc(found, func(nic kubevirtv1.VirtualMachineInstanceNetworkInterface) bool { return nic.IP == "" }) {
+		return err
+	}
+	vmi.Status.Interfaces = found
+	setCondition(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected, corev1.ConditionTrue, "", "")
+	return nil
+}
+
+// interfaces are the guest's, with the addresses that cloud-init sets or the DHCP servers give.
+func (g *guests) interfaces(
+	ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance,
+) ([]kubevirtv1.VirtualMachineInstanceNetworkInterface, error) {
 	_, data, err := g.cloudInit(ctx, vmi)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	static, err := staticAddresses(data)
 	if err != nil {
-		return fmt.Errorf("reading network data: %w", err)
+		return nil, fmt.Errorf("reading network data: %w", err)
 	}
-	vmi.Status.Interfaces = nil
+	var out []kubevirtv1.VirtualMachineInstanceNetworkInterface
 	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
-		found := static.of(nic.MacAddress, i)
-		if len(found) == 0 {
-			if g.troubles.has(noLeases, vmi) {
-				return nil
-			}
-			found = append(found, g.leases.lease(networkOf(vmi, nic.Name), nic.MacAddress).String())
+		addresses := static.of(nic.MacAddress, i)
+		if len(addresses) == 0 && !g.troubles.has(noLeases, vmi) {
+			addresses = []string{g.leases.lease(networkOf(vmi, nic.Name), nic.MacAddress).String()}
 		}
-		vmi.Status.Interfaces = append(vmi.Status.Interfaces, kubevirtv1.VirtualMachineInstanceNetworkInterface{
-			Name: nic.Name, MAC: nic.MacAddress, IP: found[0], IPs: found,
+		each := kubevirtv1.VirtualMachineInstanceNetworkInterface{
+			Name: nic.Name, MAC: nic.MacAddress, IPs: addresses,
 			InterfaceName: fmt.Sprintf("enp%ds0", i+1), InfoSource: "domain, guest-agent", QueueCount: 1,
-		})
+		}
+		if len(addresses) > 0 {
+			each.IP = addresses[0]
+		}
+		out = append(out, each)
 	}
-	setCondition(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected, corev1.ConditionTrue, "", "")
-	return nil
+	return out, nil
 }
 
 // networkOf is what an interface is connected to: namespace and name of a network, or "pod".

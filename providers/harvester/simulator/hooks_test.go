@@ -47,7 +47,7 @@ var heard = &told{events: map[string][]string{}}
 func listeners() simulator.Hooks {
 	return simulator.Hooks{
 		PowerOn: func(_ context.Context, boot simulator.Boot) error {
-			heard.note(boot.VM.Namespace, "on "+boot.VM.Name+" "+string(boot.UserData))
+			heard.note(boot.VM.Namespace, "on "+boot.VM.Name+" "+string(boot.UserData)+" "+boot.Interfaces[0].IP)
 			if boot.VM.Name == "reluctant" && heard.times(boot.VM.Namespace) == 1 {
 				return errors.New("not yet")
 			}
@@ -76,10 +76,10 @@ func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
 			CloudInitNoCloud: &kubevirtv1.CloudInitNoCloudSource{UserDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name}},
 		}})
 	})
-	s.runs("vm")
+	address := s.runs("vm").Status.Interfaces[0].IP
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "")).To(Succeed())
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
-	s.Eventually(func() []string { return heard.of(s.namespace) }).Should(Equal([]string{"on vm #cloud-config", "off vm", "erase vm"}))
+	s.Eventually(func() []string { return heard.of(s.namespace) }).Should(Equal([]string{"on vm #cloud-config " + address, "off vm", "erase vm"}))
 }
 
 func TestVirtualMachineThatAHookRefusesToBootIsTriedAgain(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
 // onlyOn requires a host.
@@ -123,4 +125,29 @@ func TestDrainMovesWhatAnotherHostSuitsAndShutsDownTheRest(t *testing.T) {
 
 	s.Expect(sim.Uncordon(t.Context(), host)).To(Succeed())
 	s.Expect(s.runs("pinned").Status.NodeName).To(Equal(host))
+}
+
+func TestWitnessTakesNoVirtualMachineAndAHostnameMayDifferFromTheName(t *testing.T) {
+	s := newSite(t)
+	s.after(sim.RemoveHost, "arbiter")
+	s.Expect(sim.AddHost(t.Context(), simulator.Host{Name: "arbiter", Witness: true})).To(Succeed())
+	s.create("on-witness", onlyOn("arbiter"))
+	s.reaches("on-witness", kubevirtv1.VirtualMachineStatusUnschedulable)
+
+	s.after(sim.RemoveHost, "late")
+	s.Expect(sim.AddHost(t.Context(), simulator.Host{Name: "late", Hostname: "late.example.com"})).To(Succeed())
+	s.create("on-late", onlyOn("late.example.com"))
+	s.Expect(s.runs("on-late").Status.NodeName).To(Equal("late"))
+	s.Expect(s.client.DeleteAllOf(t.Context(), &kubevirtv1.VirtualMachine{}, client.InNamespace(s.namespace))).To(Succeed())
+}
+
+func TestInstanceIsToldTheLabelsOfItsHostForOneCreatorOnly(t *testing.T) {
+	s := newSite(t)
+	for name, creator := range map[string]string{"driver": "docker-machine-driver-harvester", "other": "harvester"} {
+		s.create(name, inZone("zone-1"), func(vm *kubevirtv1.VirtualMachine) {
+			vm.Spec.Template.ObjectMeta.Labels["harvesterhci.io/creator"] = creator
+		})
+	}
+	s.Expect(s.runs("driver").Annotations).To(HaveKeyWithValue(corev1.LabelTopologyZone, "zone-1"))
+	s.Expect(s.runs("other").Annotations).NotTo(HaveKey(corev1.LabelTopologyZone))
 }

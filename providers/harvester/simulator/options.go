@@ -144,6 +144,8 @@ type Boot struct {
 	VMI *kubevirtv1.VirtualMachineInstance
 	// UserData and NetworkData are nil without them.
 	UserData, NetworkData []byte
+	// Interfaces are the ones it will have, with their addresses.
+	Interfaces []kubevirtv1.VirtualMachineInstanceNetworkInterface
 }
 
 // Hooks hear of virtual machines. A hook may be called again for what it has done already; after an error it is called again later.

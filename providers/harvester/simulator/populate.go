@@ -10,8 +10,10 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
@@ -27,7 +29,7 @@ func (s *Simulator) populate(ctx context.Context) error {
 	for _, name := range s.settings.namespaces {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	objects = append(objects, storageClass(DefaultStorageClass))
+	objects = append(objects, storageClass(DefaultStorageClass), cloudProviderRole())
 	for _, network := range s.settings.networks {
 		object := network.object()
 		if network.First.IsValid() {
@@ -61,6 +63,16 @@ func (s *Simulator) populate(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cloudProviderRole is what guest clusters' cloud providers may do here.
+func cloudProviderRole() *rbacv1.ClusterRole {
+	read := []string{"get", "list", "watch"}
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "harvesterhci.io:cloudprovider"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{lbv1.GroupVersion.Group}, Resources: []string{"loadbalancers"}, Verbs: []string{rbacv1.VerbAll}},
+		{APIGroups: []string{kubevirtv1.GroupVersion.Group}, Resources: []string{"virtualmachines", "virtualmachineinstances"}, Verbs: read},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes"}, Verbs: read},
+	}}
 }
 
 // object is the network's definition.
