@@ -201,10 +201,7 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: name},
 	}}
 	machine.Labels[clusterv1.ClusterNameLabel] = cluster
-	infra := &infrav1.HarvesterMachine{ObjectMeta: w.meta(name), Spec: infrav1.HarvesterMachineSpec{
-		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
-		Volumes: []infrav1.Volume{{VolumeType: "image", ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
-	}}
+	infra := &infrav1.HarvesterMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
 	infra.Labels[clusterv1.ClusterNameLabel] = cluster
 	for _, change := range changes {
 		change(machine, infra)
@@ -217,6 +214,14 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*clusterv1
 	}}
 	w.create(infra)
 	return infra
+}
+
+// machineSpec is of a small machine with an address from DHCP.
+func machineSpec() infrav1.HarvesterMachineSpec {
+	return infrav1.HarvesterMachineSpec{
+		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
+		Volumes: []infrav1.Volume{{VolumeType: "image", ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
+	}
 }
 
 // controlPlane makes the machine one of a control plane.

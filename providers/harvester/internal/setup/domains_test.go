@@ -1,0 +1,181 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// workers makes machines of the MachineDeployment md of cluster c, which name no failure domain.
+func (w *world) workers(from, to int) []*infrav1.HarvesterMachine {
+	w.t.Helper()
+	var machines []*infrav1.HarvesterMachine
+	for i := from; i <= to; i++ {
+		machines = append(machines, w.machine("c", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+			machine.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
+			infra.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
+		}))
+	}
+	return machines
+}
+
+func (w *world) machineDeployment(replicas int32) {
+	w.t.Helper()
+	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md"), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: "c", Replicas: ptr.To(replicas),
+		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}},
+	}}
+	md.Labels[clusterv1.ClusterNameLabel] = "c"
+	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+	md.Spec.Template.Spec = clusterv1.MachineSpec{
+		ClusterName: "c", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: "template"},
+	}
+	w.create(md)
+}
+
+// where provisions machines and says which of their zone's hosts they are on, and how many in each zone.
+func (w *world) where(machines []*infrav1.HarvesterMachine) (hosts map[string]int, zones map[string]int) {
+	w.t.Helper()
+	hosts, zones = map[string]int{}, map[string]int{}
+	for _, machine := range machines {
+		vmi := w.provisioned(machine)
+		hosts[vmi.Status.NodeName]++
+		zones[w.zoneOf(vmi)]++
+	}
+	return hosts, zones
+}
+
+func TestWorkersOfOneMachineDeploymentAreSpreadOverZonesAndOverTheHostsOfAZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, 2)
+	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) })
+	w.machineDeployment(6)
+	hosts, zones := w.where(w.workers(1, 6))
+	w.Expect(zones).To(Equal(map[string]int{"zone-1": 2, "zone-2": 2, "zone-3": 2}))
+	w.Expect(hosts).To(HaveLen(6), "no two on one host")
+	w.condition(cluster, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+}
+
+func TestMachinesThatNoDomainIsThereForAreOnDifferentHosts(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	for i := range 3 {
+		w.host(fmt.Sprintf("h-%d", i), "", func(h *simulator.Host) { h.Labels["of"] = w.name })
+	}
+	w.start()
+	w.cluster("c")
+	var machines []*infrav1.HarvesterMachine
+	for i := range 3 {
+		machines = append(machines, w.machine("c", fmt.Sprintf("m-%d", i), "", controlPlane, func(_ *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+			infra.Spec.NodeAffinity = requires("of", w.name)
+		}))
+	}
+	hosts, _ := w.where(machines)
+	w.Expect(hosts).To(HaveLen(3))
+}
+
+// requires is an affinity to hosts with the label.
+func requires(key, value string) *corev1.NodeAffinity {
+	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}},
+		}}},
+	}}
+}
+
+func TestLogicalFailureDomainsDoNotShareAZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, 2)
+	w.cluster("c", func(c *infrav1.HarvesterCluster) {
+		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{
+			Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true),
+		}
+	})
+	w.machineDeployment(4)
+	zones := map[string]map[string]int{}
+	for _, machine := range w.workers(1, 4) {
+		zone := w.zoneOf(w.provisioned(machine))
+		key := machine.Labels[faultlinev1.DistributionKeyLabel]
+		if zones[key] == nil {
+			zones[key] = map[string]int{}
+		}
+		zones[key][zone]++
+		vm := &kubevirtv1.VirtualMachine{}
+		w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(machine), vm)).To(Succeed())
+		w.Expect(vm.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(HaveLen(1))
+	}
+	w.Expect(zones).To(HaveLen(2))
+	w.Expect(zones["md-0"]).To(HaveLen(1), "machines of one logical domain share a zone")
+	w.Expect(zones["md-1"]).To(HaveLen(1))
+	w.Expect(zones["md-0"]).NotTo(Equal(zones["md-1"]))
+}
+
+func TestWhereAMachineIsFollowsItsMigration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 1)
+	cluster := w.cluster("c")
+	machine := w.machine("c", "m", "", func(_ *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+		infra.Spec.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: w.topologyKey(), Operator: corev1.NodeSelectorOpExists},
+			}}},
+		}}
+	})
+	vmi := w.provisioned(machine)
+	to := map[string]string{zoneName(1): "h-2-1", zoneName(2): "h-1-1"}[machine.Status.FailureDomain]
+	w.Expect(to).NotTo(BeEmpty(), "%s", describe(cluster))
+	w.Expect(sim.Migrate(t.Context(), client.ObjectKeyFromObject(vmi), w.name+"-"+to)).To(Succeed())
+	before := machine.Status.FailureDomain
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Status.FailureDomain).NotTo(Or(BeEmpty(), Equal(before)))
+	}).Should(Succeed())
+	w.Expect(machine.Status.FailureDomain).To(Equal(w.zoneOf(w.instance(machine.Name))))
+}
+
+func TestTheAffinityOfTheUserIsKeptBesideTheDomainAndNotWrittenTo(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	gpu := func(h *simulator.Host) { h.Labels["gpu"] = w.name }
+	w.host("1-plain", zoneName(1))
+	with := w.host("1-gpu", zoneName(1), gpu)
+	w.host("2-gpu", zoneName(2), gpu)
+	w.start()
+	w.cluster("c")
+	machine := w.machine("c", "m", zoneName(1), func(_ *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+		infra.Spec.NodeAffinity = requires("gpu", w.name)
+	})
+	w.Expect(w.provisioned(machine).Status.NodeName).To(Equal(with))
+	w.Expect(machine.Spec.NodeAffinity).To(Equal(requires("gpu", w.name)))
+
+	impossible := w.machine("c", "i", zoneName(1), func(_ *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+		infra.Spec.NodeAffinity = requires("gpu", "none")
+	})
+	w.Expect(w.condition(impossible, infrav1.MachineCreatedCondition, infrav1.AffinityImpossibleReason)).To(ContainSubstring("spec.nodeAffinity"))
+}
+
+func TestAMachineInADomainThatFromBeforeIsAHostStaysOnIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 1)
+	host := w.host("renamed", "", func(h *simulator.Host) { h.Hostname = w.name + "-old-name" })
+	w.cluster("c")
+	machine := w.machine("c", "m", host)
+	w.Expect(w.provisioned(machine).Status.NodeName).To(Equal(host))
+	w.Expect(machine.Status.FailureDomain).To(Equal(host))
+	w.condition(machine, infrav1.FailureDomainUnlistedCondition, infrav1.FailureDomainUnlistedReason)
+}
