@@ -1,0 +1,216 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+const (
+	namespace = metav1.NamespaceDefault
+	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	patience = 2 * time.Minute
+)
+
+func TestMain(m *testing.M) { testenv.MainOf(m, main) }
+
+// TestManager runs the manager as it is installed: with its flags, its webhooks and no more rights than config/rbac gives it here, and
+// than the documentation asks for on Harvester. A cluster and a machine that come and go need every one of them.
+func TestManager(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	env, c := startAPIServer(t)
+	components.InstallRights(t, c)
+	boot := func(ctx context.Context, boot simulator.Boot) error {
+		return client.IgnoreAlreadyExists(c.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: boot.VMI.Name}}))
+	}
+	pool := lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "machines"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.20.0.0/24", Gateway: "10.20.0.1"}}}}
+	sim := simulator.Start(t, simulator.WithLayout(simulator.Zones(2, 2)), simulator.WithPools(pool), simulator.WithHooks(simulator.Hooks{PowerOn: boot}))
+	testenv.RunManager(t, env, components)
+
+	cluster := newCluster(t, env, c, sim.KubeconfigFor("faultline", documentedRights(t), ""))
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		g.Expect(cluster.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%v", cluster.Status.Conditions)
+		g.Expect(cluster.Spec.ControlPlaneEndpoint.IsSet()).To(BeTrue())
+		g.Expect(cluster.Status.FailureDomains).To(HaveLen(2))
+	}).Should(Succeed())
+	older := &v1alpha1.HarvesterCluster{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), older)).To(Succeed())
+	g.Expect(older.Spec.ControlPlaneEndpoint).To(Equal(cluster.Spec.ControlPlaneEndpoint))
+
+	machine := newMachine(t, c, "zone-2")
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%v", machine.Status.Conditions)
+		g.Expect(machine.Status.FailureDomain).To(Equal("zone-2"))
+		g.Expect(machine.Status.AllocatedPoolRef).To(Equal("machines"))
+	}).Should(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		cluster.Spec.TargetNamespace = "other"
+		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("cannot be changed, because the machines are in default")))
+	}).Should(Succeed())
+
+	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
+		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
+		g.Eventually(func() error {
+			return c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		}).Should(MatchError(ContainSubstring("not found")), "%T", o)
+	}
+	leavesNothing(t, sim)
+}
+
+// leavesNothing wants nothing of cluster and machine to be on Harvester.
+func leavesNothing(t *testing.T, sim *simulator.Simulator) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, list := range []client.ObjectList{
+		&kubevirtv1.VirtualMachineList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &lbv1.LoadBalancerList{},
+	} {
+		g.Eventually(func(g Gomega) {
+			g.Expect(sim.Client().List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.ClusterNameLabel})).To(Succeed())
+			g.Expect(list).To(HaveField("Items", BeEmpty()))
+		}).WithTimeout(patience).Should(Succeed())
+	}
+	pool := &lbv1.IPPool{}
+	g.Expect(sim.Client().Get(t.Context(), client.ObjectKey{Name: "machines"}, pool)).To(Succeed())
+	g.Expect(pool.Status.Allocated).To(BeEmpty())
+}
+
+// documentedRights are those of the ClusterRole in the documentation.
+func documentedRights(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "harvester.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(apiVersion: rbac.*?)^```").FindSubmatch(page)
+	g.Expect(blocks).To(HaveLen(2))
+	role := &rbacv1.ClusterRole{}
+	g.Expect(yaml.UnmarshalStrict(blocks[1], role)).To(Succeed())
+	return role.Rules
+}
+
+func TestVariablesOfTheComponentsReachTheManager(t *testing.T) {
+	for name, tc := range map[string]struct {
+		variables map[string]string
+		want      []string
+	}{
+		"defaults": {nil, []string{"--diagnostics-address=:8443", "--insecure-diagnostics=false"}},
+		"set": {map[string]string{"CAPHV_DIAGNOSTICS_ADDRESS": "localhost:8080", "CAPHV_INSECURE_DIAGNOSTICS": "true"},
+			[]string{"--diagnostics-address=localhost:8080", "--insecure-diagnostics=true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			components, err := testenv.Render(t.Context(), "config", tc.variables)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(components.Args()).To(ContainElements(tc.want))
+			opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			opts.AddFlags(flags)
+			addFlags(flags, &controllers)
+			g.Expect(flags.Parse(components.Args())).To(Succeed())
+		})
+	}
+}
+
+// startAPIServer starts an API server with all CRDs, the configurations of our webhooks and the conversion of our kinds. The client may do
+// anything.
+func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, ControlPlane: true, Webhooks: true, Conversion: true})
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	return env, c
+}
+
+// newCluster makes a Cluster and its HarvesterCluster, with a load balancer and a pool of addresses. Its Nodes are in the same API server.
+func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubeconfig []byte) *infrav1.HarvesterCluster {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace}, Spec: clusterv1.ClusterSpec{
+		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterCluster", Name: "demo"},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
+	}}
+	g.Expect(c.Create(ctx, cluster)).To(Succeed())
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	g.Expect(c.Status().Update(ctx, cluster)).To(Succeed())
+	for name, data := range map[string]map[string][]byte{"demo-kubeconfig": {"value": env.KubeConfig}, "harvester": {infrav1.KubeconfigKey: kubeconfig}} {
+		g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: data})).To(Succeed())
+	}
+	infra := &infrav1.HarvesterCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "demo", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID}},
+		},
+		Spec: infrav1.HarvesterClusterSpec{
+			IdentitySecret: infrav1.SecretKey{Namespace: namespace, Name: "harvester"}, TargetNamespace: "default",
+			LoadBalancerConfig: infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP},
+			VMNetworkConfig:    &infrav1.VMNetworkConfig{IPPoolRef: "machines", Gateway: "10.20.0.1", SubnetMask: "255.255.255.0"},
+		},
+	}
+	// The webhook server takes a moment to answer.
+	g.Eventually(func() error { return c.Create(ctx, infra) }).WithTimeout(patience).Should(Succeed())
+	return infra
+}
+
+// newMachine makes a Machine with bootstrap data and its HarvesterMachine.
+func newMachine(t *testing.T, c client.Client, domain string) *infrav1.HarvesterMachine {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	meta := metav1.ObjectMeta{Name: "m", Namespace: namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"}}
+	g.Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "#cloud-config\n"}})).To(Succeed())
+	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy(), Spec: clusterv1.MachineSpec{
+		ClusterName: "demo", FailureDomain: domain,
+		Bootstrap: clusterv1.Bootstrap{
+			DataSecretName: ptr.To("m"),
+			ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: "m"},
+		},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "HarvesterMachine", Name: "m"},
+	}}
+	g.Expect(c.Create(ctx, machine)).To(Succeed())
+	infra := &infrav1.HarvesterMachine{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.HarvesterMachineSpec{
+		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
+		Volumes: []infrav1.Volume{{VolumeType: infrav1.VolumeTypeImage, ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
+	}}
+	infra.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
+	}}
+	g.Expect(c.Create(ctx, infra)).To(Succeed())
+	return infra
+}
