@@ -177,6 +177,20 @@ func TestAVirtualMachineThatSomebodyDeletesIsNotMadeAnew(t *testing.T) {
 	w.gone(infra)
 }
 
+func TestAVirtualMachineThatNoHostHasRoomForSaysSoAndStartsWhenOneHas(t *testing.T) {
+	w := newWorld(t)
+	for _, host := range []string{"zone-3-host-1", "zone-3-host-2"} {
+		w.fault("cordoned", true, host)
+	}
+	w.start()
+	infra := w.machine("a", "zone-3") // the cluster's view of its domain is behind
+	w.Expect(w.says(infra, infrav1.VMProvisioningReadyCondition, infrav1.VMUnschedulableReason)).To(ContainSubstring("make room in its failure domain"))
+	w.Expect(conditions.IsTrue(w.now(infra), infrav1.MachineCreatedCondition)).To(BeTrue())
+	w.fault("cordoned", false, "zone-3-host-1")
+	w.provisioned(infra)
+	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMProvisioningReadyCondition) }).Should(BeTrue())
+}
+
 func TestAMachineWaitsForItsFailureDomainToReceiveMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
