@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -191,6 +192,19 @@ func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testi
 	g.Expect(err).To(MatchError(And(
 		ContainSubstring("IPPool missing does not exist in Harvester: create it"),
 		ContainSubstring("is for network default/vlan2, and the machine is on default/vlan1"))))
+}
+
+// Whoever writes a pool by hand gives it no status, and some of its fields are required.
+func TestAPoolThatHasNoStatusYetGivesItsOnlyAddress(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	bare := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"ranges": []any{map[string]any{"subnet": "10.7.0.1/32"}}}}}
+	bare.SetGroupVersionKind(lbv1.GroupVersion.WithKind("IPPool"))
+	bare.SetGenerateName("bare-")
+	g.Expect(api.Create(t.Context(), bare)).To(Succeed())
+	_, err := (&ipam.Claimer{}).Claim(t.Context(), &harvester{Client: api}, []string{bare.GetName()}, "ns/a", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(stored(t, bare.GetName())).To(Equal(lbv1.IPPoolStatus{Total: 1, LastAllocated: "10.7.0.1", Allocated: map[string]string{"10.7.0.1": "ns/a"}}))
 }
 
 func TestAPoolThatCannotBeReadSaysWhatIsWrong(t *testing.T) {

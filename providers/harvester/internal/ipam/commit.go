@@ -5,11 +5,13 @@ package ipam
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -142,11 +144,36 @@ func (q *queue) write(ctx context.Context, h Harvester, stored *lbv1.IPPool, bat
 	if equality.Semantic.DeepEqual(stored.Status.Allocated, after.Status.Allocated) {
 		return nil
 	}
-	// The status is no subresource of the kind: a write of the status alone would be another's to refuse.
-	if err := h.Patch(ctx, after, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+	patch, err := statusPatch(stored, after)
+	if err != nil {
+		return err
+	}
+	if err := h.Patch(ctx, after, patch); err != nil {
 		q.last = nil
 		return fmt.Errorf("patching IPPool %s: %w", stored.Name, err)
 	}
 	q.last = after
 	return nil
+}
+
+// statusPatch is what of the status has changed, for the object as it was read. It goes to the object itself, which has no subresource
+// for its status. What a status must have is always in it: a pool that nobody has used yet has none.
+func statusPatch(stored, after *lbv1.IPPool) (client.Patch, error) {
+	data, err := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}).Data(after)
+	if err != nil {
+		return nil, fmt.Errorf("comparing IPPool %s: %w", stored.Name, err)
+	}
+	body := map[string]any{}
+	if err := json.Unmarshal(data, &body); err != nil {
+		return nil, fmt.Errorf("comparing IPPool %s: %w", stored.Name, err)
+	}
+	status, ok := body["status"].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("comparing IPPool %s: its status has not changed", stored.Name)
+	}
+	status["total"], status["available"], status["lastAllocated"] = after.Status.Total, after.Status.Available, after.Status.LastAllocated
+	if data, err = json.Marshal(body); err != nil {
+		return nil, fmt.Errorf("comparing IPPool %s: %w", stored.Name, err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
 }

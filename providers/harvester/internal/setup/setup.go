@@ -91,7 +91,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	of := provider.Harvester{Client: mgr.GetClient(), Connections: connections}
 	workloads, err := workloads.Connect(ctx, mgr, of, workloads.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst,
-	}, workloads.Contents{StripNode: nodelabels.StripNode, Indexes: harvestermachine.NodeIndexes()})
+	}, workloads.Contents{StripNode: harvestermachine.StripNode, Indexes: harvestermachine.NodeIndexes()})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, erro
 	switch err := s.conn.Create(ctx, vm); {
 	case apierrors.IsAlreadyExists(err): // the informer did not have it yet
 		return r.adopt(ctx, s)
-	case terminalerror.Is(err) && denied(err) == nil:
+	case isRefusal(err):
 		return r.refused(s, "VirtualMachine", vm.Name, err)
 	case err != nil:
 		return steps.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.place(), err)
@@ -110,13 +110,18 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 		secret.Data = wanted.Data
 		err = s.conn.Update(ctx, secret)
 	}
-	if terminalerror.Is(err) && denied(err) == nil {
+	if isRefusal(err) {
 		return r.refused(s, "Secret", wanted.Name, err)
 	}
 	if err != nil {
 		return steps.Wait, fmt.Errorf("creating Secret %s/%s on Harvester: %w", wanted.Namespace, wanted.Name, err)
 	}
 	return steps.Proceed, nil
+}
+
+// isRefusal reports whether Harvester objects to the object, rather than to who asks.
+func isRefusal(err error) bool {
+	return terminalerror.Is(err) && denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
 // refused shows what Harvester objects to. Nothing tells when it does no longer.

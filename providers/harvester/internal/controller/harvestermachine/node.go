@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
@@ -24,6 +25,13 @@ import (
 // NodeIndexes are the indexes that the cache of workload clusters must have.
 func NodeIndexes() []clustercache.CacheOptionsIndex {
 	return []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex}
+}
+
+// StripNode drops from a Node what is not read, for the cache of workload clusters.
+func StripNode(node *corev1.Node) {
+	id := node.Spec.ProviderID
+	nodelabels.StripNode(node)
+	node.Spec.ProviderID = id
 }
 
 // linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again.

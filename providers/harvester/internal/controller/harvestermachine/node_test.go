@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
 )
 
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -61,6 +62,14 @@ func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
 	w.join(infra.Name, "")
 	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
+}
+
+func TestWhatIsKeptOfANodeTellsWhoseItIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	node := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "harvester://1", PodCIDR: "10.0.0.0/24", Taints: []corev1.Taint{{Key: uninitialized}}}}
+	harvestermachine.StripNode(node)
+	g.Expect(node.Spec).To(Equal(corev1.NodeSpec{ProviderID: "harvester://1", Taints: []corev1.Taint{{Key: uninitialized}}}))
 }
 
 func TestANodeOfTheMachinesNameThatIsAnotherMachinesIsLeftAlone(t *testing.T) {

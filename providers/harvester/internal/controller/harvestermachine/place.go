@@ -22,6 +22,9 @@ func (r *Reconciler) choosePlace(_ context.Context, s *scope) (steps.Progress, e
 		return steps.Proceed, nil
 	}
 	domain, wait := s.asked()
+	if s.infraCluster.Annotations[infrav1.ClusterIDAnnotation] == "" {
+		wait = metav1.Condition{Reason: infrav1.WaitingForClusterInfrastructureReadyReason, Message: "Waiting for the HarvesterCluster to have its id"}
+	}
 	if wait.Reason != "" {
 		return r.hold(s, wait), nil
 	}
