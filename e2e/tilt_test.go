@@ -66,7 +66,7 @@ func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
 	tilt := tiltStandIn{resources: map[string]map[string]starlark.Value{}}
 	err := tilt.run(tiltfile)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(slices.Sorted(maps.Keys(tilt.resources))).To(Equal([]string{"test-metal3", "test-shared", "test-vsphere", "vcenter"}))
+	g.Expect(slices.Sorted(maps.Keys(tilt.resources))).To(Equal([]string{"test-harvester", "test-metal3", "test-shared", "test-vsphere", "vcenter"}))
 	makefile, err := os.ReadFile("../Makefile")
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, resource := range tilt.resources {

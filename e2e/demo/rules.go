@@ -31,11 +31,12 @@ func spread(now Snapshot, system string, spreads bool) (missing string, err erro
 }
 
 // complete waits for all machines to be ready, except for those in the domain called
-// down, unless that is "".
+// down, unless that is "", and those that were stopped there and are to be there again.
 func complete(now Snapshot, down string, workers int) (missing string) {
 	ready := 0
 	for _, m := range now.Machines {
-		if (m.Ready || down != "" && m.Domain == down) && !m.Deleting {
+		stopped := down != "" && (m.Domain == down || m.Domain == "" && m.Asked == down)
+		if (m.Ready || stopped) && !m.Deleting {
 			ready++
 		}
 	}

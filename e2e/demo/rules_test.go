@@ -79,6 +79,9 @@ func TestComplete(t *testing.T) {
 		"as it should be":           {change: func(*Snapshot) {}},
 		"one is not ready":          {change: func(s *Snapshot) { s.Machines[3].Ready = false }, missing: "4 of 5 machines are ready, of 5 that there should be"},
 		"one is down where all are": {change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "b"},
+		"one was stopped where all are and is nowhere yet": {
+			change: func(s *Snapshot) { s.Machines[3].Ready, s.Machines[3].Domain, s.Machines[3].Asked = false, "", "b" }, down: "b",
+		},
 		"one is down elsewhere": {
 			change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "a", missing: "4 of 5 machines are ready, of 5 that there should be",
 		},
