@@ -35,6 +35,8 @@ import (
 type Installation struct {
 	Provider provider.Installed
 	Programs binaries.Paths
+	// Assets is the folder with those that its simulation runs.
+	Assets string
 	// Root is the root folder of the repository.
 	Root string
 
@@ -49,11 +51,13 @@ func Install(ctx context.Context, p provider.Installed, progress io.Writer) (*In
 	if err != nil {
 		return nil, err
 	}
+	about := p.Describe()
 	i := &Installation{Provider: p, Root: builder.Root}
-	i.Programs, err = builder.Ensure(ctx, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(p.Describe().Name))
+	i.Programs, err = builder.Ensure(ctx, append(about.Programs, binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Provider(about.Name))...)
 	if err != nil {
 		return nil, err
 	}
+	i.Assets = builder.AssetsDir()
 	source, version, err := builder.ClusterAPI(ctx)
 	if err != nil {
 		return nil, err

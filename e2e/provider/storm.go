@@ -56,6 +56,8 @@ type Ground struct {
 	Mode string
 	// Cluster is the name of the cluster and of its namespace.
 	Cluster string
+	// Programs is a folder with those of the Description, etcd and kube-apiserver.
+	Programs string
 	// Seed is what is random is drawn from.
 	Seed       uint64
 	Management *managementcluster.Cluster

@@ -1,0 +1,192 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// target is a Harvester with three zones.
+type target struct {
+	client      client.WithWatch
+	cluster     *provider.Cluster
+	harvester   *simulator.Simulator
+	disturbance *provider.Disturbance
+}
+
+// Modes implements provider.Stormed.
+func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
+
+// LayOut implements provider.Stormed.
+func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
+	m := provider.BehaviourOf(stormModes(), g.Mode)
+	options := append([]simulator.Option{simulator.WithAssets(g.Programs), simulator.WithLayout(layout())}, m.fault.Options...)
+	harvester, err := simulator.Run(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("starting the Harvester simulator: %w", err)
+	}
+	h := &target{client: g.Client, harvester: harvester, disturbance: m.disturbance(context.WithoutCancel(ctx), harvester)}
+	if h.cluster, err = CreateCluster(ctx, g.Client, g.Cluster, harvester); err == nil {
+		err = h.disturbance.Begin()
+	}
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// CreateCluster creates a cluster on a Harvester whose failure domains are the zones of the layout, and waits until they are published.
+func CreateCluster(ctx context.Context, api client.Client, name string, harvester *simulator.Simulator) (*provider.Cluster, error) {
+	c := &provider.Cluster{Name: name, Kind: "Harvester"}
+	if err := c.Create(ctx, api); err != nil {
+		return nil, err
+	}
+	infra := &infrav1.HarvesterCluster{ObjectMeta: c.Meta(name), Spec: infrav1.HarvesterClusterSpec{
+		IdentitySecret: infrav1.SecretKey{Namespace: name, Name: identity}, TargetNamespace: vmNamespace,
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port},
+	}}
+	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
+	for _, zone := range zoneNames() {
+		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, infrav1.HarvesterFailureDomain{Name: zone})
+	}
+	access := &corev1.Secret{ObjectMeta: c.Meta(identity), Data: map[string][]byte{infrav1.KubeconfigKey: harvester.Kubeconfig()}}
+	if err := provider.Create(ctx, api, access, infra); err != nil {
+		return nil, err
+	}
+	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+		err := api.Get(ctx, client.ObjectKeyFromObject(infra), infra)
+		return err == nil && len(infra.Status.FailureDomains) == len(zoneNames()) && ptr.Deref(infra.Status.Initialization.Provisioned, false), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the failure domains: %w%s", provider.Because(ctx, err), provider.Explain(infra.Status.Conditions))
+	}
+	return c, nil
+}
+
+// identity is the Secret with the kubeconfig.
+const identity = "harvester"
+
+// Machine is one that any host has room for.
+func Machine(meta metav1.ObjectMeta) *infrav1.HarvesterMachine {
+	return &infrav1.HarvesterMachine{ObjectMeta: meta, Spec: infrav1.HarvesterMachineSpec{
+		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
+		Volumes: []infrav1.Volume{{VolumeType: "image", ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},
+	}}
+}
+
+func (h *target) Cluster() *provider.Cluster { return h.cluster }
+
+func (h *target) Domains() []string { return zoneNames() }
+
+func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
+
+// holdings is what Harvester has.
+type holdings struct {
+	nodes   corev1.NodeList
+	claims  corev1.PersistentVolumeClaimList
+	secrets corev1.SecretList
+	vmis    kubevirtv1.VirtualMachineInstanceList
+	vms     kubevirtv1.VirtualMachineList
+}
+
+func (h *target) read(ctx context.Context) (*holdings, error) {
+	found, c := &holdings{}, h.harvester.Client()
+	return found, errors.Join(c.List(ctx, &found.nodes), c.List(ctx, &found.claims), c.List(ctx, &found.secrets, client.HasLabels{infrav1.MachineIDLabel}),
+		c.List(ctx, &found.vmis), c.List(ctx, &found.vms))
+}
+
+// Look reads what is on Harvester before the machines: what a machine lets go of has gone before it.
+func (h *target) Look(ctx context.Context) (provider.Sight, error) {
+	found, err := h.read(ctx)
+	if err != nil {
+		return provider.Sight{}, err
+	}
+	machines := &infrav1.HarvesterMachineList{}
+	if err := h.client.List(ctx, machines, client.InNamespace(h.cluster.Name)); err != nil {
+		return provider.Sight{}, err
+	}
+	s := provider.Sight{Machines: map[string]provider.Seen{}}
+	uids := map[string]string{}
+	for i := range found.vms.Items {
+		held := found.holding(&found.vms.Items[i])
+		s.Holdings = append(s.Holdings, held)
+		uids[held.Owner] = string(found.vms.Items[i].UID)
+	}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		is := provider.Seen{Ready: conditions.IsTrue(machine, infrav1.VMRunningCondition), Conditions: machine.Status.Conditions}
+		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() && id != infrav1.ProviderIDPrefix+uids[machine.Name] {
+			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its virtual machine is %q", id, uids[machine.Name]))
+		}
+		s.Machines[machine.Name] = is
+	}
+	return s, nil
+}
+
+// holding is a virtual machine. It is a machine's if that has its name, as no two machines of a storm have the same.
+func (f *holdings) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
+	held := provider.Holding{Name: "VM " + vm.Name}
+	if _, name, ok := infrav1.ParseOwner(vm.Annotations[infrav1.OwnerAnnotation]); ok {
+		held.Owner = name
+	}
+	for i := range f.vmis.Items {
+		vmi := &f.vmis.Items[i]
+		if vmi.Name != vm.Name || vmi.Status.NodeName == "" {
+			continue
+		}
+		held.Running = vmi.Status.Phase == kubevirtv1.Running
+		at := slices.IndexFunc(f.nodes.Items, func(n corev1.Node) bool { return n.Name == vmi.Status.NodeName })
+		if at >= 0 {
+			held.Domain = f.nodes.Items[at].Labels[corev1.LabelTopologyZone]
+		}
+	}
+	return held
+}
+
+// Remains looks at everything that belongs to machines.
+func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
+	found, err := h.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var faults []provider.Fault
+	left := func(kind, name string) {
+		faults = append(faults, provider.Fault{Object: kind + " " + name, What: "is still on Harvester"})
+	}
+	for i := range found.vms.Items {
+		left("VM", found.vms.Items[i].Name)
+	}
+	for i := range found.vmis.Items {
+		left("instance", found.vmis.Items[i].Name)
+	}
+	for i := range found.claims.Items {
+		left("volume", found.claims.Items[i].Name)
+	}
+	for i := range found.secrets.Items {
+		left("Secret", found.secrets.Items[i].Name)
+	}
+	objects, err := provider.Left(ctx, h.client, h.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == identity },
+		&infrav1.HarvesterMachineList{})
+	return append(faults, objects...), err
+}
+
+// Close stops Harvester. What it complains of then is in nobody's way any more.
+func (h *target) Close() { _ = h.harvester.Stop() }
