@@ -30,7 +30,7 @@ type Request = front.Request
 
 func (s *Simulator) startFront(ctx context.Context) error {
 	var err error
-	if s.front, err = front.New(s.config()); err != nil {
+	if s.front, err = front.New(s.config(), s.settings.address); err != nil {
 		return err
 	}
 	s.closing(s.front.Close)

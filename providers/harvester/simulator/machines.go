@@ -21,6 +21,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
@@ -69,13 +71,9 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 
 // instance returns the virtual machine's own; nil without one.
 func (r *machines) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
-	vmi := &kubevirtv1.VirtualMachineInstance{}
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(vm), vmi)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading instance: %w", err)
-	}
-	if err != nil || !metav1.IsControlledBy(vmi, vm) {
-		return nil, nil
+	vmi, err := reconcile.Find(ctx, r.client, client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachineInstance{})
+	if err != nil || vmi == nil || !metav1.IsControlledBy(vmi, vm) {
+		return nil, err
 	}
 	return vmi, nil
 }

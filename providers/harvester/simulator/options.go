@@ -12,6 +12,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
 )
 
 // Option adjusts a Simulator before it starts.
@@ -19,6 +20,7 @@ type Option func(*settings)
 
 type settings struct {
 	assets     string
+	address    front.Address
 	layout     Layout
 	namespaces []string
 	networks   []Network
@@ -51,6 +53,12 @@ func WithLayout(layout Layout) Option { return func(s *settings) { s.layout = la
 
 // WithAssets says which folder has etcd, kube-apiserver and kube-scheduler. The default is the one that KUBEBUILDER_ASSETS names.
 func WithAssets(folder string) Option { return func(s *settings) { s.assets = folder } }
+
+// WithAddress has the API server's front listen on an address, such as :6443, for others who call this machine by the name
+// or address host. The default is a port of the local host.
+func WithAddress(listen, host string) Option {
+	return func(s *settings) { s.address = front.Address{Listen: listen, Host: host} }
+}
 
 // WithNamespaces makes namespaces beside default.
 func WithNamespaces(names ...string) Option {

@@ -6,6 +6,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -26,7 +27,10 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-const headerTimeout = 10 * time.Second
+const (
+	headerTimeout = 10 * time.Second
+	localhost     = "localhost"
+)
 
 // User is who has a token.
 type User struct {
@@ -43,17 +47,31 @@ type Proxy struct {
 	trusted, unknown http.RoundTripper
 	certificate      tls.Certificate
 	authority        []byte
+	listen           string
+	server           string
 	port             *ports.Range
 
-	mu     sync.Mutex
-	users  map[string]User
-	server *http.Server
+	mu      sync.Mutex
+	users   map[string]User
+	serving *http.Server
+}
+
+// Address is where a front serves.
+type Address struct {
+	// Listen is the address that it listens on; without one it is a port of its own of the local host.
+	Listen string
+	// Host is what others call it, with the port that it listens on.
+	Host string
 }
 
 // New makes a front for the API server of which config is an administrator's. It serves once Up is called.
-func New(config *rest.Config) (*Proxy, error) {
+func New(config *rest.Config, at Address) (*Proxy, error) {
 	p := &Proxy{users: map[string]User{}}
+	if err := p.settle(at); err != nil {
+		return nil, err
+	}
 	var err error
+	host, _, _ := net.SplitHostPort(p.server) // It was joined.
 	if p.upstream, err = url.Parse(config.Host); err != nil {
 		return nil, fmt.Errorf("reading the API server's address: %w", err)
 	}
@@ -64,20 +82,36 @@ func New(config *rest.Config) (*Proxy, error) {
 		return nil, fmt.Errorf("connecting as nobody: %w", err)
 	}
 	var key []byte
-	if p.authority, key, err = certutil.GenerateSelfSignedCertKey(ports.Host, []net.IP{net.ParseIP(ports.Host)}, nil); err != nil {
+	if p.authority, key, err = certutil.GenerateSelfSignedCertKey(host, []net.IP{net.ParseIP(ports.Host)}, []string{localhost}); err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
 	if p.certificate, err = tls.X509KeyPair(p.authority, key); err != nil {
 		return nil, fmt.Errorf("reading the certificate: %w", err)
 	}
-	if p.port, err = ports.Reserve(1); err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 
+// settle finds the addresses that it listens on and is called by.
+func (p *Proxy) settle(at Address) error {
+	if at.Listen != "" {
+		_, port, err := net.SplitHostPort(at.Listen)
+		if err != nil {
+			return fmt.Errorf("reading the address of the front: %w", err)
+		}
+		p.listen, p.server, p.port = at.Listen, net.JoinHostPort(cmp.Or(at.Host, ports.Host), port), &ports.Range{}
+		return nil
+	}
+	var err error
+	if p.port, err = ports.Reserve(1); err != nil {
+		return err
+	}
+	p.listen = net.JoinHostPort(ports.Host, strconv.Itoa(p.port.First))
+	p.server = p.listen
+	return nil
+}
+
 // URL is where it serves.
-func (p *Proxy) URL() string { return "https://" + p.address() }
+func (p *Proxy) URL() string { return "https://" + p.server }
 
 // Authority is what its certificate is checked with.
 func (p *Proxy) Authority() []byte { return p.authority }
@@ -85,16 +119,14 @@ func (p *Proxy) Authority() []byte { return p.authority }
 // Certificate is its own, for what else is served on its host.
 func (p *Proxy) Certificate() tls.Certificate { return p.certificate }
 
-func (p *Proxy) address() string { return net.JoinHostPort(ports.Host, strconv.Itoa(p.port.First)) }
-
 // Up begins to serve.
 func (p *Proxy) Up(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.server != nil {
+	if p.serving != nil {
 		return nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.listen)
 	if err != nil {
 		return fmt.Errorf("serving the front: %w", err)
 	}
@@ -102,7 +134,7 @@ func (p *Proxy) Up(ctx context.Context) error {
 		Handler: p.handler(), ReadHeaderTimeout: headerTimeout, ErrorLog: discard(),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{p.certificate}, MinVersion: tls.VersionTLS12},
 	}
-	p.server = server
+	p.serving = server
 	go func() { _ = server.ServeTLS(listener, "", "") }() // It ends with Down.
 	return nil
 }
@@ -111,9 +143,9 @@ func (p *Proxy) Up(ctx context.Context) error {
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.server != nil {
-		_ = p.server.Close()
-		p.server = nil
+	if p.serving != nil {
+		_ = p.serving.Close()
+		p.serving = nil
 	}
 }
 

@@ -1,0 +1,74 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(2 * time.Minute)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	stdin, commands := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"--kubeconfig=" + kubeconfig, "--zones=2", "--hosts-per-zone=1", "--pool=vips,10.0.0.0/24,10.0.0.10,10.0.0.20"}, stdin, io.Discard)
+	}()
+	scheme := runtime.NewScheme()
+	g.Expect(simulator.AddToScheme(scheme)).To(Succeed())
+	var c client.Client
+	g.Eventually(func() error {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return err
+		}
+		c, err = client.New(config, client.Options{Scheme: scheme})
+		return err
+	}).Should(Succeed())
+
+	ready := func(host string) func() corev1.ConditionStatus {
+		return func() corev1.ConditionStatus {
+			node := &corev1.Node{}
+			g.Expect(c.Get(ctx, client.ObjectKey{Name: host}, node)).To(Succeed())
+			return node.Status.Conditions[0].Status
+		}
+	}
+	say := func(command string) {
+		_, err := fmt.Fprintln(commands, command)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(ready("zone-2-host-1")()).To(Equal(corev1.ConditionTrue))
+	say("lose zone-2-host-1")
+	g.Eventually(ready("zone-2-host-1")).Should(Equal(corev1.ConditionUnknown))
+	say("return zone-2-host-1")
+	g.Eventually(ready("zone-2-host-1")).Should(Equal(corev1.ConditionTrue))
+
+	stop()
+	g.Eventually(ended).Should(Receive(BeNil()))
+}
+
+func TestWrongFlagsAndCommandsAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	_, err := parse(nil, io.Discard)
+	g.Expect(err).To(MatchError(ContainSubstring("--kubeconfig is needed")))
+	_, err = options{pool: "vips"}.settings()
+	g.Expect(err).To(MatchError(ContainSubstring("NAME,SUBNET,FIRST,LAST")))
+	g.Expect(command(t.Context(), &simulator.Simulator{}, []string{"lose"})).To(MatchError(ContainSubstring("two words")))
+	g.Expect(command(t.Context(), &simulator.Simulator{}, []string{"win", "host"})).To(MatchError(ContainSubstring("no command")))
+}

@@ -1,0 +1,84 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package front
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/faultline-io/faultline/shared/ports"
+)
+
+// standing returns a front of an API server that answers with what it was told of the user.
+func standing(t *testing.T, at Address) (*Proxy, *http.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, header := range []string{"Authorization", "Impersonate-User", "Impersonate-Group", "Impersonate-Uid"} {
+			w.Header()["Told-"+header] = r.Header.Values(header)
+		}
+	}))
+	t.Cleanup(api.Close)
+	p, err := New(&rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, at)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Up(t.Context())).To(Succeed())
+	t.Cleanup(func() { g.Expect(p.Close()).To(Succeed()) })
+	roots := x509.NewCertPool()
+	g.Expect(roots.AppendCertsFromPEM(p.Authority())).To(BeTrue())
+	return p, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+}
+
+// told asks with a token, and as somebody else, and returns what the API server was told.
+func told(t *testing.T, client *http.Client, url, token string) http.Header {
+	t.Helper()
+	g := NewWithT(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/nodes", http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Impersonate-Uid", "somebody")
+	response, err := client.Do(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(response.Body.Close()).To(Succeed())
+	return response.Header
+}
+
+func TestUserIsKnownByItsTokenAndCannotBeSomebodyElse(t *testing.T) {
+	g := NewWithT(t)
+	p, client := standing(t, Address{})
+	p.Admit("secret", User{Name: "jane", Groups: []string{"one", "two"}})
+	header := told(t, client, p.URL(), "secret")
+	g.Expect(header["Told-Impersonate-User"]).To(Equal([]string{"jane"}))
+	g.Expect(header["Told-Impersonate-Group"]).To(Equal([]string{"one", "two"}))
+	g.Expect(header["Told-Impersonate-Uid"]).To(BeEmpty())
+	g.Expect(header["Told-Authorization"]).To(BeEmpty())
+
+	p.Revoke("secret")
+	header = told(t, client, p.URL(), "secret")
+	g.Expect(header["Told-Impersonate-User"]).To(BeEmpty())
+	g.Expect(header["Told-Authorization"]).To(Equal([]string{"Bearer secret"}), "the API server may know it")
+}
+
+func TestFrontIsCalledByTheNameThatItIsGiven(t *testing.T) {
+	g := NewWithT(t)
+	free, err := ports.Reserve(1)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(free.Release)
+	port := strconv.Itoa(free.First)
+	p, client := standing(t, Address{Listen: net.JoinHostPort(ports.Host, port), Host: "harvester.example.com"})
+	g.Expect(p.URL()).To(Equal("https://harvester.example.com:" + port))
+	transport := client.Transport.(*http.Transport)
+	transport.TLSClientConfig.ServerName = "harvester.example.com"
+	told(t, client, "https://"+net.JoinHostPort(ports.Host, port), "")
+
+	_, err = New(&rest.Config{Host: "https://127.0.0.1:1"}, Address{Listen: "nowhere"})
+	g.Expect(err).To(MatchError(ContainSubstring("address of the front")))
+}
