@@ -69,6 +69,33 @@ func TestWorkersOfOneMachineDeploymentAreSpreadOverZonesAndOverTheHostsOfAZone(t
 	w.Expect(zones).To(Equal(map[string]int{"zone-1": 2, "zone-2": 2, "zone-3": 2}))
 	w.Expect(hosts).To(HaveLen(6), "no two on one host")
 	w.condition(cluster, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+
+	update(w, cluster, func(c *infrav1.HarvesterCluster) {
+		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: zoneName(1), State: faultlinev1.DomainCordoned}}
+	})
+	_, zones = w.where(w.workers(7, 8))
+	w.Expect(zones).To(Equal(map[string]int{"zone-2": 1, "zone-3": 1}))
+}
+
+func TestAMachineWaitsForItsZoneThatIsDownAndIsThereWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, 2)
+	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) {
+		c.Spec.Distribution.GracePeriodSeconds, c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](0), ptr.To[int32](0)
+	})
+	w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	down := []string{w.name + "-h-2-1", w.name + "-h-2-2"}
+	for _, host := range down {
+		w.Expect(sim.Lose(t.Context(), host)).To(Succeed())
+	}
+	w.Expect(w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonDomainsNotActive)).To(ContainSubstring(down[0]))
+	machine := w.machine("c", "m", zoneName(2), controlPlane)
+	w.condition(machine, infrav1.MachineCreatedCondition, infrav1.FailureDomainHostsUnhealthyReason)
+	vms := &kubevirtv1.VirtualMachineList{}
+	w.Expect(w.harvester.List(t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
+	w.Expect(vms.Items).To(BeEmpty(), "nothing is made outside of the zone, nor in it")
+	w.Expect(sim.Return(t.Context(), down[0])).To(Succeed())
+	w.Expect(w.provisioned(machine).Status.NodeName).To(Equal(down[0]))
 }
 
 func TestMachinesThatNoDomainIsThereForAreOnDifferentHosts(t *testing.T) {
