@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -138,9 +139,8 @@ func MarkService(by owned.By, service *corev1.Service) bool {
 }
 
 // Belongs reports whether an object of a load balancer's name is that load balancer's: it has the cluster's id, or Harvester has made it.
-func Belongs(by owned.By, lb *lbv1.LoadBalancer, o metav1.Object) bool {
-	return o.GetLabels()[infrav1.ClusterIDLabel] == by.Cluster.Annotations[infrav1.ClusterIDAnnotation] ||
-		slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == lb.UID })
+func Belongs(by owned.By, lb *lbv1.LoadBalancer, o client.Object) bool {
+	return by.Has(o) || slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == lb.UID })
 }
 
 // Placeholder is the endpoint of a load balancer that leads nowhere yet, as Harvester makes it, but before its address is announced:

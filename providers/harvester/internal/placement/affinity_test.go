@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -53,6 +54,39 @@ func TestTheDomainIsAddedToEveryTermThatTheUserGaveAndToNoneOfTheUsersOwn(t *tes
 			}
 		})
 	}
+}
+
+func TestAHostIsLetInThatTheUserLetsInAndThatIsInTheDomain(t *testing.T) {
+	t.Parallel()
+	label := rapid.SampledFrom([]string{"gpu", "disk", zoneKey})
+	value := rapid.SampledFrom([]string{"a", "b", "7"})
+	requirement := rapid.Custom(func(t *rapid.T) corev1.NodeSelectorRequirement {
+		operator := rapid.SampledFrom([]corev1.NodeSelectorOperator{
+			corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist,
+		}).Draw(t, "operator")
+		r := corev1.NodeSelectorRequirement{Key: label.Draw(t, "key"), Operator: operator}
+		if operator == corev1.NodeSelectorOpIn || operator == corev1.NodeSelectorOpNotIn {
+			r.Values = rapid.SliceOfN(value, 1, 2).Draw(t, "values")
+		}
+		return r
+	})
+	term := rapid.Custom(func(t *rapid.T) corev1.NodeSelectorTerm {
+		return expressions(rapid.SliceOfN(requirement, 0, 2).Draw(t, "expressions")...)
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		user := requires(rapid.SliceOfN(term, 1, 3).Draw(t, "terms")...)
+		host := node("h", value.Draw(t, "zone"))
+		for range rapid.IntRange(0, 2).Draw(t, "labels") {
+			host.Labels[label.Draw(t, "label")] = value.Draw(t, "value")
+		}
+		letsIn := func(affinity *corev1.NodeAffinity) bool {
+			return placement.Unsuited(affinity, hosts(host), placement.Topology{}) == ""
+		}
+		made := placement.Affinity(placement.Wants{ClusterID: "id", Node: user, Domain: placement.Topology{Key: zoneKey, Value: "a"}})
+		if want := letsIn(user) && host.Labels[zoneKey] == "a"; letsIn(made.NodeAffinity) != want {
+			t.Fatalf("%v lets %v in: %t", made.NodeAffinity, host.Labels, !want)
+		}
+	})
 }
 
 func TestWhatTheUserGaveIsNotSharedWithWhatIsMadeOfIt(t *testing.T) {

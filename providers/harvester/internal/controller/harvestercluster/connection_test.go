@@ -77,7 +77,18 @@ func TestARightThatIsMissingIsNamedAndWhenItIsGrantedTheClusterGoesOn(t *testing
 	w.provisioned(cluster)
 }
 
-func TestTheTargetNamespaceIsMadeAndMadeAgain(t *testing.T) {
+func TestATargetNamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
+	w.Expect(w.harvester.Create(t.Context(), namespace)).To(Succeed())
+	w.Expect(w.harvester.Delete(t.Context(), namespace)).To(Succeed()) // nobody is there who would end that
+	cluster := w.cluster("c", given)
+	w.Expect(w.says(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason)).To(ContainSubstring("being deleted"))
+	w.Expect(cluster.Status.Ready).To(BeFalse())
+}
+
+func TestTheTargetNamespaceIsMade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "a")
 	cluster := w.cluster("c", given)
