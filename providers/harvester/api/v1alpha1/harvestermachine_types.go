@@ -146,7 +146,7 @@ type HarvesterMachine struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the virtual machine that is wanted.
-	// +required
+	// +optional
 	Spec HarvesterMachineSpec `json:"spec,omitempty,omitzero"`
 
 	// status is what is known of the machine.

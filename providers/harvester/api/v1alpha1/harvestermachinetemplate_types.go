@@ -11,7 +11,7 @@ import (
 // HarvesterMachineTemplateSpec is what HarvesterMachines are made from.
 type HarvesterMachineTemplateSpec struct {
 	// template of the HarvesterMachines.
-	// +required
+	// +optional
 	Template HarvesterMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
 

@@ -16,7 +16,7 @@ const MachineTemplateGroupKind = "HarvesterMachineTemplate.infrastructure.cluste
 // HarvesterMachineTemplateSpec is what HarvesterMachines are made from.
 type HarvesterMachineTemplateSpec struct {
 	// template of the HarvesterMachines.
-	// +required
+	// +optional
 	Template HarvesterMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
 

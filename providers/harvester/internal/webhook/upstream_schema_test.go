@@ -1,0 +1,111 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// upstreamField is one field of an upstream kind. The kind itself has no path.
+type upstreamField struct {
+	Kind, Version, Path, Type string
+	Enum                      []string
+	Required                  bool
+}
+
+// ourField is one of ours.
+type ourField struct {
+	apiextensionsv1.JSONSchemaProps
+
+	required bool
+}
+
+// What upstream's CRDs accept is accepted here: every field is there under its name, with its type, and nothing more is required.
+func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
+	g := NewWithT(t)
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "harvester", "manifests", "upstream-schema.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("../shared/upstream is not beside the project")
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	ours, compared := schemas(t), 0
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		theirs := upstreamField{}
+		g.Expect(json.Unmarshal(lines.Bytes(), &theirs)).To(Succeed())
+		fields, known := ours[theirs.Kind+"/"+theirs.Version]
+		if !known || theirs.Path == "" {
+			continue
+		}
+		compared++
+		what := theirs.Kind + " " + theirs.Path
+		g.Expect(fields).To(HaveKey(theirs.Path), what)
+		field := fields[theirs.Path]
+		if field.XIntOrString {
+			field.Type = "int-or-string"
+		}
+		g.Expect(field.Type).To(Equal(theirs.Type), what)
+		g.Expect(field.required && !theirs.Required).To(BeFalse(), "%s is required", what)
+		for _, value := range theirs.Enum {
+			g.Expect(len(field.Enum) == 0 || slices.Contains(enum(field), value)).To(BeTrue(), "%s cannot be %s", what, value)
+		}
+		g.Expect(len(field.Enum) > 0 && len(theirs.Enum) == 0).To(BeFalse(), "%s has to be one of %v", what, enum(field))
+	}
+	g.Expect(compared).To(BeNumerically(">", 200))
+}
+
+func enum(field ourField) []string {
+	var values []string
+	for _, value := range field.Enum {
+		values = append(values, strings.Trim(string(value.Raw), `"`))
+	}
+	return values
+}
+
+// schemas are the fields of our kinds by Kind/version.
+func schemas(t *testing.T) map[string]map[string]ourField {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob(filepath.Join("..", "..", "config", "crd", "bases", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	all := map[string]map[string]ourField{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		g.Expect(yaml.UnmarshalStrict(data, crd)).To(Succeed())
+		for _, version := range crd.Spec.Versions {
+			fields := map[string]ourField{}
+			collect(fields, "", ourField{JSONSchemaProps: *version.Schema.OpenAPIV3Schema})
+			all[crd.Spec.Names.Kind+"/"+version.Name] = fields
+		}
+	}
+	return all
+}
+
+// collect adds a field and what is in it.
+func collect(fields map[string]ourField, path string, field ourField) {
+	fields[path] = field
+	for name, inner := range field.Properties {
+		collect(fields, strings.TrimPrefix(path+"."+name, "."), ourField{JSONSchemaProps: inner, required: slices.Contains(field.Required, name)})
+	}
+	if field.Items != nil {
+		collect(fields, path+"[]", ourField{JSONSchemaProps: *field.Items.Schema})
+	}
+	if field.AdditionalProperties != nil && field.AdditionalProperties.Schema != nil {
+		collect(fields, path+"{}", ourField{JSONSchemaProps: *field.AdditionalProperties.Schema})
+	}
+}
