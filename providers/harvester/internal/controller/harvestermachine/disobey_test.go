@@ -1,0 +1,54 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// Each fault by itself: what was asked for comes to be once, and goes without a rest.
+func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T) {
+	for i, fault := range []struct {
+		name string
+		args []string
+	}{
+		{"failing", nil}, {"lost-answers", nil}, {"conflicts", []string{"ippools"}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			w := newWorld(t)
+			pool := simulator.Pool(w.name, fmt.Sprintf("10.79.%d.0/24", i), fmt.Sprintf("10.79.%d.10", i), fmt.Sprintf("10.79.%d.20", i))
+			w.Expect(w.harvester.Create(t.Context(), &pool)).To(Succeed())
+			w.start()
+			w.fault(fault.name, true, fault.args...)
+			var machines []*infrav1.HarvesterMachine
+			for n := range 8 {
+				machines = append(machines, w.machine(fmt.Sprint(n), fmt.Sprintf("zone-%d", n%3+1), fromPools(pool.Name)))
+			}
+			addresses := map[string]string{}
+			for _, infra := range machines {
+				address := w.provisioned(infra).Status.AllocatedIPAddress
+				w.Expect(addresses).NotTo(HaveKey(address))
+				addresses[address] = w.name + "/" + infra.Name
+			}
+			w.Expect(w.allocated(pool.Name)).To(Equal(addresses))
+			w.Expect(w.claims()).To(HaveLen(len(machines)))
+			for _, infra := range machines {
+				w.delete(infra)
+			}
+			for _, infra := range machines {
+				w.gone(infra)
+			}
+			w.Expect(w.allocated(pool.Name)).To(BeEmpty())
+			w.Eventually(w.claims).Should(BeEmpty())
+			w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+		})
+	}
+}
