@@ -5,9 +5,11 @@ package harvestermachine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,11 +35,29 @@ func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine
 		return nil, nil
 	}
 	if s.cluster == nil {
-		return s, nil
+		s.infraCluster, err = r.orphaned(ctx, infra)
+		return s, err
 	}
 	key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
 	s.infraCluster, err = reconcile.Find(ctx, r.Client, key, &infrav1.HarvesterCluster{})
 	return s, err
+}
+
+// orphaned finds the HarvesterCluster of a machine whose Cluster is gone, by the label that both have from it; nil when that is not
+// clear.
+func (r *Reconciler) orphaned(ctx context.Context, infra *infrav1.HarvesterMachine) (*infrav1.HarvesterCluster, error) {
+	name := infra.Labels[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil, nil
+	}
+	list := &infrav1.HarvesterClusterList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(infra.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return nil, fmt.Errorf("listing HarvesterClusters of Cluster %s: %w", name, err)
+	}
+	if len(list.Items) != 1 {
+		return nil, nil
+	}
+	return &list.Items[0], nil
 }
 
 // asked is the failure domain that the machine belongs to. A condition with a reason says that it must wait until it belongs to one.

@@ -84,6 +84,18 @@ func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
 	w.gone(infra)
 }
 
+func TestAMachineIsDeletedWithoutItsCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.Expect(w.client.Delete(t.Context(), w.cluster)).To(Succeed())
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+}
+
 func TestAMachineThatHasNothingOnHarvesterIsDeletedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.fault("down", true)
