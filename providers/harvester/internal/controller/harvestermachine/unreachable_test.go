@@ -84,6 +84,27 @@ func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
 	w.gone(infra)
 }
 
+func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-3")
+	before := w.provisioned(infra)
+	host := w.vmi(infra).Status.NodeName
+	w.fault("lost-hosts", true, host)
+	w.Eventually(func() string {
+		vmi := &kubevirtv1.VirtualMachineInstance{}
+		if err := w.harvester.Get(t.Context(), client.ObjectKeyFromObject(infra), vmi); err != nil {
+			return ""
+		}
+		return vmi.Status.NodeName
+	}).Should(And(HavePrefix("zone-3-"), Not(Equal(host))))
+	w.Eventually(func() bool { return conditions.IsTrue(w.now(infra), infrav1.VMRunningCondition) }).Should(BeTrue())
+	now := w.now(infra)
+	w.Expect(now.Spec.ProviderID).To(Equal(before.Spec.ProviderID))
+	w.Expect(now.Status.FailureDomain).To(Equal("zone-3"))
+	w.Expect(now.Status.Ready).To(BeTrue())
+}
+
 func TestAMachineIsDeletedWithoutItsCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
