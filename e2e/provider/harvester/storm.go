@@ -124,15 +124,20 @@ func (h *target) Look(ctx context.Context) (provider.Sight, error) {
 		return provider.Sight{}, err
 	}
 	s := provider.Sight{Machines: map[string]provider.Seen{}}
-	uids := map[string]string{}
+	uids, running := map[string]string{}, map[string]bool{}
 	for i := range found.vms.Items {
 		held := found.holding(&found.vms.Items[i])
 		s.Holdings = append(s.Holdings, held)
-		uids[held.Owner] = string(found.vms.Items[i].UID)
+		uids[held.Owner], running[held.Owner] = string(found.vms.Items[i].UID), held.Running
 	}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		is := provider.Seen{Ready: conditions.IsTrue(machine, infrav1.VMRunningCondition), Conditions: machine.Status.Conditions}
+		// One whose host has lost its power while no manager runs does not know it yet.
+		says := conditions.IsTrue(machine, infrav1.VMRunningCondition)
+		is := provider.Seen{Ready: says && running[machine.Name], Conditions: machine.Status.Conditions}
+		if says && uids[machine.Name] == "" && machine.DeletionTimestamp.IsZero() {
+			is.Faults = append(is.Faults, "says that it runs, and has no virtual machine")
+		}
 		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() && id != infrav1.ProviderIDPrefix+uids[machine.Name] {
 			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its virtual machine is %q", id, uids[machine.Name]))
 		}
