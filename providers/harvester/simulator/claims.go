@@ -13,6 +13,8 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // claimProtection is the finalizer with which Kubernetes keeps a PVC that somebody uses.
@@ -25,13 +27,18 @@ type volumes struct {
 	clock    *clock
 	delays   Delays
 	troubles *troubles
+	written  patch.Written
 }
 
 // Reconcile binds a PVC, or lets it go.
 func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.written.StandBack(claim); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if claim.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.release(ctx, claim)
@@ -53,6 +60,8 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	claim.Status.Capacity = claim.Spec.Resources.Requests
 	if err := r.client.Status().Update(ctx, claim); settled(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("binding volume: %w", err)
+	} else if err == nil {
+		r.written.Note(claim)
 	}
 	return ctrl.Result{}, nil
 }

@@ -18,6 +18,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/faultline-io/faultline/shared/patch"
 )
 
 // instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
@@ -27,13 +29,18 @@ type instances struct {
 	delays   Delays
 	guests   *guests
 	troubles *troubles
+	written  patch.Written
 }
 
 // Reconcile takes one instance as far as it gets.
 func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := r.client.Get(ctx, req.NamespacedName, vmi); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.written.StandBack(vmi); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	v, err := r.observe(ctx, vmi)
 	if err != nil {
@@ -51,9 +58,10 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, err
 	}
 	if !apiequality.Semantic.DeepEqual(before, vmi) {
-		// A conflict is a newer version, which comes by itself.
-		if err := r.client.Update(ctx, vmi); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		if err := r.client.Update(ctx, vmi); settled(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("updating instance: %w", err)
+		} else if err == nil {
+			r.written.Note(vmi)
 		}
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -31,10 +32,11 @@ const templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
 // machines plays what looks after VirtualMachines: Harvester, which makes their PVCs, and virt-controller, which makes and
 // ends their instances.
 type machines struct {
-	client client.Client
-	clock  *clock
-	delays Delays
-	hooks  Hooks
+	client  client.Client
+	clock   *clock
+	delays  Delays
+	hooks   Hooks
+	written patch.Written
 }
 
 // errBehind is of an instance that is there and not yet, or still, in the cache: its event follows.
@@ -44,7 +46,11 @@ var errBehind = errors.New("the instance is not in the cache")
 func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	if err := r.client.Get(ctx, req.NamespacedName, vm); err != nil {
+		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.written.StandBack(vm); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	vmi, err := r.instance(ctx, vm)
 	if err != nil {
@@ -214,6 +220,8 @@ func (r *machines) report(
 	}
 	if err := r.client.Status().Update(ctx, vm); settled(err) != nil {
 		return fmt.Errorf("updating status: %w", err)
+	} else if err == nil {
+		r.written.Note(vm)
 	}
 	return nil
 }
