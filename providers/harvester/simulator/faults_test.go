@@ -69,10 +69,29 @@ func TestUnknownFaultsAndWrongArgumentsAreRefused(t *testing.T) {
 	g.Expect(sim.SetFault(t.Context(), "lost-zone", true, "nowhere")).To(MatchError(ContainSubstring(`no host is in zone "nowhere"`)))
 }
 
-func TestSlowHarvesterTakesItsTime(t *testing.T) {
+func TestEachFaultDoesSomething(t *testing.T) {
 	g := NewWithT(t)
 	for _, fault := range simulator.Faults() {
 		g.Expect(fault.Set != nil || len(fault.Options) > 0).To(BeTrue(), "%s does something", fault.Name)
+	}
+}
+
+func TestFaultsOfHostsBeginAndEnd(t *testing.T) {
+	const host = "zone-1-host-1"
+	works := func(node *corev1.Node) bool { return node.Status.Conditions[0].Status == corev1.ConditionTrue }
+	takes := func(node *corev1.Node) bool { return !node.Spec.Unschedulable }
+	for fault, sound := range map[string]func(*corev1.Node) bool{"lost-hosts": works, "cordoned": takes, "drained": takes} {
+		t.Run(fault, func(t *testing.T) {
+			s := newSite(t)
+			node := &corev1.Node{}
+			end := s.fault(fault, host)
+			s.Expect(s.client.Get(t.Context(), client.ObjectKey{Name: host}, node)).To(Succeed())
+			s.Expect(sound(node)).To(BeFalse())
+			end()
+			s.Expect(s.client.Get(t.Context(), client.ObjectKey{Name: host}, node)).To(Succeed())
+			s.Expect(sound(node)).To(BeTrue())
+			s.Expect(node.Spec.Taints).To(BeEmpty())
+		})
 	}
 }
 
