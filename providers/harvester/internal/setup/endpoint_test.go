@@ -68,7 +68,9 @@ func TestAClusterAndItsMachinesLeaveNothingBehind(t *testing.T) {
 	w.remove(machine)
 	w.gone(w.client, cluster)
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
-		w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
-		w.Expect(list).To(HaveField("Items", BeEmpty()))
+		w.Eventually(func(g Gomega) { // what Harvester has made goes when it is collected
+			g.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+			g.Expect(list).To(HaveField("Items", BeEmpty()))
+		}).Should(Succeed())
 	}
 }

@@ -76,6 +76,9 @@ func (s *scope) withoutHarvester() bool {
 	switch {
 	case len(stays) == 0:
 		return true
+	case s.problem.Pending:
+		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for the connection to Harvester: "+s.problem.Message)
+		return false
 	case abandoned:
 		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester, because of the annotation %s, if it is there: %s", infrav1.AbandonAnnotation, strings.Join(stays, ", "))
 		return true
@@ -106,7 +109,7 @@ func (s *scope) mayStay() []string {
 }
 
 // removeLoadBalancer takes the announcement away before the load balancer, which gives its address back at once: another must not have it
-// as long as it is announced.
+// as long as it is announced. A Service that is not marked is one that Harvester has made in its place since; it goes with the load balancer.
 func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	list := &lbv1.LoadBalancerList{}
 	err := s.conn.List(ctx, list, client.InNamespace(s.cluster.Spec.TargetNamespace))
@@ -122,7 +125,7 @@ func (s *scope) removeLoadBalancer(ctx context.Context) (bool, error) {
 	if err != nil {
 		return s.notRemoved(err, "the look at Service "+key.String())
 	}
-	if service != nil && loadbalancer.Belongs(s.by, lb, service) {
+	if service != nil && s.by.Has(service) {
 		return s.removing(ctx, service)
 	}
 	slice, err := reconcile.Find(ctx, s.conn, key, &discoveryv1.EndpointSlice{})
@@ -188,6 +191,9 @@ func (s *scope) removeAccount(ctx context.Context) (bool, error) {
 func (s *scope) removing(ctx context.Context, o client.Object) (bool, error) {
 	what := fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to remove "+what)
+	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // nobody is woken when it is gone
+		s.again = lookAgain
+	}
 	if !o.GetDeletionTimestamp().IsZero() {
 		return false, nil
 	}

@@ -48,6 +48,19 @@ func TestAClusterWhoseHarvesterIsGoneCanBeDeletedByWhoeverSaysSo(t *testing.T) {
 	w.Expect(w.balancers()).To(HaveLen(1))
 }
 
+func TestAManagerThatHasJustStartedLeavesNothingOnAHarvesterThatAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a")
+	cluster := w.cluster("c")
+	w.provisioned(cluster)
+	w.stop()
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
+	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
+	w.start()
+	w.gone(cluster)
+	w.empty()
+}
+
 func TestAClusterThatHasNothingOnHarvesterNeedsNoneToBeDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "a")
@@ -87,14 +100,6 @@ func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testin
 	w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)
 	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": "kind: Nothing\n"}}
 	w.Expect(user.Create(t.Context(), manifests)).To(Succeed())
-	tokens := &corev1.SecretList{}
-	w.Eventually(func(g Gomega) { // this Harvester has nobody who fills in tokens
-		g.Expect(w.harvester.List(t.Context(), tokens, client.InNamespace(w.name))).To(Succeed())
-		g.Expect(tokens.Items).To(HaveLen(1))
-	}).Should(Succeed())
-	token := &tokens.Items[0]
-	token.Data = map[string][]byte{corev1.ServiceAccountTokenKey: []byte("token"), corev1.ServiceAccountRootCAKey: []byte("ca")}
-	w.Expect(w.harvester.Update(t.Context(), token)).To(Succeed())
 	w.provisioned(cluster)
 	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
 	w.Expect(manifests.Data["all"]).To(And(HavePrefix("kind: Nothing\n---\n"), ContainSubstring("name: cloud-config")))

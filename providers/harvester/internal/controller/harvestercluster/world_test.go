@@ -46,16 +46,23 @@ type world struct {
 	*WithT
 	t         *testing.T
 	name      string // namespace in both
+	sim       *simulator.Simulator
+	stop      func()
 	harvester client.Client
 }
 
 // newWorld makes hosts in the zones, a host each, and starts a manager.
 func newWorld(t *testing.T, zones ...string) *world {
 	t.Helper()
+	return newWorldOn(t, sim, zones...)
+}
+
+func newWorldOn(t *testing.T, sim *simulator.Simulator, zones ...string) *world {
+	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	g.SetDefaultEventuallyPollingInterval(glance)
-	w := &world{WithT: g, t: t, harvester: sim.Client()}
+	w := &world{WithT: g, t: t, sim: sim, harvester: sim.Client()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
 	w.name = namespace.Name
@@ -68,10 +75,10 @@ func newWorld(t *testing.T, zones ...string) *world {
 	return w
 }
 
-// start runs a manager until what it returns is called or the test ends.
-func (w *world) start() (stop func()) {
+// start runs a manager until stop or the end of the test.
+func (w *world) start() {
 	w.t.Helper()
-	return testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, w.add)
+	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, w.add)
 }
 
 func (w *world) add(ctx context.Context, mgr ctrl.Manager) error {
@@ -103,7 +110,7 @@ func (w *world) host(name, zone string) *corev1.Node {
 	if zone != "" {
 		host.Labels[w.zoneKey()] = zone
 	}
-	w.Expect(sim.AddHost(w.t.Context(), host)).To(Succeed())
+	w.Expect(w.sim.AddHost(w.t.Context(), host)).To(Succeed())
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name}}
 }
 
@@ -208,7 +215,9 @@ func (w *world) gone(cluster *infrav1.HarvesterCluster) {
 func (w *world) empty() {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
-		w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
-		w.Expect(list).To(HaveField("Items", BeEmpty()))
+		w.Eventually(func(g Gomega) { // what Harvester has made goes with what it was made for, when it is collected
+			g.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+			g.Expect(list).To(HaveField("Items", BeEmpty()))
+		}).Should(Succeed())
 	}
 }
