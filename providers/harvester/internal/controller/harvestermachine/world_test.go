@@ -5,6 +5,7 @@ package harvestermachine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -60,15 +60,27 @@ func TestMain(m *testing.M) {
 	utilruntime.Must((&runtime.SchemeBuilder{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, harvester.AddToScheme,
 	}).AddToScheme(scheme))
-	var err error
-	if sim, err = simulator.Run(context.Background(), simulator.WithNetworks(simulator.Network{Name: "vlan-2"})); err != nil {
+	code, err := run(m)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		code = 1
 	}
-	testenv.Main(m, testenv.Options{Scheme: scheme, Config: filepath.Join("..", "..", "..", "config"), ClusterAPI: true}, func(env *envtest.Environment) error {
-		apiServer = env.Config
-		return nil
-	})
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, reterr error) {
+	ctx := context.Background()
+	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, Config: filepath.Join("..", "..", "..", "config"), ClusterAPI: true})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { reterr = errors.Join(reterr, stop()) }()
+	apiServer = env.Config
+	if sim, err = simulator.Run(ctx, simulator.WithNetworks(simulator.Network{Name: "vlan-2"})); err != nil {
+		return 0, err
+	}
+	defer func() { reterr = errors.Join(reterr, sim.Stop()) }()
+	return m.Run(), nil
 }
 
 // world is a cluster on a Harvester that has the domains zone-1 to zone-3, of two hosts each. The names of its namespaces on both sides
