@@ -35,7 +35,7 @@ func TestWhatHappensWithinASecondIsOneRequestForEachThatItConcernsOrConcerned(t 
 		}
 		synctest.Wait()
 		g.Expect(queue.Len()).To(BeZero(), "nobody is told at once")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // the clock is the bubble's, and nobody waits
 		g.Expect(queue.Len()).To(Equal(2))
 	})
 }

@@ -152,7 +152,7 @@ func TestLogicalFailureDomainsDoNotShareAZone(t *testing.T) {
 	w.Expect(zones["md-0"]).NotTo(Equal(zones["md-1"]))
 }
 
-func TestWhereAMachineIsFollowsItsMigration(t *testing.T) {
+func TestWhereAMachineIsFollowsItsMigrationAndTheLabelOfItsHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 1)
 	cluster := w.cluster("c")
@@ -173,6 +173,13 @@ func TestWhereAMachineIsFollowsItsMigration(t *testing.T) {
 		g.Expect(machine.Status.FailureDomain).NotTo(Or(BeEmpty(), Equal(before)))
 	}).Should(Succeed())
 	w.Expect(machine.Status.FailureDomain).To(Equal(w.zoneOf(w.instance(machine.Name))))
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + to}}
+	updateThere(w, node, func(node *corev1.Node) { node.Labels[w.topologyKey()] = "zone-9" })
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Status.FailureDomain).To(Equal("zone-9"), "and its host to another zone")
+	}).Should(Succeed())
 }
 
 func TestTheAffinityOfTheUserIsKeptBesideTheDomainAndNotWrittenTo(t *testing.T) {
