@@ -44,14 +44,14 @@ func accountOf(secret *corev1.Secret) (account, *Problem) {
 	switch {
 	case config.ExecProvider != nil || config.AuthProvider != nil:
 		return wrong("logs in by a program, which the manager does not run: use a token or a client certificate")
-	case config.TLSClientConfig.CAFile+config.TLSClientConfig.CertFile+config.TLSClientConfig.KeyFile+config.BearerTokenFile != "":
+	case config.CAFile+config.CertFile+config.KeyFile+config.BearerTokenFile != "":
 		return wrong("names files, which the manager does not have: embed them (kubectl config view --flatten)")
 	}
 	config.UserAgent = "faultline-harvester"
 	config.QPS, config.Burst = -1, 0 // Harvester's API server has a queue for each user, and is asked little
 	content, err := json.Marshal([]any{
-		config.Host, config.APIPath, config.TLSClientConfig.CAData, config.TLSClientConfig.Insecure, config.TLSClientConfig.ServerName,
-		config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData, config.BearerToken, config.Username, config.Password, config.Impersonate.UserName,
+		config.Host, config.APIPath, config.CAData, config.Insecure, config.ServerName,
+		config.CertData, config.KeyData, config.BearerToken, config.Username, config.Password, config.Impersonate.UserName,
 	})
 	if err != nil {
 		return wrong(err.Error())

@@ -68,7 +68,7 @@ func newConnection(ctx context.Context, a account, scheme *runtime.Scheme, w *wa
 		askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
 		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
 	}
-	go c.connect()
+	go c.connect(ctx)
 	return c
 }
 
@@ -102,10 +102,10 @@ func (c *Connection) usable(t Target) (*Connection, *Problem) {
 }
 
 // connect makes the clients and asks whether somebody answers, until somebody does.
-func (c *Connection) connect() {
+func (c *Connection) connect(ctx context.Context) {
 	backoff := patience()
 	for c.ctx.Err() == nil {
-		problem := c.dial()
+		problem := c.dial(ctx)
 		c.mu.Lock()
 		changed := c.problem == nil || problem == nil || *c.problem != *problem
 		c.ready, c.problem = problem == nil, problem
@@ -137,7 +137,7 @@ func (c *Connection) sleep(d time.Duration) bool {
 }
 
 // dial makes the clients, and finds out which Harvester it is.
-func (c *Connection) dial() *Problem {
+func (c *Connection) dial(ctx context.Context) *Problem {
 	if c.client == nil {
 		limited := rest.CopyConfig(c.account.config)
 		limited.Timeout = requestTimeout
@@ -154,10 +154,10 @@ func (c *Connection) dial() *Problem {
 		c.client, c.watching = made, watching
 		c.mu.Unlock()
 	}
-	if problem := c.probe(); problem != nil {
+	if problem := c.probe(ctx); problem != nil {
 		return problem
 	}
-	uid, problem := c.identify()
+	uid, problem := c.identify(ctx)
 	if problem != nil {
 		return problem
 	}
@@ -183,8 +183,8 @@ func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // probe asks for something that every Harvester has, and every account may ask for.
-func (c *Connection) probe() *Problem {
-	ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+func (c *Connection) probe(ctx context.Context) *Problem {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	host := c.account.config.Host
 	config := rest.CopyConfig(c.account.config)
@@ -205,8 +205,8 @@ func (c *Connection) probe() *Problem {
 }
 
 // identify returns what tells this Harvester from others; "" when the account may not know.
-func (c *Connection) identify() (string, *Problem) {
-	ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+func (c *Connection) identify(ctx context.Context) (string, *Problem) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	system := &corev1.Namespace{}
 	switch err := c.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); {
@@ -265,7 +265,7 @@ func (c *Connection) suspect() {
 		defer c.probing.Unlock()
 		backoff := patience()
 		for c.ctx.Err() == nil {
-			problem := c.probe()
+			problem := c.probe(c.ctx)
 			c.mu.Lock()
 			changed := (problem == nil) != (c.trouble == nil)
 			c.trouble = problem
@@ -315,7 +315,7 @@ func (c *Connection) wakeKind(keep func(Asker) bool) {
 // Live asks Harvester itself.
 func (c *Connection) Live() client.Reader { return c.client }
 
-// Create, Update, Patch, Delete and DeleteAllOf write to Harvester.
+// Create makes an object on Harvester.
 func (c *Connection) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	return c.client.Create(ctx, o, opts...)
 }

@@ -158,7 +158,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	if problem == nil {
 		known.conn = c.byAccount[account.hash]
 		if known.conn == nil {
-			known.conn = newConnection(c.ctx, account, c.scheme, &c.wakes)
+			known.conn = newConnection(c.ctx, account, c.scheme, &c.wakes) //nolint:contextcheck // it outlives the reconcile that asks for it
 			c.byAccount[account.hash] = known.conn
 		}
 		for who := range known.askers {

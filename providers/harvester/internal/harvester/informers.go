@@ -155,7 +155,7 @@ func (c *Connection) lost(ctx context.Context, namespace string, r *toolscache.R
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 	case apierrors.IsForbidden(err):
-		c.refused(namespace, r.TypeDescription(), err)
+		c.refused(namespace, r.TypeDescription(), err) //nolint:contextcheck // it goes on when the watch has ended
 	default:
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		c.suspect()

@@ -132,6 +132,7 @@ func TestOthersVirtualMachinesTakeNoMemory(t *testing.T) {
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "theirs"}}
 	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
 	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
+	vm.Spec.Template.Spec.Domain.Memory = &kubevirtv1.Memory{Guest: ptr.To(resource.MustParse("1Gi"))}
 	w.Expect(w.client.Create(t.Context(), vm)).To(Succeed())
 	known := &kubevirtv1.VirtualMachine{}
 	w.Eventually(func() error { return conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known) }).Should(Succeed())

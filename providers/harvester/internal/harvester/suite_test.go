@@ -121,11 +121,10 @@ func (w *world) asker(kind harvester.Kind, name string) harvester.Asker {
 func (w *world) connected(who harvester.Asker) *harvester.Connection {
 	w.t.Helper()
 	var conn *harvester.Connection
-	w.Eventually(func() *harvester.Problem {
-		var problem *harvester.Problem
-		conn, problem = w.connections.Get(w.t.Context(), w.target, who)
-		return problem
-	}).Should(BeNil())
+	w.Eventually(func() bool {
+		conn, _ = w.connections.Get(w.t.Context(), w.target, who)
+		return conn != nil
+	}).Should(BeTrue(), "there is a connection")
 	return conn
 }
 
