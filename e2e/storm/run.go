@@ -99,7 +99,7 @@ func (r *run) start(ctx context.Context) error {
 	r.infrastructure, err = r.options.Provider.LayOut(limited, provider.Ground{
 		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
 		Programs: r.installation.Assets,
-		Room: func(domains int) int { return roomFor(r.options.Machines, domains) },
+		Room:     func(domains int) int { return roomFor(r.options.Machines, domains) },
 	})
 	return err
 }
