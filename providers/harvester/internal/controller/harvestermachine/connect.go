@@ -55,8 +55,24 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, err
 		s.unseen(problem)
 		return steps.Wait, nil
 	}
-	s.conn = conn
-	return steps.Proceed, nil
+	return s.enter(conn), nil
+}
+
+// enter uses the connection until leave, if there is room: the machine is woken when there is.
+func (s *scope) enter(conn *harvester.Connection) steps.Progress {
+	exit, entered := conn.Enter(s.asker())
+	if !entered {
+		return steps.Wait
+	}
+	s.conn, s.exit = conn, exit
+	return steps.Proceed
+}
+
+// leave makes room for other machines on the same Harvester.
+func (s *scope) leave() {
+	if s.exit != nil {
+		s.exit()
+	}
 }
 
 // find looks for the virtual machine, which may have been made and not noted, and for the hosts of Harvester.

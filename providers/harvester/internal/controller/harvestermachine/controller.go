@@ -52,7 +52,9 @@ type scope struct {
 	infra        *infrav1.HarvesterMachine
 	patch        *patch.Patch
 
+	// conn may be used until exit is called; both are nil before.
 	conn  *harvester.Connection
+	exit  func()
 	hosts []placement.Host
 	// vm is the machine's own; nil while it has none. vmi is its instance; nil while it does not run.
 	vm  *kubevirtv1.VirtualMachine
@@ -107,6 +109,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 
 // provision runs the steps to a Node. Those up to create do nothing once there is a virtual machine.
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
+	defer s.leave()
 	p, err := steps.Run(ctx, s, r.prepare, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.takeAddress, r.create,
 		r.takeOver, r.observe, r.locate, r.linkNode)
 	if err != nil {

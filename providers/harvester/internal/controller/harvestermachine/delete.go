@@ -26,6 +26,7 @@ import (
 
 // delete runs the steps that leave nothing behind. None of them looks at a failure domain or at bootstrap data, which may be gone.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	defer s.leave()
 	p, err := steps.Run(ctx, s, r.connectToDelete, r.deleteVirtualMachine, r.deleteRest, r.releaseAddress, r.letGo)
 	if problem := denied(err); problem != nil || err != nil && s.abandoned() && !passes(err) {
 		if problem == nil {
@@ -64,9 +65,8 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progr
 	if problem != nil {
 		return r.blocked(ctx, s, problem)
 	}
-	s.conn = conn
 	status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "Deleting the virtual machine")
-	return steps.Proceed, nil
+	return s.enter(conn), nil
 }
 
 // blocked keeps a machine whose virtual machine cannot be removed, until its user lets go of what is there.
