@@ -126,6 +126,9 @@ func newRunner(ctx context.Context, options Options) (*Runner, error) {
 	return &Runner{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}, nil
 }
 
+// Assets is the folder with the programs that a simulation runs.
+func (b *Runner) Assets() string { return b.installation.Assets }
+
 // Progressf tells how far it is.
 func (b *Runner) Progressf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)

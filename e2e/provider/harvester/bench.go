@@ -1,0 +1,165 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline-io/faultline/e2e/benchmark"
+	"github.com/faultline-io/faultline/e2e/provider"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// watched is for how long machines that are ready are looked at.
+const watched = 30 * time.Second
+
+// Results are the raw numbers of a run.
+type Results struct {
+	Provider string  `json:"provider"`
+	CPUs     int     `json:"cpus"`
+	Load     float64 `json:"load"`
+	Fleets   []Fleet `json:"fleets"`
+}
+
+// Fleet is what it took to make a number of machines at once.
+type Fleet struct {
+	Machines int `json:"machines"`
+	// Ready is after how many seconds the last machine was provisioned.
+	Ready float64 `json:"readySeconds"`
+	// Making is what it cost until then, and Idle what the time did that followed.
+	Making benchmark.Cost `json:"making"`
+	Idle   benchmark.Cost `json:"idle"`
+	// Peak is the manager's memory in bytes at its highest.
+	Peak int64 `json:"peakBytes"`
+}
+
+// Benchmark implements benchmark.Provider.
+func (Provider) Benchmark() benchmark.Suite {
+	return benchmark.Suite{Machines: []int{200}, Measure: measure}
+}
+
+func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
+	r := Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
+	var errs []error
+	for _, n := range machines {
+		if ctx.Err() != nil {
+			break
+		}
+		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("machines-%d", n), nil, func(ctx context.Context, e *benchmark.Environment) error {
+			fleet, err := makeFleet(ctx, e, n)
+			if err == nil {
+				r.Fleets = append(r.Fleets, fleet)
+			}
+			return err
+		}))
+	}
+	return r, errors.Join(errs...)
+}
+
+// counted is the Harvester that the manager works with.
+type counted struct{ *simulation }
+
+// Calls implements benchmark.Counted.
+func (c counted) Calls() benchmark.Counts { return c.simulation.Calls() }
+
+// IsWork implements benchmark.Counted: watches only wait for changes.
+func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
+
+// makeFleet makes machines at once, over the zones, on a Harvester that does everything in no time.
+func makeFleet(ctx context.Context, e *benchmark.Environment, machines int) (Fleet, error) {
+	harvester, err := simulator.Run(ctx, simulator.WithAssets(e.Runner.Assets()), simulator.WithLayout(layout()))
+	if err != nil {
+		return Fleet{}, fmt.Errorf("starting the Harvester simulator: %w", err)
+	}
+	s := &simulation{harvester: harvester}
+	e.OnStop(s.Close)
+	cluster, err := CreateCluster(ctx, e.Client, "bench", harvester)
+	if err != nil {
+		return Fleet{}, err
+	}
+	all, err := prepare(ctx, e, cluster, machines)
+	if err != nil {
+		return Fleet{}, err
+	}
+	if err := e.Rest(ctx, counted{s}); err != nil {
+		return Fleet{}, err
+	}
+	fleet := Fleet{Machines: machines}
+	fleet.Making, err = e.During(ctx, counted{s}, func() error {
+		began := time.Now()
+		if err := provision(ctx, e, all); err != nil {
+			return err
+		}
+		fleet.Ready = time.Since(began).Seconds()
+		e.Progressf("%d machines are ready after %.1f s", machines, fleet.Ready)
+		return e.Rest(ctx, counted{s})
+	})
+	if err != nil {
+		return Fleet{}, err
+	}
+	fleet.Idle, err = e.During(ctx, counted{s}, func() error { return provider.Pause(ctx, watched) })
+	if err != nil {
+		return Fleet{}, err
+	}
+	_, fleet.Peak, err = e.Memory()
+	return fleet, errors.Join(err, checkPlaces(ctx, s, all))
+}
+
+// prepare makes Machines with bootstrap data, spread over the zones, and returns their HarvesterMachines, which are still to be created.
+func prepare(ctx context.Context, e *benchmark.Environment, cluster *provider.Cluster, n int) ([]*infrav1.HarvesterMachine, error) {
+	made, zones := make([]*infrav1.HarvesterMachine, n), zoneNames()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(provider.CreateAtOnce)
+	for i := range made {
+		group.Go(func() error {
+			meta, err := cluster.CreateMachine(ctx, e.Client, fmt.Sprintf("bench-%04d", i), zones[i%len(zones)])
+			made[i] = Machine(meta)
+			return err
+		})
+	}
+	return made, group.Wait()
+}
+
+// provision creates the HarvesterMachines and waits until all are provisioned.
+func provision(ctx context.Context, e *benchmark.Environment, all []*infrav1.HarvesterMachine) error {
+	names := make([]string, 0, len(all))
+	for _, machine := range all {
+		names = append(names, machine.Name)
+	}
+	w := benchmark.NewWaiting(names, func(m *infrav1.HarvesterMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(provider.CreateAtOnce + 1)
+	group.Go(func() error {
+		return benchmark.Await(ctx, e.Client, &infrav1.HarvesterMachineList{}, all[0].Namespace, w)
+	})
+	for _, machine := range all {
+		group.Go(func() error { return e.Client.Create(ctx, machine) })
+	}
+	return group.Wait()
+}
+
+// checkPlaces makes sure that each machine runs in its zone.
+func checkPlaces(ctx context.Context, s *simulation, all []*infrav1.HarvesterMachine) error {
+	placements, err := s.Machines(ctx)
+	if err != nil {
+		return err
+	}
+	zones := zoneNames()
+	for i, machine := range all {
+		at := slices.IndexFunc(placements, func(p provider.Placement) bool { return p.Name == machine.Name })
+		if at < 0 || placements[at].Domain != zones[i%len(zones)] {
+			return fmt.Errorf("checking places: machine %s is not in %s", machine.Name, zones[i%len(zones)])
+		}
+	}
+	return nil
+}

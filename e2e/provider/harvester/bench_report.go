@@ -1,0 +1,67 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline-io/faultline/e2e/benchmark"
+)
+
+// Aims for 200 machines on a Harvester that does everything in no time.
+const (
+	aimCalls  = 8   // requests to Harvester a machine
+	aimReady  = 15  // seconds until all are ready
+	aimMemory = 100 // MiB of the manager
+)
+
+// Report turns the numbers into a text with a table and what stands behind it.
+func (r Results) Report() string {
+	rows := []benchmark.Row{benchmark.Line("", "Faultline", "CAPHV v0.10", "aim", "")}
+	for _, fleet := range r.Fleets {
+		rows = append(rows, fleet.rows()...)
+	}
+	if len(r.Fleets) == 0 {
+		rows = append(rows, benchmark.Nothing())
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with two etcds, two API servers, kube-scheduler and the simulated Harvester; load before: %.1f\n\n",
+		r.Provider, r.CPUs, r.Load)
+	text.WriteString(benchmark.Align(rows))
+	text.WriteString(`
+Machines and bootstrap data are there before the first HarvesterMachine. A machine is ready when its virtual machine runs and has an
+address; its host is chosen by the real kube-scheduler. Requests to Harvester are counted in front of its API server; watches are apart.
+There is no workload cluster, so no Node is waited for. CAPHV was not measured.
+`)
+	var making, idle []benchmark.Column
+	for _, fleet := range r.Fleets {
+		title := fmt.Sprint(fleet.Machines)
+		making = append(making, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Making})
+		idle = append(idle, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Idle})
+	}
+	calls := func(c benchmark.Cost) benchmark.Counts { return c.Calls }
+	requests := func(c benchmark.Cost) benchmark.Counts { return c.Requests }
+	text.WriteString("\n" + benchmark.Breakdown("requests to Harvester a machine", making, calls))
+	text.WriteString("\n" + benchmark.Breakdown("requests to the management cluster a machine", making, requests))
+	text.WriteString("\n" + benchmark.Breakdown("reconciles a machine, by controller", making, func(c benchmark.Cost) benchmark.Counts { return c.Reconciles }))
+	text.WriteString("\n" + benchmark.Breakdown(fmt.Sprintf("requests to Harvester a machine in %s of rest", watched), idle, calls))
+	return text.String()
+}
+
+func (f Fleet) rows() []benchmark.Row {
+	work := benchmark.Except(benchmark.IsApart)
+	per := func(count int) float64 { return float64(count) / float64(f.Machines) }
+	calls, idle := per(f.Making.Calls.Sum(work)), f.Idle.Calls.Sum(work)
+	peak := float64(f.Peak) / benchmark.Mebibyte
+	return []benchmark.Row{
+		{Name: fmt.Sprintf("%d machines in %d zones", f.Machines, len(zoneNames()))},
+		benchmark.Line("seconds until all are ready", fmt.Sprintf("%.1f", f.Ready), benchmark.None, fmt.Sprintf("< %d", aimReady), benchmark.Verdict(f.Ready < aimReady)),
+		benchmark.Line("requests to Harvester a machine", fmt.Sprintf("%.1f", calls), benchmark.None, fmt.Sprintf("<= %d", aimCalls), benchmark.Verdict(calls <= aimCalls)),
+		benchmark.Line("requests to Harvester in all while nothing happens", fmt.Sprint(idle), benchmark.None, "0", benchmark.Verdict(idle == 0)),
+		benchmark.Line("requests to the management cluster a machine", fmt.Sprintf("%.1f", per(f.Making.Requests.Sum(work))), benchmark.None, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the manager", fmt.Sprintf("%.1f", f.Making.CPU), benchmark.None, benchmark.None, ""),
+		benchmark.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), benchmark.None, fmt.Sprintf("< %d", aimMemory), benchmark.Verdict(peak < aimMemory)),
+	}
+}
