@@ -35,8 +35,7 @@ func spread(now Snapshot, system string, spreads bool) (missing string, err erro
 func complete(now Snapshot, down string, workers int) (missing string) {
 	ready := 0
 	for _, m := range now.Machines {
-		stopped := down != "" && (m.Domain == down || m.Domain == "" && m.Asked == down)
-		if (m.Ready || stopped) && !m.Deleting {
+		if (m.Ready || down != "" && m.isOf(down)) && !m.Deleting {
 			ready++
 		}
 	}

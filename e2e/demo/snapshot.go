@@ -49,6 +49,11 @@ type Machine struct {
 	Deleting                      bool
 }
 
+// isOf reports whether a machine is in a domain, or was stopped there and is to be there again.
+func (m Machine) isOf(domain string) bool {
+	return m.Domain == domain || m.Domain == "" && m.Asked == domain
+}
+
 // roleControlPlane is the role of control-plane machines.
 const roleControlPlane = "control plane"
 

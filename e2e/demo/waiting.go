@@ -43,8 +43,8 @@ func (d *demo) workerWaits(ctx context.Context) error {
 		if err := d.management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: heir}, &machine); err != nil {
 			return "", err
 		}
-		if waits = waitsFor(worker.Domain, machine.Status.Conditions); waits == "" {
-			return fmt.Sprintf("Machine %s does not say that it waits for %s", heir, worker.Domain), nil
+		if waits = waitsFor(d.failed.Domain, machine.Status.Conditions); waits == "" {
+			return fmt.Sprintf("Machine %s does not say that it waits for %s", heir, d.failed.Domain), nil
 		}
 		return "", nil
 	})
@@ -88,7 +88,8 @@ func waitsFor(domain string, conditions []metav1.Condition) string {
 // workerIn is a worker in a domain.
 func workerIn(now Snapshot, domain string) (Machine, error) {
 	for _, m := range now.Machines {
-		if m.Domain == domain && m.Role != roleControlPlane && m.Role != "" {
+		if m.isOf(domain) && m.Role != roleControlPlane && m.Role != "" {
+			m.Domain = domain
 			return m, nil
 		}
 	}
