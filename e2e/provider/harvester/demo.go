@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,18 +55,8 @@ func (Provider) Simulate(programs string) (provider.Simulation, error) {
 	return s, nil
 }
 
-// layout has a host of each zone after the other.
-func layout() simulator.Layout {
-	hosts := simulator.Layout{}
-	for _, zone := range zoneNames() {
-		for i := range hostsPerZone {
-			hosts.Hosts = append(hosts.Hosts, simulator.Host{
-				Name: fmt.Sprintf("%s-host-%d", zone, i+1), Labels: map[string]string{corev1.LabelTopologyZone: zone},
-			})
-		}
-	}
-	return hosts
-}
+// layout is the zones with their hosts.
+func layout() simulator.Layout { return simulator.NamedZones(zoneNames(), hostsPerZone) }
 
 // Setup implements provider.Simulation.
 func (s *simulation) Setup(dir string) (provider.Setup, error) {
@@ -123,67 +111,30 @@ func (s *simulation) powerOff(ctx context.Context, vmi *kubevirtv1.VirtualMachin
 	return s.workloads.PowerOff(ctx, machine)
 }
 
-// Machines are the virtual machines. Zones are labels of the hosts that they run on.
+// Machines are the virtual machines.
 func (s *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
-	c := s.harvester.Client()
-	vms, vmis, nodes := &kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.NodeList{}
-	for _, list := range []client.ObjectList{vms, vmis, nodes} {
-		if err := c.List(ctx, list); err != nil {
-			return nil, err
-		}
+	found, err := read(ctx, s.harvester.Client())
+	if err != nil {
+		return nil, err
 	}
-	zones := map[string]string{}
-	for _, node := range nodes.Items {
-		zones[node.Name] = node.Labels[corev1.LabelTopologyZone]
-	}
-	placements := make([]provider.Placement, 0, len(vms.Items))
-	for _, vm := range vms.Items {
-		placement := provider.Placement{Name: vm.Name}
-		if i := slices.IndexFunc(vmis.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return metaOf(&vmi) == metaOf(&vm) }); i >= 0 {
-			vmi := &vmis.Items[i]
-			placement.Host, placement.Domain, placement.Running = vmi.Status.NodeName, zones[vmi.Status.NodeName], vmi.Status.Phase == kubevirtv1.Running
-		}
-		placements = append(placements, placement)
+	placements := make([]provider.Placement, 0, len(found.vms.Items))
+	for i := range found.vms.Items {
+		placements = append(placements, found.placement(&found.vms.Items[i]))
 	}
 	return placements, nil
 }
 
-func metaOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
-
-// hostsOf are the hosts of a zone.
-func (s *simulation) hostsOf(ctx context.Context, zone string) ([]string, error) {
-	nodes := &corev1.NodeList{}
-	if err := s.harvester.Client().List(ctx, nodes, client.MatchingLabels{corev1.LabelTopologyZone: zone}); err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(nodes.Items))
-	for _, node := range nodes.Items {
-		names = append(names, node.Name)
-	}
-	return names, nil
-}
+// lostZone is the simulator's fault of a zone without power.
+const lostZone = "lost-zone"
 
 // Break takes the power from the hosts of a zone: what runs there stops.
 func (s *simulation) Break(ctx context.Context, zone string) (string, error) {
-	return "the hosts of " + zone + " have no power", s.each(ctx, zone, s.harvester.Lose)
+	return "the hosts of " + zone + " have no power", s.harvester.SetFault(ctx, lostZone, true, zone)
 }
 
 // Repair gives the power back.
 func (s *simulation) Repair(ctx context.Context, zone string) (string, error) {
-	return "the hosts of " + zone + " have power again", s.each(ctx, zone, s.harvester.Return)
-}
-
-func (s *simulation) each(ctx context.Context, zone string, do func(context.Context, string) error) error {
-	hosts, err := s.hostsOf(ctx, zone)
-	if err != nil {
-		return err
-	}
-	for _, host := range hosts {
-		if err := do(ctx, host); err != nil {
-			return err
-		}
-	}
-	return nil
+	return "the hosts of " + zone + " have power again", s.harvester.SetFault(ctx, lostZone, false, zone)
 }
 
 // Abandon does nothing: a virtual machine can be deleted without its host.
@@ -192,17 +143,18 @@ func (*simulation) Abandon(context.Context, string) ([]string, error) { return n
 // Remains finds what virtual machines have left on Harvester.
 func (s *simulation) Remains(ctx context.Context) (string, error) {
 	c := s.harvester.Client()
-	for _, list := range []client.ObjectList{&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.PersistentVolumeClaimList{}} {
-		if err := c.List(ctx, list); err != nil {
-			return "", err
-		}
+	found, err := read(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	balancers := &lbv1.LoadBalancerList{}
+	if err := c.List(ctx, balancers); err != nil {
+		return "", err
+	}
+	for _, list := range []client.ObjectList{&found.vms, &found.vmis, &found.claims, balancers} {
 		if n := meta.LenList(list); n > 0 {
 			return fmt.Sprintf("Harvester still has %d of %T", n, list), nil
 		}
-	}
-	balancers := &lbv1.LoadBalancerList{}
-	if err := c.List(ctx, balancers); err != nil || len(balancers.Items) > 0 {
-		return fmt.Sprintf("Harvester still has %d load balancers", len(balancers.Items)), err
 	}
 	return "", nil
 }

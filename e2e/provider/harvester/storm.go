@@ -5,9 +5,7 @@ package harvester
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -98,24 +96,9 @@ func (h *target) Domains() []string { return zoneNames() }
 
 func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
 
-// holdings is what Harvester has.
-type holdings struct {
-	nodes   corev1.NodeList
-	claims  corev1.PersistentVolumeClaimList
-	secrets corev1.SecretList
-	vmis    kubevirtv1.VirtualMachineInstanceList
-	vms     kubevirtv1.VirtualMachineList
-}
-
-func (h *target) read(ctx context.Context) (*holdings, error) {
-	found, c := &holdings{}, h.harvester.Client()
-	return found, errors.Join(c.List(ctx, &found.nodes), c.List(ctx, &found.claims), c.List(ctx, &found.secrets, client.HasLabels{infrav1.MachineIDLabel}),
-		c.List(ctx, &found.vmis), c.List(ctx, &found.vms))
-}
-
 // Look reads what is on Harvester before the machines: what a machine lets go of has gone before it.
 func (h *target) Look(ctx context.Context) (provider.Sight, error) {
-	found, err := h.read(ctx)
+	found, err := read(ctx, h.harvester.Client())
 	if err != nil {
 		return provider.Sight{}, err
 	}
@@ -147,28 +130,18 @@ func (h *target) Look(ctx context.Context) (provider.Sight, error) {
 }
 
 // holding is a virtual machine. It is a machine's if that has its name, as no two machines of a storm have the same.
-func (f *holdings) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
-	held := provider.Holding{Name: "VM " + vm.Name}
+func (f *found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
+	is := f.placement(vm)
+	held := provider.Holding{Name: "VM " + vm.Name, Domain: is.Domain, Running: is.Running}
 	if _, name, ok := infrav1.ParseOwner(vm.Annotations[infrav1.OwnerAnnotation]); ok {
 		held.Owner = name
-	}
-	for i := range f.vmis.Items {
-		vmi := &f.vmis.Items[i]
-		if vmi.Name != vm.Name || vmi.Status.NodeName == "" {
-			continue
-		}
-		held.Running = vmi.Status.Phase == kubevirtv1.Running
-		at := slices.IndexFunc(f.nodes.Items, func(n corev1.Node) bool { return n.Name == vmi.Status.NodeName })
-		if at >= 0 {
-			held.Domain = f.nodes.Items[at].Labels[corev1.LabelTopologyZone]
-		}
 	}
 	return held
 }
 
 // Remains looks at everything that belongs to machines.
 func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
-	found, err := h.read(ctx)
+	found, err := read(ctx, h.harvester.Client())
 	if err != nil {
 		return nil, err
 	}

@@ -40,9 +40,17 @@ type Host struct {
 
 // Zones is a layout of equal zones, zone-1, zone-2 and so on, with the hosts zone-1-host-1, zone-1-host-2 and so on.
 func Zones(zones, hostsPerZone int) Layout {
+	names := make([]string, zones)
+	for i := range names {
+		names[i] = fmt.Sprintf("zone-%d", i+1)
+	}
+	return NamedZones(names, hostsPerZone)
+}
+
+// NamedZones is Zones with names of the caller's.
+func NamedZones(names []string, hostsPerZone int) Layout {
 	layout := Layout{}
-	for zone := range zones {
-		name := fmt.Sprintf("zone-%d", zone+1)
+	for _, name := range names {
 		for host := range hostsPerZone {
 			layout.Hosts = append(layout.Hosts, Host{
 				Name: fmt.Sprintf("%s-host-%d", name, host+1), Labels: map[string]string{corev1.LabelTopologyZone: name},
