@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // Row is one thing that a user gets wrong.
@@ -78,8 +79,8 @@ func (w *World) play(t *testing.T, row Row) *Objects {
 	o.createAll(t)
 	o.eventually(t, func(g gomega.Gomega) {
 		condition := conditions.Get(o.Infra, row.Condition)
-		g.Expect(condition).NotTo(gomega.BeNil(), "%s", describe(o.Infra))
-		g.Expect(*condition).To(gomega.And(gomega.HaveField("Status", row.Status), gomega.HaveField("Reason", row.Reason)), "%s", describe(o.Infra))
+		g.Expect(condition).NotTo(gomega.BeNil(), "%s", testworld.Describe(o.Infra))
+		g.Expect(*condition).To(gomega.And(gomega.HaveField("Status", row.Status), gomega.HaveField("Reason", row.Reason)), "%s", testworld.Describe(o.Infra))
 		for _, part := range row.Says {
 			g.Expect(condition.Message).To(gomega.ContainSubstring(w.named(part)))
 		}

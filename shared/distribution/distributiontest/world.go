@@ -5,7 +5,6 @@ package distributiontest
 
 import (
 	"maps"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -233,7 +233,7 @@ func (o *Objects) createAll(t *testing.T) {
 	}
 	o.eventually(t, func(g gomega.Gomega) {
 		_, known := o.Infra.Distribution()
-		g.Expect(known.FailureDomains).To(gomega.HaveLen(len(w.Domains)), "%s", describe(o.Infra))
+		g.Expect(known.FailureDomains).To(gomega.HaveLen(len(w.Domains)), "%s", testworld.Describe(o.Infra))
 	})
 	cluster := &clusterv1.Cluster{ObjectMeta: o.Cluster.ObjectMeta}
 	before := cluster.DeepCopy()
@@ -259,12 +259,4 @@ func (o *Objects) eventually(t *testing.T, holds func(gomega.Gomega)) {
 		g.Expect(o.world.Client.Get(t.Context(), key, o.Infra)).To(gomega.Succeed())
 		holds(g)
 	}).WithTimeout(patience).WithPolling(glance).Should(gomega.Succeed())
-}
-
-func describe(o conditions.Getter) string {
-	text := &strings.Builder{}
-	for _, c := range o.GetConditions() {
-		text.WriteString("\n" + c.Type + "=" + string(c.Status) + " " + c.Reason + ": " + c.Message)
-	}
-	return text.String()
 }

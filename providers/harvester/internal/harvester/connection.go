@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -252,7 +253,7 @@ func (c *Connection) Trouble() *Problem {
 		return nil
 	}
 	// Always the same one of several, so that what is said does not change by chance.
-	return Denied(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
+	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
 // suspect is told that somebody has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
@@ -340,8 +341,18 @@ func (c *Connection) DeleteAllOf(ctx context.Context, o client.Object, opts ...c
 	return c.client.DeleteAllOf(ctx, o, opts...)
 }
 
-// Denied turns the refusal of a right into a problem that names it; nil when err is something else.
+// Denied turns the refusal of a right into a problem that names it; nil when err is something else, such as the refusal of a webhook or
+// of a quota, which has the same code. An authorizer that says it in words of its own is not recognized: its refusal stays an error.
 func Denied(err error) *Problem {
+	problem := forbidden(err)
+	if problem == nil || !strings.Contains(problem.Message, "User ") || !strings.Contains(problem.Message, " cannot ") {
+		return nil
+	}
+	return problem
+}
+
+// forbidden is a problem whatever the words of the refusal: what is read passes no webhook and no quota.
+func forbidden(err error) *Problem {
 	var refusal apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
 		return nil

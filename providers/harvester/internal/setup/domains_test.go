@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // workers makes machines of the MachineDeployment md of cluster c, which name no failure domain.
@@ -165,7 +166,7 @@ func TestWhereAMachineIsFollowsItsMigrationAndTheLabelOfItsHost(t *testing.T) {
 	})
 	vmi := w.provisioned(machine)
 	to := map[string]string{zoneName(1): "h-2-1", zoneName(2): "h-1-1"}[machine.Status.FailureDomain]
-	w.Expect(to).NotTo(BeEmpty(), "%s", describe(cluster))
+	w.Expect(to).NotTo(BeEmpty(), "%s", testworld.Describe(cluster))
 	w.Expect(sim.Migrate(t.Context(), client.ObjectKeyFromObject(vmi), w.name+"-"+to)).To(Succeed())
 	before := machine.Status.FailureDomain
 	w.Eventually(func(g Gomega) {

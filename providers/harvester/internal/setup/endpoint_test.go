@@ -14,6 +14,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // balanced has the endpoint of the cluster be that of a load balancer, with an address from a DHCP server.
@@ -50,7 +51,7 @@ func TestTheEndpointLeadsToTheMachinesOfItsOwnControlPlaneAndToNoOthers(t *testi
 	w.Eventually(func() []string { return w.backends(cluster) }).Should(Equal([]string{mine.Status.Interfaces[0].IP}))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
-	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(cluster))
+	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(cluster))
 
 	other.condition(namesake, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	w.Expect(w.backends(namesake)).To(BeEmpty(), "it has the same name, and is in the same namespace of Harvester")

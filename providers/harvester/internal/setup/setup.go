@@ -10,14 +10,9 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
@@ -44,32 +39,6 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
-}
-
-// CacheOptions keeps what is not read out of the manager's memory. The manager must be made with them.
-func CacheOptions(options *cache.Options) {
-	if options.ByObject == nil {
-		options.ByObject = map[client.Object]cache.ByObject{}
-	}
-	options.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: stripMachine}
-	options.ByObject[&corev1.Secret{}] = cache.ByObject{Transform: stripSecret}
-}
-
-// stripMachine drops what Cluster API copies from others' objects.
-func stripMachine(o any) (any, error) {
-	if machine, ok := o.(*clusterv1.Machine); ok {
-		machine.ManagedFields = nil
-		machine.Status.NodeInfo, machine.Status.Addresses = nil, nil
-	}
-	return o, nil
-}
-
-// stripSecret leaves name and version of a Secret, of which only metadata is watched.
-func stripSecret(o any) (any, error) {
-	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
-		secret.ManagedFields, secret.Labels, secret.Annotations, secret.OwnerReferences = nil, nil, nil, nil
-	}
-	return o, nil
 }
 
 // The rights of the controllers that every provider has for kinds of this one.

@@ -6,7 +6,6 @@ package setup_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,7 +120,7 @@ func (w *world) start() {
 func (w *world) manage(watchFilter string) func() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	setup.CacheOptions(&options.Cache)
+	manager.StripObjects(&options.Cache)
 	w.metrics = prometheus.NewRegistry()
 	return testworld.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
@@ -154,7 +152,7 @@ func (w *world) onHarvester(objects ...client.Object) {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
+	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
 // updateThere is update on Harvester.
@@ -235,7 +233,7 @@ func (w *world) provisioned(machine *infrav1.HarvesterMachine) *kubevirtv1.Virtu
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(machine))
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(machine))
 	}).Should(Succeed())
 	return w.instance(machine.Name)
 }
@@ -257,28 +255,14 @@ func (w *world) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 }
 
 // condition waits until a condition has the reason, and returns its message.
-func (w *world) condition(o conditionObject, conditionType, reason string) string {
+func (w *world) condition(o testworld.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
-	var message string
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		g.Expect(conditions.GetReason(o, conditionType)).To(Equal(reason), "%s", describe(o))
-		message = conditions.GetMessage(o, conditionType)
-	}).Should(Succeed())
-	return message
+	return w.user().Condition(o, conditionType, reason)
 }
 
-type conditionObject interface {
-	client.Object
-	conditions.Getter
-}
-
-func describe(o conditionObject) string {
-	text := &strings.Builder{}
-	for _, c := range o.GetConditions() {
-		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
-	}
-	return text.String()
+// user is who changes objects in the management cluster.
+func (w *world) user() testworld.User {
+	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 // remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until both are gone.
@@ -292,7 +276,5 @@ func (w *world) remove(machine *infrav1.HarvesterMachine) {
 // gone waits until an object is.
 func (w *world) gone(from client.Client, o client.Object) {
 	w.t.Helper()
-	w.Eventually(func() error {
-		return from.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
-	}).Should(MatchError(ContainSubstring("not found")))
+	testworld.User{T: w.t, G: w.WithT, Client: from}.Gone(o)
 }

@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // domain returns what the cluster publishes of a domain.
@@ -39,7 +40,7 @@ func TestClusterPublishesItsDomainsWithTheirCapacity(t *testing.T) {
 	w.provisioned(w.machine("one", "cp-0", "rack-1"))
 	w.Eventually(func(g Gomega) {
 		w.get(infra)
-		g.Expect(ptr.Deref(infra.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(infra))
+		g.Expect(ptr.Deref(infra.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(infra))
 		g.Expect(domain(infra, "rack-1").Attributes).To(And(HaveKeyWithValue("region", "north"), HaveKeyWithValue("hosts", "3"), HaveKeyWithValue("freeHosts", "2"),
 			HaveKeyWithValue("state", "Active")))
 	}).Should(Succeed())
@@ -57,16 +58,16 @@ func TestDomainsWithoutHostsAndWithBrokenOnesAreBadEachInItsWay(t *testing.T) {
 	}, "rack-1", "rack-2", "rack-3", "rack-9")
 	w.Eventually(func(g Gomega) {
 		w.get(infra)
-		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()), "%s", describe(infra))
+		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
 		g.Expect(domain(infra, "rack-9").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainWithoutHostsReason))
 	}).Should(Succeed())
 	w.Expect(w.sim.LoseDomain(t.Context(), "rack-1")).To(Succeed())
 	w.Eventually(func(g Gomega) {
 		w.get(infra)
-		g.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainHostsUnhealthyReason), "%s", describe(infra))
+		g.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainHostsUnhealthyReason), "%s", testworld.Describe(infra))
 		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeFalse()), "KCP puts no new machine there")
 	}).Should(Succeed())
-	w.Expect(describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 in error"))
+	w.Expect(testworld.Describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 in error"))
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)
 	w.Eventually(func() (int, error) {
@@ -80,11 +81,11 @@ func TestHostLabelThatIsNoDomainIsSaid(t *testing.T) {
 	infra := w.cluster("one", "rack-1")
 	w.Eventually(func(g Gomega) {
 		w.get(infra)
-		g.Expect(describe(infra)).To(ContainSubstring("no failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
+		g.Expect(testworld.Describe(infra)).To(ContainSubstring("no failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
 	}).Should(Succeed())
 	w.cluster("two", "rack-2")
 	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Labels["again"] = "" })
-	w.Eventually(func() string { return describe(w.get(infra).(*infrav1.Metal3Cluster)) }).ShouldNot(ContainSubstring("rack-2"))
+	w.Eventually(func() string { return testworld.Describe(w.get(infra).(*infrav1.Metal3Cluster)) }).ShouldNot(ContainSubstring("rack-2"))
 }
 
 func TestClusterGoesAfterItsMachines(t *testing.T) {
@@ -155,7 +156,7 @@ func TestClusterWhoseHostsHaveNoLabelSaysWhichToGiveThemAndIsProvisionedThen(t *
 	})
 	w.Eventually(func(g Gomega) {
 		w.get(infra)
-		g.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%s", describe(infra))
+		g.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
 	}).Should(Succeed())
 	w.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
 	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterFailureDomainsNotActiveReason)

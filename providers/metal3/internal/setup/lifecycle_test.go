@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -123,7 +124,7 @@ func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 			w.Eventually(func(g Gomega) {
 				g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-				g.Expect(describe(machine)).To(ContainSubstring("repair the host, or delete the BareMetalHost"))
+				g.Expect(testworld.Describe(machine)).To(ContainSubstring("repair the host, or delete the BareMetalHost"))
 			}).Should(Succeed())
 			repair(w, host)
 			w.gone(machine)
@@ -166,7 +167,7 @@ func TestHostThatCannotBeDeprovisionedHoldsItsMachineUntilItIsRepaired(t *testin
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(describe(machine)).To(ContainSubstring("disk is stuck"))
+		g.Expect(testworld.Describe(machine)).To(ContainSubstring("disk is stuck"))
 	}).Should(Succeed())
 	w.Expect(w.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
 	w.sim.Heal(key)

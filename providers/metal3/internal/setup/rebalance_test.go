@@ -15,6 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rebalance/rebalancetest"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestOneControlPlaneMachineMovesToARackThatIsAdded(t *testing.T) {
@@ -51,7 +52,7 @@ func TestOneControlPlaneMachineMovesToARackThatIsAdded(t *testing.T) {
 	})
 	w.Eventually(func(g Gomega) {
 		w.get(infra)
-		g.Expect(domain(infra, "rack-3").ControlPlane).To(HaveValue(BeTrue()), "%s", describe(infra))
+		g.Expect(domain(infra, "rack-3").ControlPlane).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
 	}).Should(Succeed())
 	w.Expect(plane.CopyDomains(t.Context(), infra)).To(Succeed())
 	w.condition(infra, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.ReasonMoving)

@@ -11,9 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,6 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
@@ -54,25 +53,7 @@ type Options struct {
 // CacheOptions keeps what is not read out of the manager's memory. The manager must be made with them.
 func CacheOptions(options *cache.Options) {
 	hosts.CacheOptions(options)
-	options.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: stripMachine}
-	options.ByObject[&corev1.Secret{}] = cache.ByObject{Transform: stripSecret}
-}
-
-// stripMachine drops what Cluster API copies from others' objects.
-func stripMachine(o any) (any, error) {
-	if machine, ok := o.(*clusterv1.Machine); ok {
-		machine.ManagedFields = nil
-		machine.Status.NodeInfo, machine.Status.Addresses = nil, nil
-	}
-	return o, nil
-}
-
-// stripSecret leaves name and owner of a Secret, of which only metadata is watched.
-func stripSecret(o any) (any, error) {
-	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
-		secret.ManagedFields, secret.Labels, secret.Annotations = nil, nil, nil
-	}
-	return o, nil
+	manager.StripObjects(options)
 }
 
 // The rights of the controllers that every provider has for kinds of this one.

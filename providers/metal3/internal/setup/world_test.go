@@ -5,7 +5,6 @@ package setup_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -147,7 +144,7 @@ func (w *world) host(name string) *bmov1alpha1.BareMetalHost {
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
+	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
 // cluster makes a Cluster with its Metal3Cluster and a kubeconfig. The domains are for control planes too.
@@ -212,7 +209,7 @@ func (w *world) provisioned(machine *infrav1.Metal3Machine) *bmov1alpha1.BareMet
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", describe(machine))
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(machine))
 	}).Should(Succeed())
 	return w.host(hostOf(machine))
 }
@@ -230,28 +227,14 @@ func (w *world) waits(machine *infrav1.Metal3Machine, reason string) string {
 }
 
 // condition waits until a condition has the reason, and returns its message.
-func (w *world) condition(o conditionObject, conditionType, reason string) string {
+func (w *world) condition(o testworld.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
-	var message string
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
-		g.Expect(conditions.GetReason(o, conditionType)).To(Equal(reason), "%s", describe(o))
-		message = conditions.GetMessage(o, conditionType)
-	}).Should(Succeed())
-	return message
+	return w.user().Condition(o, conditionType, reason)
 }
 
-type conditionObject interface {
-	client.Object
-	conditions.Getter
-}
-
-func describe(o conditionObject) string {
-	text := &strings.Builder{}
-	for _, c := range o.GetConditions() {
-		fmt.Fprintf(text, "\n%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
-	}
-	return text.String()
+// user is who changes objects in the management cluster.
+func (w *world) user() testworld.User {
+	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 // remove deletes a Metal3Machine with its Machine, as Cluster API would, and waits until both are gone.
@@ -264,7 +247,5 @@ func (w *world) remove(machine *infrav1.Metal3Machine) {
 
 func (w *world) gone(o client.Object) {
 	w.t.Helper()
-	w.Eventually(func() error {
-		return w.client.Get(w.t.Context(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, o)
-	}).Should(MatchError(ContainSubstring("not found")))
+	w.user().Gone(o)
 }

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // saysOfDeletion waits until the VSphereVM, which is being deleted, says something.
@@ -19,7 +20,7 @@ func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
 		g.Expect(vm.DeletionTimestamp).NotTo(BeNil())
-		g.Expect(describe(vm)).To(ContainSubstring(text))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring(text))
 	}).Should(Succeed())
 }
 
@@ -192,7 +193,7 @@ func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(describe(vm)).To(ContainSubstring("without its UUIDs"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("without its UUIDs"))
 	}).Should(Succeed())
 	w.Expect(w.touched()).To(HaveLen(1), "it was cloned, and that is all")
 	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())

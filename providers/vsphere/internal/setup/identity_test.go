@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const provisionedCondition = infrav1.VSphereVMVirtualMachineProvisionedCondition
@@ -167,7 +168,7 @@ func TestMovedMachineWithACopyIsAmbiguousUntilTheCopyIsGone(t *testing.T) {
 	}).Should(Succeed())
 	w.Eventually(func(g Gomega) {
 		w.get(machine)
-		g.Expect(describe(machine)).To(ContainSubstring("remove the copies"))
+		g.Expect(testworld.Describe(machine)).To(ContainSubstring("remove the copies"))
 	}).Should(Succeed())
 	w.Consistently(w.touched, moment).Should(BeEmpty())
 	w.Expect(w.vc.DestroyVM("copy")).To(Succeed())

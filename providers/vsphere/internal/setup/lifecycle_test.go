@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
@@ -91,7 +92,7 @@ func TestPowerOffModesOfAGuestWithoutTools(t *testing.T) {
 	vm := w.vsphereVM("soft")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(describe(vm)).To(ContainSubstring("set powerOffMode to trySoft or hard"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("set powerOffMode to trySoft or hard"))
 	}).Should(Succeed())
 	w.Expect(w.vms()["soft"].Power).To(Equal("poweredOn"))
 	update(w, soft, powerOff(infrav1.VirtualMachinePowerOpModeHard, 0))
@@ -121,7 +122,7 @@ func TestMachineOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(describe(vm)).To(ContainSubstring("shows it in no folder"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("shows it in no folder"))
 	}).Should(Succeed())
 	w.Expect(w.vms()).To(HaveKey("node"))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
@@ -170,7 +171,7 @@ func TestAddressesStayWhileAGuestRestarts(t *testing.T) {
 	w.Expect(machine.Status.Addresses).To(Equal(known))
 }
 
-func (w *world) paused(o conditionObject, reason string) {
+func (w *world) paused(o testworld.Conditioned, reason string) {
 	w.t.Helper()
 	w.condition(o, clusterv1.PausedCondition, reason)
 }
@@ -184,7 +185,7 @@ func TestPausedClusterIsLeftAloneUntilItGoesOn(t *testing.T) {
 	update(w, cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	late := w.worker("late")
 	vm := w.vsphereVM("running")
-	for _, o := range []conditionObject{infra, running, late, vm} {
+	for _, o := range []testworld.Conditioned{infra, running, late, vm} {
 		w.paused(o, clusterv1.PausedReason)
 	}
 	w.Expect(w.client.Delete(t.Context(), running)).To(Succeed())
@@ -260,7 +261,7 @@ func TestWatchFilter(t *testing.T) {
 		for _, o := range []client.Object{machine, zone, cluster, identity} {
 			w.get(o)
 			g.Expect(o.GetFinalizers()).To(BeEmpty())
-			g.Expect(o.(conditionObject).GetConditions()).To(BeEmpty())
+			g.Expect(o.(testworld.Conditioned).GetConditions()).To(BeEmpty())
 		}
 		g.Expect(w.vms()).NotTo(HaveKey("other"))
 	}, moment).Should(Succeed())

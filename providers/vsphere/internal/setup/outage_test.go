@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // Who loses sight of its machines must not report them as lost: Cluster API counts what is not ready as unavailable.
@@ -28,9 +29,9 @@ func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	w.condition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VCenterUnreachableReason)
 	w.Consistently(func(g Gomega) {
 		w.get(running)
-		g.Expect(conditions.IsTrue(running, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(running))
+		g.Expect(conditions.IsTrue(running, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(running))
 		w.get(vm)
-		g.Expect(conditions.IsTrue(vm, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(vm))
+		g.Expect(conditions.IsTrue(vm, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(vm))
 	}, moment).Should(Succeed())
 
 	w.Expect(w.client.Delete(t.Context(), running)).To(Succeed())

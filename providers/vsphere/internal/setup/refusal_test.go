@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // warnings counts what was said of an object for a reason.
@@ -72,7 +73,7 @@ func TestFailureThatLastsIsTriedLessAndLessAndSaidOnce(t *testing.T) {
 	var clones []time.Time
 	w.Eventually(func() int {
 		w.get(vm)
-		seen[describe(vm)] = true
+		seen[testworld.Describe(vm)] = true
 		if calls := w.vc.Calls()["CloneVM_Task"]; calls > len(clones) {
 			clones = append(clones, time.Now())
 		}
@@ -237,7 +238,7 @@ func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
 		w.Eventually(func() string { return w.vsphereVM("cp-a").Status.Host }).Should(Equal(host), "it is still followed")
 	}
 	w.get(machine)
-	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(machine))
+	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(machine))
 	w.get(vm)
 	w.Expect(conditions.GetReason(vm, infrav1.VSphereVMVMGroupJoinedCondition)).To(Equal(infrav1.VSphereVMVMGroupNotFoundReason))
 	w.Expect(w.warnings("cp-a", infrav1.VSphereVMVMGroupNotFoundReason)).To(BeNumerically("<=", 1), "it is said once")

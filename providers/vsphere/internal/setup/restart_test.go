@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // operations are what the tasks of a virtual machine are recorded as.
@@ -29,7 +30,7 @@ func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm)).To(Succeed())
 		g.Expect(w.vc.Calls()[calls]).To(Equal(1))
-		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", describe(vm))
+		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", testworld.Describe(vm))
 		g.Expect(vm.Status.TaskOperation).To(Equal(operations[calls]), "the task recorded may be the one before")
 	}).Should(Succeed())
 	return vm
@@ -82,7 +83,7 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
 		// For the clone of before the restart, or for a second one that vCenter will refuse.
-		g.Expect(describe(vm)).To(ContainSubstring("Waiting for"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.gone(machine)

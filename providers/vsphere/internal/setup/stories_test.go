@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // The user stories of the failure domain proposal, one test each.
@@ -117,7 +118,7 @@ func (w *world) publishes(cluster *infrav1.VSphereCluster, domains ...string) {
 				published = append(published, domain.Name)
 			}
 		}
-		g.Expect(published).To(Equal(domains), "%s", describe(cluster))
+		g.Expect(published).To(Equal(domains), "%s", testworld.Describe(cluster))
 		g.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeTrue())
 	}).Should(Succeed())
 }

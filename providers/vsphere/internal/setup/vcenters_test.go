@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // vcsim reads its whole inventory again for each change that it reports, and stands still for good when a list of tasks
@@ -62,7 +63,7 @@ func TestDeleteBeforeACloneIsRecordedOnAVCenterThatIsSilentAboutTasks(t *testing
 	w.start()
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(describe(vm)).To(ContainSubstring("Waiting for running clones of the template"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for running clones of the template"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.gone(machine)

@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // forControlPlanes are the domains that the cluster publishes for control planes, and how many it publishes at all.
@@ -182,7 +183,7 @@ func TestAddedZoneDoesNotMakeARunningClusterNotReady(t *testing.T) {
 		_, known := domain(w.get(cluster).(*infrav1.VSphereCluster), added.Name)
 		return known.State
 	}).Should(Equal(faultlinev1.DomainCordoned))
-	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", describe(cluster))
+	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(cluster))
 	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,19 +63,12 @@ func (s *scope) refused(err error, condition, reason, what string) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	s.again = terminalerror.Check
-	if isRight(err) {
-		if problem := harvester.Denied(err); problem != nil {
-			status.False(s.cluster, condition, problem.Reason, problem.Message)
-			return nil //nolint:nilerr // the user reads it in the condition
-		}
+	if problem := harvester.Denied(err); problem != nil {
+		status.False(s.cluster, condition, problem.Reason, problem.Message)
+		return nil //nolint:nilerr // the user reads it in the condition
 	}
 	status.False(s.cluster, condition, reason, fmt.Sprintf("Harvester refuses %s: %s: change what it objects to", what, words(err)))
 	return nil
-}
-
-// isRight tells a right that is missing from what a webhook or a quota does not let through, which has the same code.
-func isRight(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(words(err), " cannot ")
 }
 
 func words(err error) string {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -27,9 +28,9 @@ func (s *scope) makeNamespace(ctx context.Context) (bool, error) {
 	name := s.cluster.Spec.TargetNamespace
 	what := "namespace " + name + ", which spec.targetNamespace names"
 	namespace, err := reconcile.Find(ctx, s.conn, client.ObjectKey{Name: name}, &corev1.Namespace{})
-	if isRight(err) { // whoever may only use a namespace is told when it is not there by what cannot be made in it
+	if harvester.Denied(err) != nil { // whoever may only use a namespace is told when it is not there by what cannot be made in it
 		status.True(s.cluster, condition, infrav1.TargetNamespaceReadyReason)
-		return true, nil
+		return true, nil //nolint:nilerr // see above
 	}
 	if err == nil && namespace == nil {
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

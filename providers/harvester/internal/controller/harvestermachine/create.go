@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/steps"
@@ -121,7 +122,7 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 
 // isRefusal reports whether Harvester objects to the object, rather than to who asks.
 func isRefusal(err error) bool {
-	return terminalerror.Is(err) && denied(err) == nil && !apierrors.IsUnauthorized(err)
+	return terminalerror.Is(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
 // refused shows what Harvester objects to. Nothing tells when it does no longer.

@@ -28,7 +28,7 @@ import (
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
 	p, err := steps.Run(ctx, s, r.connectToDelete, r.deleteVirtualMachine, r.deleteRest, r.releaseAddress, r.letGo)
-	if problem := denied(err); problem != nil || err != nil && s.abandoned() && !passes(err) {
+	if problem := harvester.Denied(err); problem != nil || err != nil && s.abandoned() && !passes(err) {
 		if problem == nil {
 			problem = &harvester.Problem{Message: err.Error()}
 		}

@@ -6,7 +6,6 @@ package harvestermachine
 import (
 	"context"
 	"errors"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -52,20 +51,11 @@ func (s *scope) explain(err error) (steps.Progress, error) {
 	if errors.Is(err, harvester.ErrSyncing) {
 		return steps.Wait, nil
 	}
-	if problem := denied(err); problem != nil {
+	if problem := harvester.Denied(err); problem != nil {
 		s.unseen(problem)
 		return steps.Retry(terminalerror.Check), nil
 	}
 	return steps.Wait, err
-}
-
-// denied is the problem of a right that the account lacks; nil when err is something else, such as the refusal of a quota or a webhook.
-func denied(err error) *harvester.Problem {
-	problem := harvester.Denied(err)
-	if problem == nil || !strings.Contains(problem.Message, " cannot ") || !strings.Contains(problem.Message, "User ") {
-		return nil
-	}
-	return problem
 }
 
 // summarize sets Ready. Metadata and spec are written before, because that changes the generation which the conditions are said

@@ -1,0 +1,40 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// StripObjects has a cache keep of Machines and Secrets what providers read, which there are many of. Patches do not touch what it
+// drops: that is missing before and after.
+func StripObjects(options *cache.Options) {
+	if options.ByObject == nil {
+		options.ByObject = map[client.Object]cache.ByObject{}
+	}
+	options.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: stripMachine}
+	options.ByObject[&corev1.Secret{}] = cache.ByObject{Transform: stripSecret}
+}
+
+// stripMachine drops what Cluster API copies from others' objects.
+func stripMachine(o any) (any, error) {
+	if machine, ok := o.(*clusterv1.Machine); ok {
+		machine.ManagedFields = nil
+		machine.Status.NodeInfo, machine.Status.Addresses = nil, nil
+	}
+	return o, nil
+}
+
+// stripSecret leaves name, version and owners of a Secret, of which only metadata is watched.
+func stripSecret(o any) (any, error) {
+	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
+		secret.ManagedFields, secret.Labels, secret.Annotations = nil, nil, nil
+	}
+	return o, nil
+}
