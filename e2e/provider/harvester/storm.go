@@ -35,12 +35,14 @@ func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) 
 // LayOut implements provider.Stormed.
 func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
 	m := provider.BehaviourOf(stormModes(), g.Mode)
-	options := append([]simulator.Option{simulator.WithAssets(g.Programs), simulator.WithLayout(layout())}, m.fault.Options...)
+	options := append([]simulator.Option{simulator.WithAssets(g.Programs), simulator.WithLayout(layout())}, m.Fault.Options...)
 	harvester, err := simulator.Run(ctx, options...)
 	if err != nil {
 		return nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
-	h := &target{client: g.Client, harvester: harvester, disturbance: m.disturbance(context.WithoutCancel(ctx), harvester)}
+	there := func() []simulator.Host { return layout().Hosts }
+	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, harvester, there)
+	h := &target{client: g.Client, harvester: harvester, disturbance: disturbance}
 	if h.cluster, err = CreateCluster(ctx, g.Client, g.Cluster, harvester); err == nil {
 		err = h.disturbance.Begin()
 	}

@@ -22,8 +22,7 @@ import (
 
 // mode is how hosts and their operator behave: with one fault of the simulator's, or as others disturb them.
 type mode struct {
-	provider.Mode
-	fault simulator.Fault
+	provider.FaultMode[*simulator.Simulator, simulator.Option, types.NamespacedName]
 	// begin is done once, disturb before each kill, calm when all is to come to rest;
 	// each may be nil.
 	begin   func(*target, context.Context) error
@@ -33,43 +32,29 @@ type mode struct {
 
 // stormModes are the obedient one, the faults that the simulator has for storms, and what others do to hosts.
 func stormModes() []mode {
-	modes := []mode{{Mode: provider.Mode{Name: "obedient", Is: "hosts do what they are told, in no time"}}}
-	for _, fault := range simulator.Faults() {
-		if fault.Storm != nil {
-			modes = append(modes, mode{Mode: provider.Mode{Name: fault.Name, Is: fault.Is}, fault: fault})
-		}
+	var modes []mode
+	for _, of := range provider.FaultModes("hosts do what they are told, in no time", simulator.Faults()) {
+		modes = append(modes, mode{FaultMode: of})
 	}
-	quick := simulator.Fault{Options: []simulator.Option{simulator.WithDelays(simulator.Quick())}}
-	return append(modes,
-		mode{
-			Mode:  provider.Mode{Name: "refusing", Is: "the API server refuses what the provider writes to some hosts, as the operator's webhook does with a host that it finds invalid"},
-			fault: quick, begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept,
-		},
-		mode{
-			Mode:  provider.Mode{Name: "busy-hosts", Is: "others write to hosts all the time, so that writes conflict"},
-			fault: quick, begin: (*target).beBusy,
-		},
-	)
+	refusing, busy := mode{begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept}, mode{begin: (*target).beBusy}
+	refusing.Mode = provider.Mode{
+		Name: "refusing", Is: "the API server refuses what the provider writes to some hosts, as the operator's webhook does with a host that it finds invalid",
+	}
+	busy.Mode = provider.Mode{Name: "busy-hosts", Is: "others write to hosts all the time, so that writes conflict"}
+	for _, of := range []*mode{&refusing, &busy} {
+		of.Fault.Options = []simulator.Option{simulator.WithDelays(simulator.Quick())}
+	}
+	return append(modes, refusing, busy)
 }
 
-// disturbance makes the fault of the mode.
-func (m *target) disturbance(ctx context.Context, fault *simulator.Fault) *provider.Disturbance {
-	d := &provider.Disturbance{}
-	if fault.Set != nil {
-		d.Set = func(on bool, target []string) error { return fault.Set(ctx, m.operator, on, target...) }
+// hosts are those of the cluster.
+func (m *target) hosts() []types.NamespacedName {
+	planned := m.layout.Hosts(m.cluster.Name)
+	keys := make([]types.NamespacedName, len(planned))
+	for i := range planned {
+		keys[i] = client.ObjectKeyFromObject(&planned[i])
 	}
-	if storm := fault.Storm; storm != nil && storm.Targets != nil {
-		d.AtOnce = storm.AtOnce
-		d.Targets = func() [][]string {
-			var all [][]string
-			hosts := m.layout.Hosts(m.cluster.Name)
-			for i := range hosts {
-				all = append(all, storm.Targets(client.ObjectKeyFromObject(&hosts[i]))...)
-			}
-			return all
-		}
-	}
-	return d
+	return keys
 }
 
 func (m *target) Disturb(ctx context.Context, random *rand.Rand) error {

@@ -62,7 +62,7 @@ func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target,
 		simulator.WithNamespace(g.Cluster), simulator.WithoutEvents(), simulator.WithSeed(g.Seed),
 		simulator.WithHooks(simulator.Hooks{PowerOn: m.booted}),
 	}
-	m.operator = simulator.New(append(options, is.fault.Options...)...)
+	m.operator = simulator.New(append(options, is.Fault.Options...)...)
 	var err error
 	if m.cluster, err = CreateCluster(ctx, m.client, g.Cluster, m.layout); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target,
 		return nil, err
 	}
 	m.operate(ctx, g.Management.RESTConfig)
-	m.faults = m.disturbance(context.WithoutCancel(ctx), &is.fault)
+	m.faults = provider.DisturbanceBy(context.WithoutCancel(ctx), &is.Fault, m.operator, m.hosts)
 	if is.begin != nil {
 		return m, is.begin(m, ctx)
 	}

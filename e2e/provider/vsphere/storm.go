@@ -46,11 +46,13 @@ func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) 
 // LayOut implements provider.Stormed.
 func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
 	m := provider.BehaviourOf(stormModes(), g.Mode)
-	vcenter, err := simulator.New(stormLayout(), m.fault.Options...) //nolint:contextcheck // A vCenter runs until it is closed.
+	vcenter, err := simulator.New(stormLayout(), m.Fault.Options...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
-	v := &target{client: g.Client, vcenter: vcenter, disturbance: m.disturbance(vcenter)}
+	there := func() []*simulator.Server { return []*simulator.Server{vcenter} }
+	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, vcenter, there)
+	v := &target{client: g.Client, vcenter: vcenter, disturbance: disturbance}
 	if err := v.layOut(ctx, g.Cluster); err != nil {
 		vcenter.Close()
 		return nil, err

@@ -5,41 +5,21 @@ package simulator
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // Fault is a way in which a Harvester cluster breaks a rule that clients would like to rely on. Storms, the switches of
-// programs, SetFault and the tests that concern all faults take them from Faults.
-type Fault struct {
-	// Name is what the fault is called, such as in make storm MODE=.
-	Name string
-	// Is says what happens.
-	Is string
-	// Breaks is the rule that does not hold then.
-	Breaks string
-	// Takes names the arguments of Set.
-	Takes []string
-	// Options are what a Simulator with the fault is made with.
-	Options []Option
-	// Set makes the fault, or ends it. It is nil where the Options are all there is: such a fault lasts as long as the Simulator.
-	Set func(ctx context.Context, s *Simulator, on bool, args ...string) error
-	// Storm says how a storm makes the fault; storms leave out a fault without it.
-	Storm *Storm
-}
+// programs, SetFault and the tests that concern all faults take them from Faults; storms make them at hosts.
+type Fault = faults.Fault[*Simulator, Option, Host]
 
 // Storm is how a fault is made at random while machines come and go.
-type Storm struct {
-	// Targets returns the arguments that Set may be called with for a host. Without it, the fault lasts as long as the storm.
-	Targets func(Host) [][]string
-	// AtOnce has the numbers of targets to draw from each time.
-	AtOnce []int
-}
+type Storm = faults.Storm[Host]
 
 // The shares of requests that fail in storms: enough to meet each of them often, and few enough to get on.
 const (
@@ -172,26 +152,13 @@ func machineFaults() []Fault {
 	}
 }
 
-// Usage returns the name and the names of the arguments: lost-hosts/host.
-func (f Fault) Usage() string { return strings.Join(append([]string{f.Name}, f.Takes...), "/") }
-
 // SetFault makes a fault by its name, or ends it.
 func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...string) error {
-	all := Faults()
-	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
-	switch {
-	case i < 0:
-		names := make([]string, len(all))
-		for j := range all {
-			names[j] = all[j].Name
-		}
-		return fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(names, ", "))
-	case all[i].Set == nil:
-		return fmt.Errorf("fault %s lasts as long as the simulator: make one with it", name)
-	case len(args) != len(all[i].Takes):
-		return fmt.Errorf("fault %s has %d arguments; it is %s", name, len(args), all[i].Usage())
+	fault, err := faults.Named(Faults(), name)
+	if err != nil {
+		return err
 	}
-	return all[i].Set(ctx, s, on, args...)
+	return fault.Make(ctx, s, on, args...)
 }
 
 // pick is the value of a fault that is on.

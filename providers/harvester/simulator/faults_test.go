@@ -6,7 +6,6 @@ package simulator_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/faults/faultstest"
 )
 
 // user is a client with a kubeconfig of the simulator.
@@ -51,29 +51,16 @@ func (s *site) configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-func TestEachFaultHasARowInTheREADME(t *testing.T) {
-	g := NewWithT(t)
-	readme, err := os.ReadFile("README.md")
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, fault := range simulator.Faults() {
-		g.Expect(strings.Split(string(readme), "\n")).To(ContainElement(
-			fmt.Sprintf("| `%s` | %s | %s |", fault.Usage(), fault.Is, fault.Breaks)))
-	}
+func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
+	faultstest.Described(t, simulator.Faults())
 }
 
 func TestUnknownFaultsAndWrongArgumentsAreRefused(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(sim.SetFault(t.Context(), "bored", true)).To(MatchError(ContainSubstring("there are down, ")))
 	g.Expect(sim.SetFault(t.Context(), "lost-hosts", true)).To(MatchError(ContainSubstring("it is lost-hosts/host")))
-	g.Expect(sim.SetFault(t.Context(), "slow", true)).To(MatchError(ContainSubstring("make one with it")))
+	g.Expect(sim.SetFault(t.Context(), "slow", true)).To(MatchError(ContainSubstring("start one with it")))
 	g.Expect(sim.SetFault(t.Context(), "lost-zone", true, "nowhere")).To(MatchError(ContainSubstring(`no host is in zone "nowhere"`)))
-}
-
-func TestEachFaultDoesSomething(t *testing.T) {
-	g := NewWithT(t)
-	for _, fault := range simulator.Faults() {
-		g.Expect(fault.Set != nil || len(fault.Options) > 0).To(BeTrue(), "%s does something", fault.Name)
-	}
 }
 
 func TestFaultsOfHostsBeginAndEnd(t *testing.T) {

@@ -6,41 +6,21 @@ package simulator
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // Fault is a way in which hosts or their operator break a rule that clients would like to rely on. Storms, the switches of
-// cmd/hostsim, SetFault and the tests that concern all faults take them from Faults.
-type Fault struct {
-	// Name is what the fault is called, such as in make storm MODE=.
-	Name string
-	// Is says what happens.
-	Is string
-	// Breaks is the rule that does not hold then.
-	Breaks string
-	// Takes names the arguments of Set.
-	Takes []string
-	// Options are what a Simulator with the fault is made with.
-	Options []Option
-	// Set makes the fault, or ends it. It is nil where the Options are all there is: such a fault lasts as long as the Simulator.
-	Set func(ctx context.Context, s *Simulator, on bool, args ...string) error
-	// Storm says how a storm makes the fault; storms leave out a fault without it.
-	Storm *Storm
-}
+// cmd/hostsim, SetFault and the tests that concern all faults take them from Faults; storms make them at hosts.
+type Fault = faults.Fault[*Simulator, Option, types.NamespacedName]
 
 // Storm is how a fault is made at random while machines come and go.
-type Storm struct {
-	// Targets returns the arguments that Set may be called with for a host. Without it, the fault lasts as long as the storm.
-	Targets func(host types.NamespacedName) [][]string
-	// AtOnce has the numbers of targets to draw from each time.
-	AtOnce []int
-}
+type Storm = faults.Storm[types.NamespacedName]
 
 // Quick are delays that are short, and long enough for something to happen meanwhile.
 func Quick() Delays {
@@ -81,26 +61,13 @@ func Faults() []Fault {
 	}
 }
 
-// Usage returns the name and the names of the arguments: lost-domains/domain.
-func (f Fault) Usage() string { return strings.Join(append([]string{f.Name}, f.Takes...), "/") }
-
 // SetFault makes a fault by its name, or ends it.
 func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...string) error {
-	all := Faults()
-	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
-	switch {
-	case i < 0:
-		names := make([]string, len(all))
-		for j := range all {
-			names[j] = all[j].Name
-		}
-		return fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(names, ", "))
-	case all[i].Set == nil:
-		return fmt.Errorf("fault %s lasts as long as the simulator: make one with it", name)
-	case len(args) != len(all[i].Takes):
-		return fmt.Errorf("fault %s has %d arguments; it is %s", name, len(args), all[i].Usage())
+	fault, err := faults.Named(Faults(), name)
+	if err != nil {
+		return err
 	}
-	return all[i].Set(ctx, s, on, args...)
+	return fault.Make(ctx, s, on, args...)
 }
 
 // How an operation fails.

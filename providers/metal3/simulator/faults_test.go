@@ -4,9 +4,6 @@
 package simulator_test
 
 import (
-	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,6 +11,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/faults/faultstest"
 )
 
 func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
@@ -48,18 +46,7 @@ func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
 
 func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	readme, err := os.ReadFile("README.md")
-	g.Expect(err).NotTo(HaveOccurred())
-	named := map[string]bool{}
-	for _, fault := range simulator.Faults() {
-		g.Expect(named).NotTo(HaveKey(fault.Name))
-		named[fault.Name] = true
-		g.Expect(fault.Set != nil || fault.Options != nil).To(BeTrue(), fault.Name)
-		g.Expect(fault.Is).NotTo(BeEmpty(), fault.Name)
-		g.Expect(fault.Breaks).NotTo(BeEmpty(), fault.Name)
-		g.Expect(strings.Split(string(readme), "\n")).To(ContainElement(fmt.Sprintf("| `%s` | %s | %s |", fault.Usage(), fault.Is, fault.Breaks)))
-	}
+	faultstest.Described(t, simulator.Faults())
 }
 
 func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {

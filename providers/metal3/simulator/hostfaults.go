@@ -18,23 +18,23 @@ import (
 // DomainLabel says on a host which failure domain it is in.
 const DomainLabel = "infrastructure.cluster.x-k8s.io/failure-domain"
 
-// faults are what was asked for, by host and state, and by domain.
-type faults struct {
+// hostFaults are what was asked for, by host and state, and by domain.
+type hostFaults struct {
 	mu     sync.Mutex
 	byHost map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault
 	hung   map[types.NamespacedName]bool
 	dark   map[string]bool
 }
 
-func newFaults() *faults {
-	return &faults{
+func newHostFaults() *hostFaults {
+	return &hostFaults{
 		byHost: map[types.NamespacedName]map[bmov1alpha1.ProvisioningState]fault{},
 		hung:   map[types.NamespacedName]bool{}, dark: map[string]bool{},
 	}
 }
 
 // of returns what is wrong with a host now. The loss of a domain goes before what is wrong with one host.
-func (f *faults) of(host *bmov1alpha1.BareMetalHost) fault {
+func (f *hostFaults) of(host *bmov1alpha1.BareMetalHost) fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if domain := host.Labels[DomainLabel]; f.dark[domain] {
@@ -46,7 +46,7 @@ func (f *faults) of(host *bmov1alpha1.BareMetalHost) fault {
 	return found
 }
 
-func (f *faults) set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what fault) {
+func (f *hostFaults) set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.byHost[host] == nil {
@@ -55,20 +55,20 @@ func (f *faults) set(host types.NamespacedName, state bmov1alpha1.ProvisioningSt
 	f.byHost[host][state] = what
 }
 
-func (f *faults) clear(host types.NamespacedName) {
+func (f *hostFaults) clear(host types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.byHost, host)
 	delete(f.hung, host)
 }
 
-func (f *faults) hang(host types.NamespacedName) {
+func (f *hostFaults) hang(host types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hung[host] = true
 }
 
-func (f *faults) setDark(domain string, dark bool) {
+func (f *hostFaults) setDark(domain string, dark bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dark[domain] = dark

@@ -50,7 +50,7 @@ type Simulator struct {
 	quiet     bool
 
 	progress *progressTable
-	faults   *faults
+	faults   *hostFaults
 	queue    queue
 	written  patch.Written
 
@@ -67,7 +67,7 @@ func New(opts ...Option) *Simulator {
 		now:       time.Now,
 		inventory: StandardInventory,
 		progress:  newProgressTable(Delays{}, 1),
-		faults:    newFaults(),
+		faults:    newHostFaults(),
 	}
 	for _, opt := range opts {
 		opt(s)

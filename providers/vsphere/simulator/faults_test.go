@@ -4,14 +4,13 @@
 package simulator_test
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/faults/faultstest"
 )
 
 // arguments are those of faults that storms do not make, on the VM "vm" of ThreeZones.
@@ -56,17 +55,7 @@ func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
 
 func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
 	t.Parallel()
-	readme := must(os.ReadFile("README.md"))(t)
-	named := map[string]bool{}
-	for _, fault := range simulator.Faults() {
-		if named[fault.Name] || fault.Is == "" || fault.Breaks == "" || (fault.Set == nil && fault.Options == nil) {
-			t.Errorf("fault %q has a name of its own, two sentences and a way to make it: %+v", fault.Name, fault)
-		}
-		named[fault.Name] = true
-		if row := fmt.Sprintf("| `%s` | %s | %s |\n", fault.Usage(), fault.Is, fault.Breaks); !strings.Contains(string(readme), row) {
-			t.Errorf("README.md lacks the row %s", row)
-		}
-	}
+	faultstest.Described(t, simulator.Faults())
 }
 
 func TestAServerIsStartedWithAFault(t *testing.T) {
@@ -87,7 +76,7 @@ func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {
 		`there is no fault "weather"; there are slow, failing`:                  simulator.WithFault("weather"),
 		"fault lost-hosts has 0 arguments; it is lost-hosts/cluster/[host]":     simulator.WithFault("lost-hosts"),
 		"fault hidden-clones has 1 arguments; it is hidden-clones":              simulator.WithFault("hidden-clones", "all"),
-		"fault silent lasts as long as the server: start one with it":           simulator.WithFault("silent", "all"),
+		"fault silent lasts as long as the simulator: start one with it":        simulator.WithFault("silent", "all"),
 		`a restart loses sessions, tasks, connections or everything, not "wit"`: simulator.WithFault("restarts", "wit"),
 	} {
 		s, err := simulator.New(simulator.ThreeZones(), opt)
