@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -248,4 +249,28 @@ func TestTheNetworkOfAPoolIsComparedWithoutTheNamespaceThatOneOfTheNamesLacks(t 
 	} {
 		g.Expect(ipam.ForNetworks(tc.selector, tc.networks)).To(Equal(tc.is), "%v", tc)
 	}
+}
+
+func TestAnAllocatorGivesTheSameAddressAgainAndTakesItBackOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "allocator-", "", lbv1.Range{Subnet: "10.8.0.1/32"})
+	allocator := ipam.NewAllocator(api, api)
+	first, err := allocator.Claim(t.Context(), made.Name, "default/lb")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(first.IP.String()).To(Equal("10.8.0.1"))
+	again, err := allocator.Claim(t.Context(), made.Name, "default/lb")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again).To(Equal(first))
+	_, err = allocator.Claim(t.Context(), made.Name, "default/other")
+	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+	_, err = allocator.Claim(t.Context(), "missing", "default/lb")
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+
+	g.Expect(allocator.Release(t.Context(), made.Name, "default/other")).To(Succeed())
+	g.Expect(stored(t, made.Name).Allocated).To(HaveLen(1))
+	g.Expect(allocator.Release(t.Context(), made.Name, "default/lb")).To(Succeed())
+	g.Expect(allocator.Release(t.Context(), made.Name, "default/lb")).To(Succeed())
+	g.Expect(allocator.Release(t.Context(), "missing", "default/lb")).To(Succeed())
+	g.Expect(stored(t, made.Name).Allocated).To(BeEmpty())
 }

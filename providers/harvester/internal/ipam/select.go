@@ -1,0 +1,100 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// ErrNoMatch says that no pool suits somebody who names none.
+var ErrNoMatch = errors.New("no matched IPPool with requirement")
+
+// everything stands for all projects, namespaces or clusters, in a pool as in a requirement.
+const everything = "*"
+
+// Requirement is who wants an address, and on which network, where no pool is named.
+type Requirement struct {
+	Network, Project, Namespace, Cluster string
+	// WorkloadCluster says that it is for a guest cluster. When there is no pool for it, not even the global one, pools are good enough
+	// whose scope leaves the project or the cluster out, which the user interface of Harvester does not ask for.
+	WorkloadCluster bool
+}
+
+// Select chooses the pool that an address is to be from, by these rules:
+//
+//   - The network is a hard condition. A pool that is for a network gives addresses to those only who require it, and one without gives
+//     them to those only who require none; a network without a namespace is one of the requirement's own.
+//   - One of the scopes of the pool has the project, the namespace and the cluster of the requirement; * on either side is any. A pool
+//     without a scope is never chosen.
+//   - Of several the one with the highest priority is chosen, and of several with the same the first by name.
+//   - Without any, it is the global pool, whose only scope is * for all three. One that is for a network is for no other; one that is for
+//     none is for all. Who requires no network says nothing that a global pool could contradict: any serves, as it always has. When there
+//     should be several, the one for the network comes before one without.
+//
+// Pools that are being deleted give nothing. The error wraps ErrNoMatch.
+func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
+	if chosen := best(pools, func(p *lbv1.IPPool) bool { return !IsGlobal(p) && want.onNetwork(p) && want.inScope(p, false) }); chosen != nil {
+		return chosen, nil
+	}
+	if chosen := best(pools, func(p *lbv1.IPPool) bool { return IsGlobal(p) && want.onNetwork(p) }); chosen != nil {
+		return chosen, nil
+	}
+	if chosen := best(pools, func(p *lbv1.IPPool) bool {
+		return IsGlobal(p) && (want.Network == "" || p.Spec.Selector.Network == "")
+	}); chosen != nil {
+		return chosen, nil
+	}
+	if want.WorkloadCluster {
+		if chosen := best(pools, func(p *lbv1.IPPool) bool { return want.onNetwork(p) && want.inScope(p, true) }); chosen != nil {
+			return chosen, nil
+		}
+	}
+	return nil, fmt.Errorf("%w network %q, project %q, namespace %q, cluster %q", ErrNoMatch, want.Network, want.Project, want.Namespace, want.Cluster)
+}
+
+// IsGlobal reports whether a pool is for all who have none of their own.
+func IsGlobal(pool *lbv1.IPPool) bool {
+	return slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: everything, Namespace: everything, GuestCluster: everything}})
+}
+
+// best is the pool with the highest priority of those that suit.
+func best(pools []lbv1.IPPool, suits func(*lbv1.IPPool) bool) *lbv1.IPPool {
+	var chosen *lbv1.IPPool
+	for i := range pools {
+		pool := &pools[i]
+		if pool.DeletionTimestamp.IsZero() && suits(pool) && (chosen == nil || before(pool, chosen)) {
+			chosen = pool
+		}
+	}
+	return chosen
+}
+
+func before(a, b *lbv1.IPPool) bool {
+	return cmp.Or(cmp.Compare(b.Spec.Selector.Priority, a.Spec.Selector.Priority), strings.Compare(a.Name, b.Name)) < 0
+}
+
+func (r Requirement) onNetwork(pool *lbv1.IPPool) bool {
+	network := pool.Spec.Selector.Network
+	if network == r.Network {
+		return true
+	}
+	own := r.Network != "" && r.Namespace != "" && !strings.Contains(r.Network, "/")
+	return own && network == r.Namespace+"/"+r.Network
+}
+
+func (r Requirement) inScope(pool *lbv1.IPPool, loose bool) bool {
+	return slices.ContainsFunc(pool.Spec.Selector.Scope, func(t lbv1.Tuple) bool {
+		return covers(t.Project, r.Project, loose) && covers(t.Namespace, r.Namespace, false) && covers(t.GuestCluster, r.Cluster, loose)
+	})
+}
+
+func covers(scope, required string, loose bool) bool {
+	return scope == required || scope == everything || required == everything || loose && scope == ""
+}

@@ -1,0 +1,82 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+func selecting(name, network string, priority uint32, scope ...lbv1.Tuple) lbv1.IPPool {
+	return lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       lbv1.IPPoolSpec{Selector: lbv1.Selector{Network: network, Priority: priority, Scope: scope}},
+	}
+}
+
+func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testing.T) {
+	t.Parallel()
+	all := lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "*"}
+	inDefault := lbv1.Tuple{Project: "*", Namespace: "default", GuestCluster: "*"}
+	gone := selecting("gone", "", 9, inDefault)
+	gone.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	for name, tc := range map[string]struct {
+		pools  []lbv1.IPPool
+		want   ipam.Requirement
+		chosen string
+	}{
+		"the one of the network":                               {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault), selecting("b", "default/vlan2", 0, inDefault)}, ipam.Requirement{Network: "default/vlan2", Namespace: "default"}, "b"},
+		"none of another network":                              {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ipam.Requirement{Network: "default/vlan2", Namespace: "default"}, ""},
+		"none for a network for who requires none":             {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ipam.Requirement{Namespace: "default"}, ""},
+		"none without a network for who requires one":          {[]lbv1.IPPool{selecting("a", "", 0, inDefault)}, ipam.Requirement{Network: "default/vlan1", Namespace: "default"}, ""},
+		"a network of the own namespace":                       {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ipam.Requirement{Network: "vlan1", Namespace: "default"}, "a"},
+		"a network of the same name elsewhere":                 {[]lbv1.IPPool{selecting("a", "other/vlan1", 0, inDefault)}, ipam.Requirement{Network: "vlan1", Namespace: "default"}, ""},
+		"the namespace":                                        {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"}), selecting("b", "", 0, inDefault)}, ipam.Requirement{Namespace: "default"}, "b"},
+		"the project":                                          {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "local/p-1", Namespace: "*", GuestCluster: "*"})}, ipam.Requirement{Project: "local/p-2", Namespace: "default"}, ""},
+		"the cluster":                                          {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "one"}), selecting("b", "", 0, lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "two"})}, ipam.Requirement{Namespace: "default", Cluster: "two"}, "b"},
+		"the second of its scopes":                             {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"}, inDefault)}, ipam.Requirement{Namespace: "default"}, "a"},
+		"a requirement that takes any":                         {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "p", Namespace: "n", GuestCluster: "c"})}, ipam.Requirement{Project: "*", Namespace: "*", Cluster: "*"}, "a"},
+		"the highest priority":                                 {[]lbv1.IPPool{selecting("a", "", 1, inDefault), selecting("b", "", 100, inDefault), selecting("c", "", 50, inDefault)}, ipam.Requirement{Namespace: "default"}, "b"},
+		"the first by name of a tie":                           {[]lbv1.IPPool{selecting("c", "", 5, inDefault), selecting("b", "", 5, inDefault), selecting("d", "", 5, inDefault)}, ipam.Requirement{Namespace: "default"}, "b"},
+		"its own before the global one":                        {[]lbv1.IPPool{selecting("a", "", 100, all), selecting("b", "", 0, inDefault)}, ipam.Requirement{Namespace: "default"}, "b"},
+		"the global one when there is no other":                {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"})}, ipam.Requirement{Namespace: "default"}, "a"},
+		"a global one without a network for any":               {[]lbv1.IPPool{selecting("a", "", 0, all)}, ipam.Requirement{Network: "default/vlan1", Namespace: "default"}, "a"},
+		"no global one of another network":                     {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ipam.Requirement{Network: "default/vlan1", Namespace: "default"}, ""},
+		"a global one of a network for who requires none":      {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ipam.Requirement{Namespace: "default"}, "a"},
+		"the global one of the network first":                  {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "default/vlan1", 0, all)}, ipam.Requirement{Network: "default/vlan1"}, "b"},
+		"a scope that is more than all is not global":          {[]lbv1.IPPool{selecting("a", "", 0, all, inDefault)}, ipam.Requirement{Network: "default/vlan1"}, ""},
+		"none without a scope":                                 {[]lbv1.IPPool{selecting("a", "", 0)}, ipam.Requirement{Namespace: "default"}, ""},
+		"none that is being deleted":                           {[]lbv1.IPPool{gone}, ipam.Requirement{Namespace: "default"}, ""},
+		"a scope that leaves the cluster out, for a cluster":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
+		"a scope that leaves the cluster out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c"}, ""},
+		"a scope that leaves the namespace out, for a cluster": {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", GuestCluster: "*"})}, ipam.Requirement{Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
+		"the global one before one that leaves something out":  {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"}), selecting("b", "", 0, all)}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "b"},
+		"loosely, but on the network":                          {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Network: "default/vlan1", Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
+		"no pools":                                             {nil, ipam.Requirement{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			for range 2 { // in whichever order they are listed
+				chosen, err := ipam.Select(tc.pools, tc.want)
+				if tc.chosen == "" {
+					g.Expect(chosen).To(BeNil())
+					g.Expect(err).To(MatchError(ipam.ErrNoMatch))
+					g.Expect(err).To(MatchError(HavePrefix("no matched IPPool with requirement")))
+				} else {
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(chosen.Name).To(Equal(tc.chosen))
+				}
+				slices.Reverse(tc.pools)
+			}
+		})
+	}
+}
