@@ -1,0 +1,286 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+)
+
+const patience = 2 * time.Minute
+
+func TestACheckHasHarvestersValuesForWhatItDoesNotSay(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	check, wanted := health.Of(&lbv1.HealthCheck{Port: 80})
+	g.Expect(wanted).To(BeTrue())
+	g.Expect(check).To(Equal(health.Check{Port: 80, Successes: 1, Failures: 3, Period: 5 * time.Second, Timeout: 3 * time.Second}))
+	check, wanted = health.Of(&lbv1.HealthCheck{Port: 80, SuccessThreshold: 2, FailureThreshold: 4, PeriodSeconds: 30, TimeoutSeconds: 60})
+	g.Expect(wanted).To(BeTrue())
+	g.Expect(check).To(Equal(health.Check{Port: 80, Successes: 2, Failures: 4, Period: 30 * time.Second, Timeout: time.Minute}))
+	for _, none := range []*lbv1.HealthCheck{nil, {}, {PeriodSeconds: 3}, {Port: 70000}} {
+		_, wanted = health.Of(none)
+		g.Expect(wanted).To(BeFalse(), "%+v", none)
+	}
+}
+
+// quick is a check that does not keep a test waiting.
+func quick(port uint16) health.Check {
+	return health.Check{Port: port, Successes: 1, Failures: 2, Period: 20 * time.Millisecond, Timeout: 50 * time.Millisecond}
+}
+
+var web = types.NamespacedName{Namespace: "default", Name: "web"} //nolint:gochecknoglobals // a constant that Go cannot express as one
+
+// running is a Checker that runs until the test ends, and the controller that it wakes.
+type running struct {
+	*WithT
+	t *testing.T
+	*health.Checker
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	registry *prometheus.Registry
+	stop     func()
+}
+
+func start(t *testing.T, connections int) *running {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(5 * time.Millisecond)
+	registry := prometheus.NewRegistry()
+	metrics, err := health.NewMetrics(registry)
+	g.Expect(err).NotTo(HaveOccurred())
+	r := &running{
+		WithT: g, t: t, Checker: health.New(connections, metrics), registry: registry,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()),
+	}
+	t.Cleanup(r.queue.ShutDown)
+	g.Expect(r.Source().Start(t.Context(), r.queue)).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Start(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		g.Eventually(ended).Should(Receive(Succeed()), "no connection is left when it ends")
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+// says waits until each machine is as healthy as it is said here, and nothing else is checked.
+func (r *running) says(of types.NamespacedName, machines map[netip.Addr]bool) {
+	r.t.Helper()
+	r.Eventually(func() map[netip.Addr]bool { return r.Healthy(of) }).Should(Equal(machines))
+}
+
+// told takes what the controller is to reconcile.
+func (r *running) told() []types.NamespacedName {
+	var all []types.NamespacedName
+	for r.queue.Len() > 0 {
+		request, _ := r.queue.Get()
+		r.queue.Done(request)
+		all = append(all, request.NamespacedName)
+	}
+	return all
+}
+
+// metric sums up the values of a metric.
+func (r *running) metric(name string) (sum float64) {
+	r.t.Helper()
+	families, err := r.registry.Gather()
+	r.Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return sum
+}
+
+// listen accepts connections at an address, on a port that is free there or on this one.
+func listen(t *testing.T, address netip.Addr, port uint16) (uint16, func()) {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", netip.AddrPortFrom(address, port).String())
+	if err != nil {
+		t.Skipf("%s cannot be listened at here: %v", address, err)
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+		}
+	}()
+	end := sync.OnceFunc(func() { _ = l.Close() })
+	t.Cleanup(end)
+	return netip.MustParseAddrPort(l.Addr().String()).Port(), end
+}
+
+// hang has connections to an address and port be answered by nobody: the queue of those who wait to be accepted is full.
+func hang(t *testing.T, address netip.Addr, port uint16) {
+	t.Helper()
+	g := NewWithT(t)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	g.Expect(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)).To(Succeed())
+	g.Expect(syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(port), Addr: address.As4()})).To(Succeed())
+	g.Expect(syscall.Listen(fd, 0)).To(Succeed())
+	dialer := net.Dialer{Timeout: 200 * time.Millisecond}
+	for {
+		conn, err := dialer.DialContext(t.Context(), "tcp", netip.AddrPortFrom(address, port).String())
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+}
+
+func local(n byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, n}) }
+
+func TestMachinesThatAnswerAreToldFromThoseThatRefuseOrHang(t *testing.T) {
+	t.Parallel()
+	r := start(t, 8)
+	answers, refuses, hangs := local(11), local(12), local(13)
+	port, _ := listen(t, answers, 0)
+	hang(t, hangs, port)
+	r.Set(web, quick(port), map[netip.Addr]bool{answers: false, refuses: true, hangs: true})
+	r.says(web, map[netip.Addr]bool{answers: true, refuses: false, hangs: false})
+	r.Eventually(r.told).Should(ContainElement(web))
+	r.Expect(r.metric("harvester_load_balancer_health_checks_total")).To(BeNumerically(">=", 5))
+}
+
+func TestAMachineOfIPv6IsChecked(t *testing.T) {
+	t.Parallel()
+	r := start(t, 2)
+	port, _ := listen(t, netip.IPv6Loopback(), 0)
+	r.Set(web, quick(port), map[netip.Addr]bool{netip.IPv6Loopback(): false})
+	r.says(web, map[netip.Addr]bool{netip.IPv6Loopback(): true})
+}
+
+func TestAMachineThatComesAndGoesIsToldEachTime(t *testing.T) {
+	t.Parallel()
+	r := start(t, 2)
+	address := local(21)
+	port, end := listen(t, address, 0)
+	r.Set(web, quick(port), map[netip.Addr]bool{address: false})
+	for range 3 {
+		r.says(web, map[netip.Addr]bool{address: true})
+		r.Eventually(r.told).Should(Equal([]types.NamespacedName{web}))
+		end()
+		r.says(web, map[netip.Addr]bool{address: false})
+		r.Eventually(r.told).Should(Equal([]types.NamespacedName{web}))
+		_, end = listen(t, address, port)
+	}
+}
+
+func TestMachinesThatAreAsTheyWereAreNotTold(t *testing.T) {
+	t.Parallel()
+	r := start(t, 2)
+	answers, refuses := local(31), local(32)
+	port, _ := listen(t, answers, 0)
+	r.Set(web, quick(port), map[netip.Addr]bool{answers: true, refuses: false})
+	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_total") }).Should(BeNumerically(">=", 20))
+	r.Expect(r.told()).To(BeEmpty())
+	r.Expect(r.Healthy(web)).To(Equal(map[netip.Addr]bool{answers: true, refuses: false}))
+}
+
+func TestWhatBecomesOfAMachineThatIsNotCheckedAnyMoreIsNotTold(t *testing.T) {
+	t.Parallel()
+	r := start(t, 4)
+	hangs, stays := local(41), local(42)
+	port, _ := listen(t, stays, 0)
+	hang(t, hangs, port)
+	check := quick(port)
+	check.Failures, check.Timeout = 1, time.Second
+	r.Set(web, check, map[netip.Addr]bool{hangs: true})
+	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeNumerically("==", 1))
+	r.Remove(web)
+	r.Expect(r.Healthy(web)).To(BeEmpty())
+	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeZero())
+	r.Expect(r.told()).To(BeEmpty())
+	r.Expect(r.metric("harvester_load_balancer_health_checked_load_balancers")).To(BeZero())
+}
+
+func TestAMachineThatStaysKeepsItsStateWhenOthersComeAndGo(t *testing.T) {
+	t.Parallel()
+	r := start(t, 4)
+	stays, goes, comes := local(51), local(52), local(53)
+	port, _ := listen(t, stays, 0)
+	slow := quick(port)
+	r.Set(web, slow, map[netip.Addr]bool{stays: false, goes: false})
+	r.says(web, map[netip.Addr]bool{stays: true, goes: false})
+	r.Set(web, slow, map[netip.Addr]bool{stays: false, comes: false}) // as a cache that is behind shows it
+	r.Expect(r.Healthy(web)).To(Equal(map[netip.Addr]bool{stays: true, comes: false}))
+}
+
+func TestACheckThatChangesIsMadeAsItIsNow(t *testing.T) {
+	t.Parallel()
+	r := start(t, 4)
+	address := local(61)
+	one, _ := listen(t, address, 0)
+	two, end := listen(t, address, 0)
+	r.Set(web, quick(two), map[netip.Addr]bool{address: false})
+	r.says(web, map[netip.Addr]bool{address: true})
+	end()
+	r.says(web, map[netip.Addr]bool{address: false})
+	r.Set(web, quick(one), map[netip.Addr]bool{address: false})
+	r.says(web, map[netip.Addr]bool{address: true})
+}
+
+func TestThereAreNoMoreConnectionsThanAllowedAndThoseThatHangLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	r := start(t, 2)
+	answers := local(70)
+	port, end := listen(t, answers, 0)
+	all := map[netip.Addr]bool{answers: false}
+	for n := range byte(20) {
+		hang(t, local(71+n), port)
+		all[local(71+n)] = false
+	}
+	check := quick(port)
+	check.Timeout = time.Second
+	r.Set(web, check, all)
+	// Each of them has hung once, and is known for it.
+	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_total") }).Should(BeNumerically(">", 25))
+	for range 3 { // a round of those that hang takes twenty seconds with one connection
+		r.Eventually(func() bool {
+			r.Expect(r.metric("harvester_load_balancer_health_checks_in_flight")).To(BeNumerically("<=", 2))
+			return r.Healthy(web)[answers]
+		}).WithTimeout(10 * time.Second).Should(BeTrue())
+		end()
+		r.Eventually(func() bool { return r.Healthy(web)[answers] }).WithTimeout(10 * time.Second).Should(BeFalse())
+		_, end = listen(t, answers, port)
+	}
+}
+
+func TestACheckerEndsWhileConnectionsHang(t *testing.T) {
+	t.Parallel()
+	r := start(t, 4)
+	port, _ := listen(t, local(101), 0)
+	hang(t, local(102), port)
+	check := quick(port)
+	check.Timeout = time.Hour
+	r.Set(web, check, map[netip.Addr]bool{local(102): false})
+	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeNumerically("==", 1))
+	r.stop()
+}
