@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/faultline-io/faultline/e2e/charts"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+const (
+	root      = "../.."
+	namespace = "harvester-system"
+)
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// cluster is an API server into which charts are installed.
+type cluster struct {
+	client.Client
+	config *rest.Config
+}
+
+func newCluster(t *testing.T, crds ...*apiextensionsv1.CustomResourceDefinition) *cluster {
+	t.Helper()
+	s := scheme(t)
+	env := testenv.Start(t, testenv.Options{Scheme: s, CRDs: crds})
+	return &cluster{Client: clientOf(t, env, s), config: env.Config}
+}
+
+func clientOf(t *testing.T, env *envtest.Environment, s *runtime.Scheme) client.Client {
+	t.Helper()
+	c, err := client.New(env.Config, client.Options{Scheme: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// helm is what an action needs to know of the cluster.
+func (c *cluster) helm(t *testing.T, namespace string) *action.Configuration {
+	t.Helper()
+	configuration := &action.Configuration{}
+	if err := configuration.Init(access{c.config, namespace}, namespace, "secret", func(string, ...any) {}); err != nil {
+		t.Fatal(err)
+	}
+	return configuration
+}
+
+func (c *cluster) install(t *testing.T, namespace, name string, what *chart.Chart, values map[string]any) (*release.Release, error) {
+	t.Helper()
+	install := action.NewInstall(c.helm(t, namespace))
+	install.ReleaseName, install.Namespace, install.CreateNamespace = name, namespace, true
+	return install.RunWithContext(t.Context(), what, values)
+}
+
+func (c *cluster) upgrade(t *testing.T, namespace, name string, what *chart.Chart, values map[string]any) (*release.Release, error) {
+	t.Helper()
+	upgrade := action.NewUpgrade(c.helm(t, namespace))
+	upgrade.Namespace = namespace
+	return upgrade.RunWithContext(t.Context(), name, what, values)
+}
+
+func (c *cluster) uninstall(t *testing.T, namespace, name string) error {
+	t.Helper()
+	_, err := action.NewUninstall(c.helm(t, namespace)).Run(name)
+	return err
+}
+
+// access leads helm to an API server. It implements genericclioptions.RESTClientGetter.
+type access struct {
+	config    *rest.Config
+	namespace string
+}
+
+func (a access) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(a.config), nil }
+
+func (a access) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(a.config)
+	if err != nil {
+		return nil, err
+	}
+	return memory.NewMemCacheClient(client), nil
+}
+
+func (a access) ToRESTMapper() (meta.RESTMapper, error) {
+	client, err := a.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	return restmapper.NewDeferredDiscoveryRESTMapper(client), nil
+}
+
+func (a access) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return clientcmd.NewDefaultClientConfig(clientcmdapi.Config{}, &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: a.namespace}})
+}
+
+func load(t *testing.T, name string) *chart.Chart {
+	t.Helper()
+	c, err := charts.Load(root, name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// made is a chart with one template, for what others have installed.
+func made(t *testing.T, name, template string) *chart.Chart {
+	t.Helper()
+	c, err := loader.LoadFiles([]*loader.BufferedFile{
+		{Name: "Chart.yaml", Data: []byte("apiVersion: v2\nname: " + name + "\nversion: 0.1.0\n")},
+		{Name: "templates/all.yaml", Data: []byte(template)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
