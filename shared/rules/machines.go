@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/topology"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,4 +89,15 @@ func IsTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
 		return false, fmt.Errorf("reading the admission request: %w", err)
 	}
 	return topology.IsDryRunRequest(request, object), nil
+}
+
+// TemplateChanged returns an error for each field of the machine's spec in a template that is not what it was, apart from the mutable ones.
+// Dry runs of the topology controller, which ask what would change, are not refused.
+func TemplateChanged[T any](ctx context.Context, template client.Object, kind string, before, after *T, mutable ...string) (field.ErrorList, error) {
+	dryRun, err := IsTopologyDryRun(ctx, template)
+	if err != nil || dryRun {
+		return nil, err
+	}
+	return Changed(before, after, field.NewPath("spec", "template", "spec"),
+		"create another "+kind+" and name it in the control plane or MachineDeployment", mutable...), nil
 }

@@ -39,17 +39,13 @@ func (w *HarvesterMachineTemplate) ValidateCreate(_ context.Context, template *i
 // ValidateUpdate refuses every change of the machine's spec, except to dry runs
 // of the topology controller, which ask what would change.
 func (w *HarvesterMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
-	dryRun, err := rules.IsTopologyDryRun(ctx, after)
+	path := field.NewPath("spec", "template", "spec")
+	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
+	errs, err := rules.TemplateChanged(ctx, after, "HarvesterMachineTemplate", &from, &to)
 	if err != nil {
 		return nil, err
 	}
-	path := field.NewPath("spec", "template", "spec")
-	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs := rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path))
-	if !dryRun {
-		errs = append(errs, rules.Changed(&from, &to, path,
-			"create another HarvesterMachineTemplate and name it in the control plane or MachineDeployment")...)
-	}
+	errs = append(rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path)), errs...)
 	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
 		refuse("HarvesterMachineTemplate", after.Name, errs)
 }

@@ -38,15 +38,11 @@ func (w *Metal3MachineTemplate) ValidateCreate(_ context.Context, template *infr
 // from the template after the machine was made may change: how disks are
 // cleaned, whether hosts are reused, and the data templates of failure domains.
 func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
-	dryRun, err := rules.IsTopologyDryRun(ctx, after)
+	errs, err := rules.TemplateChanged(ctx, after, "Metal3MachineTemplate", &before.Spec.Template.Spec, &after.Spec.Template.Spec, "automatedCleaningMode")
 	if err != nil {
 		return nil, err
 	}
-	errs := rules.Added(validateMachineTemplate(before), validateMachineTemplate(after))
-	if !dryRun {
-		errs = append(errs, rules.Changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
-			"create another Metal3MachineTemplate and name it in the control plane or MachineDeployment", "automatedCleaningMode")...)
-	}
+	errs = append(rules.Added(validateMachineTemplate(before), validateMachineTemplate(after)), errs...)
 	return rules.AddedWarnings(warnMachineTemplate(before), warnMachineTemplate(after)),
 		refuse("Metal3MachineTemplate", after.Name, errs)
 }

@@ -57,17 +57,13 @@ func (w *VSphereMachineTemplate) ValidateCreate(_ context.Context, template *inf
 // ValidateUpdate refuses every change of the machine's spec, except to dry runs
 // of the topology controller, which ask what would change.
 func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
-	dryRun, err := rules.IsTopologyDryRun(ctx, after)
+	path := field.NewPath("spec", "template", "spec")
+	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
+	errs, err := rules.TemplateChanged(ctx, after, "VSphereMachineTemplate", &from, &to)
 	if err != nil {
 		return nil, err
 	}
-	path := field.NewPath("spec", "template", "spec")
-	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs := rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path))
-	if !dryRun {
-		errs = append(errs, rules.Changed(&from, &to, path,
-			"create another VSphereMachineTemplate and name it in the control plane or MachineDeployment")...)
-	}
+	errs = append(rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path)), errs...)
 	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
 		refuse("VSphereMachineTemplate", after.Name, errs)
 }
