@@ -6,6 +6,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -93,11 +94,11 @@ func IsTopologyDryRun(ctx context.Context, object client.Object) (bool, error) {
 
 // TemplateChanged returns an error for each field of the machine's spec in a template that is not what it was, apart from the mutable ones.
 // Dry runs of the topology controller, which ask what would change, are not refused.
-func TemplateChanged[T any](ctx context.Context, template client.Object, kind string, before, after *T, mutable ...string) (field.ErrorList, error) {
+func TemplateChanged[T any](ctx context.Context, template client.Object, before, after *T, mutable ...string) (field.ErrorList, error) {
 	dryRun, err := IsTopologyDryRun(ctx, template)
 	if err != nil || dryRun {
 		return nil, err
 	}
 	return Changed(before, after, field.NewPath("spec", "template", "spec"),
-		"create another "+kind+" and name it in the control plane or MachineDeployment", mutable...), nil
+		"create another "+reflect.TypeOf(template).Elem().Name()+" and name it in the control plane or MachineDeployment", mutable...), nil
 }

@@ -41,7 +41,7 @@ func (w *HarvesterMachineTemplate) ValidateCreate(_ context.Context, template *i
 func (w *HarvesterMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs, err := rules.TemplateChanged(ctx, after, "HarvesterMachineTemplate", &from, &to)
+	errs, err := rules.TemplateChanged(ctx, after, &from, &to)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (w *Metal3MachineTemplate) ValidateCreate(_ context.Context, template *infr
 // from the template after the machine was made may change: how disks are
 // cleaned, whether hosts are reused, and the data templates of failure domains.
 func (w *Metal3MachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) (admission.Warnings, error) {
-	errs, err := rules.TemplateChanged(ctx, after, "Metal3MachineTemplate", &before.Spec.Template.Spec, &after.Spec.Template.Spec, "automatedCleaningMode")
+	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec, "automatedCleaningMode")
 	if err != nil {
 		return nil, err
 	}

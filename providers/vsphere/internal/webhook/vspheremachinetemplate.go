@@ -59,7 +59,7 @@ func (w *VSphereMachineTemplate) ValidateCreate(_ context.Context, template *inf
 func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
-	errs, err := rules.TemplateChanged(ctx, after, "VSphereMachineTemplate", &from, &to)
+	errs, err := rules.TemplateChanged(ctx, after, &from, &to)
 	if err != nil {
 		return nil, err
 	}
