@@ -146,15 +146,23 @@ kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 .PHONY: generate
 generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 	cd shared && $(CONTROLLER_GEN) object paths=./api/...
-	@for provider in $(PROVIDERS); do $(MAKE) --no-print-directory generate/$$provider || exit 1; done
+	@for each in $(PROVIDERS) $(BESIDE); do $(MAKE) --no-print-directory generate/$$each || exit 1; done
 
 # Versions of the provider's own kinds are in api/v1*. What is beside them in api/ is other people's: their CRDs are not the provider's
-# to install.
+# to install. What is below internal/loadbalancer and internal/cloudprovider are programs of their own, with rights of their own.
 generate/%:
 	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
 	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
-		$$(printf 'paths=./%s/... ' api/v1*) paths=./internal/... paths=github.com/faultline-io/faultline/shared/controllers \
+		$$(printf 'paths=./%s/... ' api/v1*) $$(go list ./internal/... | grep -v -E '/internal/(loadbalancer|cloudprovider)/' | sed 's/^/paths=/') \
+		paths=github.com/faultline-io/faultline/shared/controllers \
 		output:crd:dir=./config/crd/bases output:rbac:dir=./config/rbac output:webhook:dir=./config/webhook
+
+# Managers that run beside what a provider provides for. They are of the provider's module.
+BESIDE := harvester-load-balancer
+generate/harvester-load-balancer:
+	cd providers/harvester && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
+		paths=./api/loadbalancer/... paths=./internal/loadbalancer/... output:crd:dir=./config/loadbalancer/crd/bases \
+		output:rbac:dir=./config/loadbalancer/rbac output:webhook:dir=./config/loadbalancer/webhook
 
 .PHONY: tidy
 tidy:
@@ -166,12 +174,16 @@ verify: generate tidy ## Fail when a generated file or a go.mod is not what the 
 
 ##@ Release
 .PHONY: release
-release: $(PROVIDERS:%=release/%) release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, and out/kubectl-fd/<version>/ for krew
+release: $(PROVIDERS:%=release/%) $(BESIDE:%=release/%) release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, and out/kubectl-fd/<version>/ for krew
 
 release/%:
 	@mkdir -p $(OUT)/infrastructure-$*/$(VERSION)
 	cd providers/$* && $(KUSTOMIZE) build config/default > $(OUT)/infrastructure-$*/$(VERSION)/infrastructure-components.yaml
 	cp providers/$*/metadata.yaml templates/$*/*.yaml $(OUT)/infrastructure-$*/$(VERSION)/
+
+release/harvester-load-balancer:
+	@mkdir -p $(OUT)/harvester-load-balancer/$(VERSION)
+	cd providers/harvester && $(KUSTOMIZE) build config/loadbalancer/default > $(OUT)/harvester-load-balancer/$(VERSION)/components.yaml
 
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 KREW := $(OUT)/kubectl-fd/$(VERSION)

@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// LoadBalancerSpec is the ports of a load balancer and what they lead to.
+type LoadBalancerSpec struct {
+	// description of the load balancer.
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// ipam is where the address comes from.
+	// +required
+	IPAM lbv1.IPAM `json:"ipam"`
+
+	// listeners are the ports.
+	// +optional
+	// +listType=atomic
+	Listeners []Listener `json:"listeners,omitempty"`
+
+	// backendServers are the addresses of the machines.
+	// +optional
+	// +listType=atomic
+	BackendServers []string `json:"backendServers,omitempty"`
+
+	// healthCheck is how it is found out which machines answer.
+	// +optional
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
+}
+
+// Listener is a port of a load balancer.
+type Listener struct {
+	// name of the listener.
+	// +required
+	Name string `json:"name"`
+
+	// port of the load balancer.
+	// +required
+	Port int32 `json:"port"`
+
+	// protocol is TCP or UDP.
+	// +required
+	Protocol corev1.Protocol `json:"protocol"`
+
+	// backendPort is the port of the machines.
+	// +optional
+	BackendPort int32 `json:"backendPort,omitempty"`
+}
+
+// HealthCheck is how it is found out which machines answer.
+type HealthCheck struct {
+	// port of the machines that is connected to: the backend port of a listener.
+	// +required
+	Port uint `json:"port"`
+
+	// successThreshold is after how many successes a machine is healthy.
+	// +required
+	SuccessThreshold uint `json:"successThreshold"`
+
+	// failureThreshold is after how many failures it is not.
+	// +required
+	FailureThreshold uint `json:"failureThreshold"`
+
+	// PeriodSeconds is the time between two checks. Its name begins with a
+	// capital letter on the wire.
+	// +required
+	PeriodSeconds uint `json:"PeriodSeconds"`
+
+	// timeoutSeconds is how long a check waits.
+	// +required
+	TimeoutSeconds uint `json:"timeoutSeconds"`
+}
+
+// LoadBalancerStatus is what Harvester has made.
+type LoadBalancerStatus struct {
+	// address that the load balancer is reached at.
+	// +optional
+	Address string `json:"address,omitempty"`
+
+	// conditions of the load balancer.
+	// +optional
+	// +listType=atomic
+	Conditions []lbv1.Condition `json:"conditions,omitempty"`
+}
+
+// LoadBalancer is an address of Harvester that leads to virtual machines.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=loadbalancers,scope=Namespaced,shortName=lb;lbs
+// +kubebuilder:deprecatedversion
+// +kubebuilder:printcolumn:name="DESCRIPTION",type="string",JSONPath=".spec.description"
+// +kubebuilder:printcolumn:name="IPAM",type="string",JSONPath=".spec.ipam"
+// +kubebuilder:printcolumn:name="ADDRESS",type="string",JSONPath=".status.address"
+type LoadBalancer struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the ports of the load balancer and what they lead to.
+	// +optional
+	Spec LoadBalancerSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what Harvester has made.
+	// +optional
+	Status LoadBalancerStatus `json:"status,omitempty,omitzero"`
+}
+
+// LoadBalancerList is a list of LoadBalancers.
+//
+// +kubebuilder:object:root=true
+type LoadBalancerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []LoadBalancer `json:"items"`
+}

@@ -1,0 +1,38 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// What pools are found by. Both labels follow from the spec and are set when a pool is written.
+const (
+	// VLANLabel is the VLAN of the pool's network, 0 for one without.
+	VLANLabel = "loadbalancer.harvesterhci.io/vid"
+
+	// GlobalPoolLabel is "true" on the pool that all may have addresses of, and "false" on others.
+	GlobalPoolLabel = "loadbalancer.harvesterhci.io/global-ip-pool"
+)
+
+// GuestClusterLabel on a load balancer is the name of the guest cluster whose cloud provider made it.
+const GuestClusterLabel = "cloudprovider.harvesterhci.io/cluster"
+
+// Annotations by which a load balancer says what its pool must be for.
+const (
+	// NetworkAnnotation is the network of the guest cluster, as namespace/name.
+	NetworkAnnotation = "loadbalancer.harvesterhci.io/network"
+
+	// ProjectAnnotation is the project of Rancher that the load balancer's namespace is in, as cluster/project.
+	ProjectAnnotation = "loadbalancer.harvesterhci.io/project"
+
+	// NamespaceAnnotation is the load balancer's namespace.
+	NamespaceAnnotation = "loadbalancer.harvesterhci.io/namespace"
+
+	// ClusterAnnotation is the name of the guest cluster.
+	ClusterAnnotation = "loadbalancer.harvesterhci.io/cluster"
+
+	// ManagementNetworkAnnotation is the network that the guest cluster manages its machines on. It counts where NetworkAnnotation says
+	// nothing.
+	ManagementNetworkAnnotation = "cloudprovider.harvesterhci.io/managementNetwork"
+)
+
+// All stands for every project, namespace or guest cluster in the scope of a pool.
+const All = "*"
