@@ -1,0 +1,191 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// The rules of pools. The webhook applies them when a pool is written, and the controller again: of two pools that are written at the same
+// time the webhook may not see one when it looks at the other. Each error names the field and the way out.
+
+// IsGlobal reports whether all may have addresses of the pool. It follows from the scope alone, whatever the pool's labels say.
+func IsGlobal(selector lbv1.Selector) bool {
+	return slices.Contains(selector.Scope, lbv1.Tuple{Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All})
+}
+
+// Precedes reports whether a pool was there before the other one. Of two pools that cannot both be, it is the later one that gives no
+// address.
+func Precedes(pool, other *lbv1.IPPool) bool {
+	if created := pool.CreationTimestamp.Compare(other.CreationTimestamp.Time); created != 0 {
+		return created < 0
+	}
+	return pool.Name < other.Name
+}
+
+// ValidatePool has the rules of a pool on its own.
+func ValidatePool(spec lbv1.IPPoolSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := validateRanges(spec.Ranges, path.Child("ranges"))
+	scope := path.Child("selector", "scope")
+	for i, tuple := range spec.Selector.Scope {
+		for j, earlier := range spec.Selector.Scope[:i] {
+			if overlap(tuple, earlier) {
+				errs = append(errs, field.Invalid(scope.Index(i), describe(tuple), fmt.Sprintf("is for some that %s is for, too: remove one of them", scope.Index(j))))
+			}
+		}
+	}
+	return errs
+}
+
+func validateRanges(ranges []lbv1.Range, path *field.Path) field.ErrorList {
+	if len(ranges) == 0 {
+		return field.ErrorList{field.Required(path, "name a subnet that addresses are given from, as 192.168.1.0/24")}
+	}
+	var errs field.ErrorList
+	made := make([]Range, len(ranges))
+	for i, r := range ranges {
+		var err error
+		if made[i], err = MakeRange(r); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), r.Subnet, err.Error()+": correct the range"))
+			continue
+		}
+		if made[i].Size() == 0 {
+			errs = append(errs, field.Invalid(path.Index(i), r.Subnet, fmt.Sprintf(
+				"gives no address, as its only one, %s, is the gateway: name another gateway, or a larger range", made[i].Gateway)))
+		}
+		for j := range i {
+			if made[j].First.IsValid() && made[i].overlaps(made[j]) {
+				errs = append(errs, field.Invalid(path.Index(i), made[i].String(), fmt.Sprintf(
+					"has addresses of %s, %s: make one end before the other begins", path.Index(j), made[j])))
+			}
+		}
+	}
+	return errs
+}
+
+// ValidateAmong has the rules of a pool beside others, of which it may be one. A pool whose ranges are none cannot be in the way.
+func ValidateAmong(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
+	var errs field.ErrorList
+	for i := range others {
+		if other := &others[i]; other.Name != pool.Name {
+			errs = append(errs, rangesBeside(pool.Spec, other)...)
+			errs = append(errs, selectorBeside(pool.Spec.Selector, other)...)
+		}
+	}
+	return errs
+}
+
+// rangesBeside wants no address in two pools.
+func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
+	var errs field.ErrorList
+	theirs := completed(other.Spec.Ranges)
+	for i, mine := range spec.Ranges {
+		made, err := MakeRange(mine)
+		if err != nil {
+			continue
+		}
+		if at := slices.IndexFunc(theirs, made.overlaps); at >= 0 {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ranges").Index(i), made.String(), fmt.Sprintf(
+				"has addresses of IPPool %s, %s: make one end before the other begins", other.Name, theirs[at])))
+		}
+	}
+	return errs
+}
+
+// selectorBeside wants it to be certain which of two pools a load balancer has its address from.
+func selectorBeside(selector lbv1.Selector, other *lbv1.IPPool) field.ErrorList {
+	path, theirs := field.NewPath("spec", "selector"), other.Spec.Selector
+	var errs field.ErrorList
+	if selector.Priority != 0 && selector.Priority == theirs.Priority {
+		errs = append(errs, field.Invalid(path.Child("priority"), selector.Priority, fmt.Sprintf("is the priority of IPPool %s: choose another, or 0", other.Name)))
+	}
+	switch mine := IsGlobal(selector); {
+	case mine && IsGlobal(theirs):
+		return append(errs, field.Forbidden(path.Child("scope"), fmt.Sprintf(
+			"is for all, as is that of IPPool %s, and there can be only one such pool: add the ranges to that, or name a project, namespace or guest cluster", other.Name)))
+	case mine || IsGlobal(theirs) || selector.Priority != 0 || theirs.Priority != 0 || selector.Network != theirs.Network:
+		return errs
+	}
+	for i, tuple := range selector.Scope {
+		if slices.ContainsFunc(theirs.Scope, func(of lbv1.Tuple) bool { return overlap(tuple, of) }) {
+			errs = append(errs, field.Invalid(path.Child("scope").Index(i), describe(tuple), fmt.Sprintf(
+				"is for some that IPPool %s is for, and both have priority 0: give one of them a priority, or another scope", other.Name)))
+		}
+	}
+	return errs
+}
+
+// ValidateAllocated wants every address that is held to be one of the pool's. It is of no use to look at those that were held under the
+// same ranges before: give those as known.
+func ValidateAllocated(pool *lbv1.IPPool, known map[string]string) field.ErrorList {
+	ranges, path := completed(pool.Spec.Ranges), field.NewPath("status", "allocated")
+	var errs field.ErrorList
+	for _, given := range slices.Sorted(maps.Keys(pool.Status.Allocated)) {
+		if _, ok := known[given]; ok {
+			continue
+		}
+		addr, err := netip.ParseAddr(given)
+		switch holder := pool.Status.Allocated[given]; {
+		case err != nil:
+			errs = append(errs, field.Invalid(path.Key(given), holder, "is held under what is no IP address: remove it"))
+		case !slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(addr.Unmap()) }):
+			errs = append(errs, field.Invalid(path.Key(given), holder, "is held, and in no range: keep it in spec.ranges until its holder is deleted"))
+		}
+	}
+	return errs
+}
+
+// ValidateDeletion wants nobody to hold an address of a pool that goes.
+func ValidateDeletion(pool *lbv1.IPPool) field.ErrorList {
+	if len(pool.Status.Allocated) == 0 {
+		return nil
+	}
+	lowest := slices.Min(slices.Collect(maps.Keys(pool.Status.Allocated)))
+	return field.ErrorList{field.Forbidden(field.NewPath("status", "allocated"), fmt.Sprintf(
+		"%d of the pool's addresses are held, such as %s by %s: delete the load balancers and machines that hold them first",
+		len(pool.Status.Allocated), lowest, pool.Status.Allocated[lowest]))}
+}
+
+// completed are the ranges that are some.
+func completed(ranges []lbv1.Range) []Range {
+	all := make([]Range, 0, len(ranges))
+	for _, r := range ranges {
+		if made, err := MakeRange(r); err == nil {
+			all = append(all, made)
+		}
+	}
+	return all
+}
+
+func (r Range) overlaps(other Range) bool {
+	return !r.Last.Less(other.First) && !other.Last.Less(r.First)
+}
+
+// String is both ends.
+func (r Range) String() string {
+	if r.First == r.Last {
+		return r.First.String()
+	}
+	return r.First.String() + "-" + r.Last.String()
+}
+
+// overlap reports whether somebody may be of both tuples.
+func overlap(a, b lbv1.Tuple) bool {
+	same := func(a, b string) bool { return a == b || a == lbv1.All || b == lbv1.All }
+	return same(a.Project, b.Project) && same(a.Namespace, b.Namespace) && same(a.GuestCluster, b.GuestCluster)
+}
+
+func describe(tuple lbv1.Tuple) string {
+	none := func(s string) string { return cmp.Or(s, `""`) }
+	return fmt.Sprintf("project %s, namespace %s, guest cluster %s", none(tuple.Project), none(tuple.Namespace), none(tuple.GuestCluster))
+}
