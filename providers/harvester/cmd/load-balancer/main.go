@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command load-balancer runs beside Harvester: it gives addresses of IPPools, and leads LoadBalancers to virtual machines.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
+	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/webhook"
+	"github.com/faultline-io/faultline/shared/manager"
+)
+
+func main() {
+	opts := &manager.Options{}
+	opts.AddFlags(pflag.CommandLine)
+	controllers := setup.Options{}
+	addFlags(pflag.CommandLine, &controllers)
+	pflag.Parse()
+	if err := opts.Run(ctrl.SetupSignalHandler(), provider(controllers)); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func provider(controllers setup.Options) manager.Provider {
+	return manager.Provider{
+		// The lease has upstream's name.
+		Name: "harvester-load-balancer", Namespace: "harvester-system", LeaderElectionID: "harvester-load-balancer",
+		Scheme: []func(*runtime.Scheme) error{
+			clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme,
+		},
+		Add: func(ctx context.Context, mgr ctrl.Manager) error {
+			if err := webhooks.SetupWithManager(mgr); err != nil {
+				return fmt.Errorf("adding webhooks: %w", err)
+			}
+			if err := setup.Add(ctx, mgr, controllers); err != nil {
+				return fmt.Errorf("adding controllers: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// addFlags adds what only this manager has.
+func addFlags(fs *pflag.FlagSet, o *setup.Options) {
+	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
+	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")
+}

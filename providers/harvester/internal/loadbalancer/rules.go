@@ -1,0 +1,117 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// Validate has the rules of a load balancer on its own. The webhook applies them when it is written, and the controller again. What a guest
+// cluster does with its listeners is its own business.
+func Validate(spec lbv1.LoadBalancerSpec) field.ErrorList {
+	if spec.WorkloadType == lbv1.WorkloadCluster {
+		return nil
+	}
+	path := field.NewPath("spec")
+	errs := validateListeners(spec.Listeners, path.Child("listeners"))
+	if spec.HealthCheck != nil && spec.HealthCheck.Port != 0 {
+		errs = append(errs, validateHealthCheck(*spec.HealthCheck, spec.Listeners, path.Child("healthCheck"))...)
+	}
+	return errs
+}
+
+// ValidateChange forbids what would leave an address behind, or machines.
+func ValidateChange(before, after lbv1.LoadBalancerSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	var errs field.ErrorList
+	if was, is := before.IPAM == lbv1.IPAMDHCP, after.IPAM == lbv1.IPAMDHCP; was != is {
+		errs = append(errs, field.Forbidden(path.Child("ipam"), "cannot be changed, because the load balancer has its address that way: make another load balancer"))
+	}
+	if was, is := before.WorkloadType == lbv1.WorkloadCluster, after.WorkloadType == lbv1.WorkloadCluster; was != is {
+		errs = append(errs, field.Forbidden(path.Child("workloadType"), "cannot be changed, because the load balancer was made for the other: make another load balancer"))
+	}
+	return errs
+}
+
+// validateListeners wants what a Service does, and each listener to differ from the others.
+func validateListeners(listeners []lbv1.Listener, path *field.Path) field.ErrorList {
+	if len(listeners) == 0 {
+		return field.ErrorList{field.Required(path, "name a port, its protocol and the backendPort of the machines that it leads to")}
+	}
+	names, ports, backends := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	var errs field.ErrorList
+	for i, l := range listeners {
+		path := path.Index(i)
+		errs = append(errs, validateName(l.Name, names[l.Name], len(listeners), path.Child("name"))...)
+		if !slices.Contains([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}, l.Protocol) {
+			errs = append(errs, field.NotSupported(path.Child("protocol"), l.Protocol, []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}))
+		}
+		for _, port := range []struct {
+			name   string
+			number int32
+			known  map[string]bool
+		}{{"port", l.Port, ports}, {"backendPort", l.BackendPort, backends}} {
+			path, key := path.Child(port.name), fmt.Sprintf("%s %d", l.Protocol, port.number)
+			switch {
+			case len(validation.IsValidPortNum(int(port.number))) > 0:
+				errs = append(errs, field.Invalid(path, port.number, "is no port: use one from 1 to 65535"))
+			case port.known[key]:
+				errs = append(errs, field.Duplicate(path, key))
+			}
+			port.known[key] = true
+		}
+		names[l.Name] = true
+	}
+	return errs
+}
+
+// validateName has the rules of the name of one of some listeners. One alone may have none.
+func validateName(name string, known bool, of int, path *field.Path) field.ErrorList {
+	switch {
+	case name == "" && of == 1:
+		return nil
+	case name == "":
+		return field.ErrorList{field.Required(path, "name each listener where there are several")}
+	case known:
+		return field.ErrorList{field.Duplicate(path, name)}
+	case len(validation.IsDNS1123Label(name)) > 0:
+		return field.ErrorList{field.Invalid(path, name, "is the name of a port: use at most 63 lower-case letters, digits and '-'")}
+	}
+	return nil
+}
+
+// validateHealthCheck wants machines to be asked on a port that they are led to, which is TCP's as others do not answer.
+func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	to := func(protocol corev1.Protocol) bool {
+		return slices.ContainsFunc(listeners, func(l lbv1.Listener) bool {
+			return l.BackendPort >= 0 && uint(l.BackendPort) == check.Port && (protocol == "" || l.Protocol == protocol)
+		})
+	}
+	switch {
+	case !to(""):
+		errs = append(errs, field.Invalid(path.Child("port"), check.Port, "is the backendPort of no listener: name one of those"))
+	case !to(corev1.ProtocolTCP):
+		errs = append(errs, field.Invalid(path.Child("port"), check.Port, "is the backendPort of a listener that is not TCP's: name one of TCP, or leave the health check out"))
+	}
+	for _, given := range []struct {
+		name  string
+		value uint
+	}{
+		{"successThreshold", check.SuccessThreshold}, {"failureThreshold", check.FailureThreshold},
+		{"periodSeconds", check.PeriodSeconds}, {"timeoutSeconds", check.TimeoutSeconds},
+	} {
+		if given.value == 0 {
+			errs = append(errs, field.Invalid(path.Child(given.name), 0, "is to be 1 or more"))
+		}
+	}
+	return errs
+}

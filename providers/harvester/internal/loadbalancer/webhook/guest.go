@@ -1,0 +1,144 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+const (
+	// guestClusterLabel on a machine is the name of its guest cluster.
+	guestClusterLabel = "guestcluster.harvesterhci.io/name"
+	// creatorLabel is who made a machine, and rancherCreator is that of machines that Rancher made.
+	creatorLabel   = "harvesterhci.io/creator"
+	rancherCreator = "docker-machine-driver-harvester"
+	// removalAnnotation is "true" on the machines of a guest cluster that is being removed.
+	removalAnnotation = "harvesterhci.io/removeAllPersistentVolumeClaims"
+	// projectAnnotation on a namespace is its project, as cluster:project.
+	projectAnnotation = "field.cattle.io/projectId"
+	// anyCluster is the name that the cloud provider has for a cluster that nobody has named.
+	anyCluster = "kubernetes"
+)
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=list
+
+// place has the annotations say where the load balancer is. Its namespace and the project of that are facts; the network is looked up
+// where nobody has said it.
+func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+	if lb.Annotations == nil {
+		lb.Annotations = map[string]string{}
+	}
+	of := lb.Annotations
+	of[lbv1.NamespaceAnnotation] = lb.Namespace
+	if lb.Spec.WorkloadType != lbv1.WorkloadCluster {
+		return nil
+	}
+	if before == nil || before.Annotations[lbv1.ProjectAnnotation] != of[lbv1.ProjectAnnotation] {
+		project, err := w.project(ctx, lb.Namespace)
+		if err != nil {
+			return err
+		}
+		if project != "" {
+			of[lbv1.ProjectAnnotation] = project
+		}
+	}
+	if of[lbv1.NetworkAnnotation] == "" {
+		of[lbv1.NetworkAnnotation] = of[lbv1.ManagementNetworkAnnotation]
+	}
+	if of[lbv1.NetworkAnnotation] == "" && (before == nil || before.Annotations[lbv1.ClusterAnnotation] != of[lbv1.ClusterAnnotation]) {
+		network, err := w.network(ctx, lb.Namespace, of[lbv1.ClusterAnnotation])
+		if err != nil {
+			return err
+		}
+		of[lbv1.NetworkAnnotation] = network
+	}
+	if of[lbv1.NetworkAnnotation] == "" {
+		delete(of, lbv1.NetworkAnnotation)
+	}
+	return nil
+}
+
+// project is that of a namespace, as cluster/project, which is how the scope of a pool has it; nothing for a namespace that is in none.
+func (w *LoadBalancer) project(ctx context.Context, name string) (string, error) {
+	namespace := &corev1.Namespace{}
+	if err := w.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", nil // The API server tells it.
+		}
+		return "", fmt.Errorf("reading the project of namespace %s: %w", name, err)
+	}
+	return strings.Replace(namespace.Annotations[projectAnnotation], ":", "/", 1), nil
+}
+
+// network is the first one that a machine of the guest cluster is on. Machines that nobody has labelled with their cluster are known by
+// their names, which begin with its name.
+func (w *LoadBalancer) network(ctx context.Context, namespace, cluster string) (string, error) {
+	if cluster == "" {
+		return "", nil
+	}
+	for _, by := range []struct{ label, value, prefix string }{{guestClusterLabel, cluster, ""}, {creatorLabel, rancherCreator, cluster}} {
+		machines := &kubevirtv1.VirtualMachineInstanceList{}
+		err := w.Reader.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{by.label: by.value})
+		if meta.IsNoMatchError(err) {
+			return "", nil
+		} else if err != nil {
+			return "", fmt.Errorf("listing the machines of guest cluster %s: %w", cluster, err)
+		}
+		for i := range machines.Items {
+			if name := networkOf(&machines.Items[i]); name != "" && strings.HasPrefix(machines.Items[i].Name, by.prefix) {
+				return name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// networkOf is the first network of a machine beside that of pods.
+func networkOf(machine *kubevirtv1.VirtualMachineInstance) string {
+	for _, network := range machine.Spec.Networks {
+		if network.Multus != nil && network.Multus.NetworkName != "" {
+			return network.Multus.NetworkName
+		}
+	}
+	return ""
+}
+
+// removed forbids load balancers of a guest cluster whose machines are being removed: its cloud provider would make those again that were
+// deleted with it, and nobody would take them away. A cluster that nobody has named may be any.
+func (w *LoadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
+	cluster := lb.Labels[lbv1.GuestClusterLabel]
+	if lb.Spec.WorkloadType != lbv1.WorkloadCluster || cmp.Or(cluster, anyCluster) == anyCluster {
+		return nil, nil
+	}
+	machines := &metav1.PartialObjectMetadataList{}
+	machines.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
+	err := w.Reader.List(ctx, machines, client.InNamespace(lb.Namespace),
+		client.MatchingLabels{guestClusterLabel: cluster, creatorLabel: rancherCreator})
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("listing the machines of guest cluster %s: %w", cluster, err)
+	}
+	for i := range machines.Items {
+		if machine := &machines.Items[i]; machine.Annotations[removalAnnotation] == "true" {
+			return field.ErrorList{field.Forbidden(field.NewPath("metadata", "labels").Key(lbv1.GuestClusterLabel), fmt.Sprintf(
+				"guest cluster %s is being removed, as VirtualMachine %s/%s says: wait until its machines are gone", cluster, machine.Namespace, machine.Name))}, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,152 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// IPPool defaults and validates IPPools. Its Reader should be uncached: a pool that was made a moment ago counts.
+type IPPool struct {
+	Reader client.Reader
+}
+
+var (
+	_ admission.Validator[*lbv1.IPPool] = &IPPool{}
+	_ admission.Defaulter[*lbv1.IPPool] = &IPPool{}
+)
+
+// +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update;delete,versions=v1beta1,name=validation.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update,versions=v1beta1,name=default.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list
+// +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=get
+
+// SetupWithManager registers the webhooks.
+func (w *IPPool) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr, &lbv1.IPPool{}).WithDefaulter(w).WithValidator(w).Complete()
+}
+
+// Default sets the labels that follow from the spec, and leaves all others. The VLAN of a pool that names no network is as the user says.
+func (w *IPPool) Default(ctx context.Context, pool *lbv1.IPPool) error {
+	if !pool.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	before, err := stored[lbv1.IPPool](ctx)
+	if err != nil {
+		return err
+	}
+	vlan, err := w.vlanLabel(ctx, before, pool)
+	if err != nil {
+		return err
+	}
+	if pool.Labels == nil {
+		pool.Labels = map[string]string{}
+	}
+	pool.Labels[lbv1.VLANLabel] = vlan
+	pool.Labels[lbv1.GlobalPoolLabel] = strconv.FormatBool(ipam.IsGlobal(pool.Spec.Selector))
+	return nil
+}
+
+// vlanLabel is the VLAN of the pool's network. The network is looked at when the pool names another, or has lost the label.
+func (w *IPPool) vlanLabel(ctx context.Context, before, pool *lbv1.IPPool) (string, error) {
+	given, network := pool.Labels[lbv1.VLANLabel], pool.Spec.Selector.Network
+	was := ""
+	if before != nil {
+		was = before.Spec.Selector.Network
+	}
+	switch {
+	case network == "" && was != "":
+		return noVLAN, nil
+	case network == "", network == was && given != "" && given == before.Labels[lbv1.VLANLabel]:
+		return cmp.Or(given, noVLAN), nil
+	}
+	vlan, err := w.vlan(ctx, network)
+	return cmp.Or(vlan, given, noVLAN), err
+}
+
+// ValidateCreate refuses pools that are none, or that are in the way of others.
+func (w *IPPool) ValidateCreate(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, error) {
+	others, err := w.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	errs := append(ipam.ValidatePool(pool.Spec), ipam.ValidateAmong(pool, others)...)
+	errs = append(errs, w.knownNetwork(ctx, pool.Spec.Selector.Network)...)
+	errs = append(errs, ipam.ValidateAllocated(pool, nil)...)
+	return warnPool(pool.Spec), refuse("IPPool", pool.Name, errs)
+}
+
+// ValidateUpdate refuses what ValidateCreate would, and a change of the ranges that leaves out addresses which are held. Others are looked
+// at when the spec has changed: when an address is given, it has not.
+func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool) (admission.Warnings, error) {
+	if !after.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	if apiequality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return nil, refuse("IPPool", after.Name, ipam.ValidateAllocated(after, before.Status.Allocated))
+	}
+	others, err := w.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	errs := rules.Added(validatePool(before, others), validatePool(after, others))
+	if network := after.Spec.Selector.Network; network != before.Spec.Selector.Network {
+		errs = append(errs, w.knownNetwork(ctx, network)...)
+	}
+	return rules.AddedWarnings(warnPool(before.Spec), warnPool(after.Spec)), refuse("IPPool", after.Name, errs)
+}
+
+// ValidateDelete refuses to delete a pool while somebody holds an address of it.
+func (w *IPPool) ValidateDelete(_ context.Context, pool *lbv1.IPPool) (admission.Warnings, error) {
+	return nil, refuse("IPPool", pool.Name, ipam.ValidateDeletion(pool))
+}
+
+// validatePool has all rules that need no more than the pools.
+func validatePool(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
+	errs := append(ipam.ValidatePool(pool.Spec), ipam.ValidateAmong(pool, others)...)
+	return append(errs, ipam.ValidateAllocated(pool, nil)...)
+}
+
+func (w *IPPool) all(ctx context.Context) ([]lbv1.IPPool, error) {
+	pools := &lbv1.IPPoolList{}
+	if err := w.Reader.List(ctx, pools); err != nil {
+		return nil, fmt.Errorf("listing IPPools: %w", err)
+	}
+	return pools.Items, nil
+}
+
+// warnPool has what is accepted of a pool, and may surprise.
+func warnPool(spec lbv1.IPPoolSpec) admission.Warnings {
+	path := field.NewPath("spec")
+	var warnings admission.Warnings
+	for i, r := range spec.Ranges {
+		start, errStart := netip.ParseAddr(r.RangeStart)
+		end, errEnd := netip.ParseAddr(r.RangeEnd)
+		if errStart == nil && errEnd == nil && end.Less(start) {
+			warnings = append(warnings, rules.Warning(path.Child("ranges").Index(i).Child("rangeStart"), "is behind rangeEnd: they are taken the other way round"))
+		}
+	}
+	switch scope := path.Child("selector", "scope"); {
+	case len(spec.Selector.Scope) == 0:
+		warnings = append(warnings, rules.Warning(scope, "is empty, so only what names the pool has addresses of it"))
+	case ipam.IsGlobal(spec.Selector) && spec.Selector.Network != "":
+		warnings = append(warnings, rules.Warning(path.Child("selector", "network"),
+			"does not keep load balancers of other networks from the pool that is for all: name a project, namespace or guest cluster in the scope, and they have none of its addresses"))
+	}
+	return warnings
+}

@@ -1,0 +1,77 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+)
+
+// noVLAN is the VLAN of a network that is in none.
+const noVLAN = "0"
+
+// networkKey reads namespace/name.
+func networkKey(name string) (client.ObjectKey, bool) {
+	namespace, rest, _ := strings.Cut(name, "/")
+	return client.ObjectKey{Namespace: namespace, Name: rest}, namespace != "" && rest != "" && !strings.Contains(rest, "/")
+}
+
+// knownNetwork wants the network that a pool is for to exist: nobody would find the pool otherwise.
+func (w *IPPool) knownNetwork(ctx context.Context, name string) field.ErrorList {
+	path := field.NewPath("spec", "selector", "network")
+	key, ok := networkKey(name)
+	switch {
+	case name == "":
+		return nil
+	case !ok:
+		return field.ErrorList{field.Invalid(path, name, "is no name of a network: write it as namespace/name")}
+	}
+	switch err := w.Reader.Get(ctx, key, &networkv1.NetworkAttachmentDefinition{}); {
+	case apierrors.IsNotFound(err):
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
+			"does not exist: create NetworkAttachmentDefinition %s in namespace %s first, or name another network as namespace/name", key.Name, key.Namespace))}
+	case err != nil && !meta.IsNoMatchError(err): // Without the kind no network can be known.
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("reading network %s: %w", name, err))}
+	}
+	return nil
+}
+
+// vlan is the VLAN of a network: that of its label, else that of its configuration. It is nothing of a network that does not exist, which
+// the validator tells, and where the cluster has no such kind.
+func (w *IPPool) vlan(ctx context.Context, name string) (string, error) {
+	key, ok := networkKey(name)
+	if !ok {
+		return "", nil
+	}
+	network := &networkv1.NetworkAttachmentDefinition{}
+	switch err := w.Reader.Get(ctx, key, network); {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading network %s: %w", name, err)
+	}
+	if label := network.Labels[networkv1.VLANLabel]; label != "" {
+		return label, nil
+	}
+	config := struct {
+		VLAN int `json:"vlan"`
+	}{}
+	if network.Spec.Config == "" {
+		return noVLAN, nil
+	}
+	if err := json.Unmarshal([]byte(network.Spec.Config), &config); err != nil {
+		return "", fmt.Errorf("reading the VLAN of network %s from its spec.config: %w: correct it, or label the network %s", name, err, networkv1.VLANLabel)
+	}
+	return strconv.Itoa(config.VLAN), nil
+}
