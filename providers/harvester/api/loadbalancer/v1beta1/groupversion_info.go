@@ -16,6 +16,7 @@ var GroupVersion = schema.GroupVersion{Group: "loadbalancer.harvesterhci.io", Ve
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&IPPool{}, &IPPoolList{},
+		&IPPoolBlock{}, &IPPoolBlockList{},
 		&LoadBalancer{}, &LoadBalancerList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -89,12 +89,15 @@ type IPPoolStatus struct {
 	// +required
 	LastAllocated string `json:"lastAllocated"`
 
-	// allocated is who has an address, as namespace/name.
+	// allocated is who has an address, as namespace/name. Annotation
+	// loadbalancer.harvesterhci.io/blocks of the pool says that it is not all.
 	// +optional
+	// +mapType=atomic
 	Allocated map[string]string `json:"allocated,omitempty"`
 
 	// allocatedHistory is who had an address that is free now.
 	// +optional
+	// +mapType=atomic
 	AllocatedHistory map[string]string `json:"allocatedHistory,omitempty"`
 
 	// conditions of the pool.
