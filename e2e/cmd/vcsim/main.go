@@ -8,11 +8,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/faultserver"
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -60,7 +59,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	address, err := reachable(*listen)
+	address, err := program.Reachable(*listen)
 	if err != nil {
 		return err
 	}
@@ -131,23 +130,4 @@ func describe(w io.Writer, server *simulator.Server, c choice) error {
 		}
 	}
 	return nil
-}
-
-// reachable completes an address without a host: a certificate is for one address,
-// and so is the server's own idea of where it is.
-func reachable(address string) (string, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || host != "" {
-		return address, err
-	}
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return "", err
-	}
-	for _, a := range addresses {
-		if network, ok := a.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
-			return net.JoinHostPort(network.IP.String(), port), nil
-		}
-	}
-	return "", errors.New("this machine has no address that others reach: give one to --listen")
 }

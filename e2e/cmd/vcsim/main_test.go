@@ -68,14 +68,6 @@ func TestEveryFaultIsInTheHelp(t *testing.T) {
 	}
 }
 
-func TestReachable(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	g.Expect(reachable("127.0.0.1:1")).To(Equal("127.0.0.1:1"))
-	_, err := reachable("nonsense")
-	g.Expect(err).To(HaveOccurred())
-}
-
 func TestDescribeHasWhatTemplatesNeed(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"three-zones", "three-datacenters", "host-groups"} {

@@ -5,18 +5,17 @@ package vsphere
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
-	apiwait "k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// startTimeout is how long the simulated vCenter may take to start.
-const startTimeout = 30 * time.Second
+const (
+	// startTimeout is how long the simulated vCenter may take to start.
+	startTimeout = 30 * time.Second
+	// lastVariable is the last that it writes.
+	lastVariable = "VSPHERE_ZONE_C_NETWORK"
+)
 
 // HostsLost is the fault of a vCenter that has lost the hosts of a compute cluster.
 func HostsLost(cluster string) string { return "lost-hosts/" + cluster }
@@ -30,11 +29,11 @@ func (Provider) Simulator() provider.Simulator {
 // anew, with an empty inventory, only when its image has moved.
 func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
 	if k.SimulatorOf == "" {
-		if err := p.ensure(ctx, k); err != nil {
+		if err := k.Keep(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k)); err != nil {
 			return provider.Beside{}, err
 		}
 	}
-	variables, err := describe(ctx, k.Docker, k.Container(p.Simulator()))
+	variables, err := provider.Told(ctx, k.Docker, k.Container(p.Simulator()), startTimeout, lastVariable)
 	if err != nil {
 		return provider.Beside{}, err
 	}
@@ -42,31 +41,6 @@ func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, 
 		variables["POD_CIDR"] = "10.245.0.0/16"
 	}
 	return provider.Beside{Variables: variables, Network: k.Network}, nil
-}
-
-func (p Provider) ensure(ctx context.Context, k provider.Kind) error {
-	name := k.Container(p.Simulator())
-	image, err := k.Docker.ImageID(ctx, p.Simulator().Image(k.Boot))
-	if err != nil {
-		return err
-	}
-	running, err := k.Docker.Run(ctx, "ps", "--quiet", "--filter", "name=^"+name+"$", "--filter", "ancestor="+image)
-	if err != nil || running != "" {
-		return err
-	}
-	// Another vCenter knows nothing of the machines of this one.
-	left, err := k.Docker.Run(ctx, "ps", "--all", "--quiet", "--filter", "label="+k.Label,
-		"--filter", "name=^"+name, "--filter", "name="+p.MachineContainer(".*"))
-	if err != nil {
-		return err
-	}
-	if left != "" {
-		if err := k.Docker.Remove(ctx, strings.Fields(left)...); err != nil {
-			return err
-		}
-	}
-	_, err = k.Docker.Run(ctx, p.arguments(k)...)
-	return err
 }
 
 // arguments run the simulated vCenter. One whose machines are containers
@@ -99,34 +73,6 @@ func AddVCenter(ctx context.Context, k provider.Kind, layout string) (variables 
 		"--read-only", "--tmpfs", "/tmp", simulator.Image(false), "--layout", layout); err != nil {
 		return nil, nil, err
 	}
-	variables, err = describe(ctx, k.Docker, name)
+	variables, err = provider.Told(ctx, k.Docker, name, startTimeout, lastVariable)
 	return variables, remove, err
 }
-
-// describe waits until the simulated vCenter of that name has said what cluster
-// templates need to know about it.
-func describe(ctx context.Context, d docker.Docker, name string) (found map[string]string, err error) {
-	err = apiwait.PollUntilContextTimeout(ctx, startTimeout/100, startTimeout, true, func(ctx context.Context) (bool, error) {
-		said, err := d.Run(ctx, "logs", name)
-		found = variables(said)
-		return err == nil && complete(found), nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the simulated vCenter (container %s) does not start: %w", name, err)
-	}
-	return found, nil
-}
-
-// variables reads NAME=value lines; others are passed over.
-func variables(said string) map[string]string {
-	found := map[string]string{}
-	for line := range strings.Lines(said) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.ContainsAny(name, " \t") {
-			found[name] = value
-		}
-	}
-	return found
-}
-
-// complete tells whether the last variable that the simulator writes is there.
-func complete(variables map[string]string) bool { return variables["VSPHERE_ZONE_C_NETWORK"] != "" }
