@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/image"
@@ -60,6 +61,7 @@ func (e *Environment) programs() []string {
 	names := []string{binaries.Kubectl, binaries.Clusterctl}
 	for _, p := range e.Providers {
 		names = append(names, p.Simulator().Program, binaries.Provider(p.Describe().Name))
+		names = append(names, p.Simulator().Programs...)
 	}
 	if e.Boot {
 		names = append(names, binaries.MachineInit)
@@ -67,7 +69,8 @@ func (e *Environment) programs() []string {
 	if !e.found.published {
 		names = append(names, e.unpublished()...)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names) // Some are both for the node and for a simulator.
 }
 
 // unpublished are the programs of the images that cannot be pulled.

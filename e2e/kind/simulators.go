@@ -42,12 +42,13 @@ func (e *Environment) buildSimulators(ctx context.Context, log io.Writer) error 
 	for _, p := range e.Providers {
 		simulator := p.Simulator()
 		if e.Boot {
-			if _, err := e.machineImages(log).Simulator(ctx, simulator.Program, e.found.machine); err != nil {
+			if _, err := e.machineImages(log).Simulator(ctx, simulator.Program, e.found.machine, simulator.Files(e.found.programs)...); err != nil {
 				return err
 			}
 			continue
 		}
 		made := image.Program(simulator.Image(false), e.found.programs[simulator.Program], "/"+simulator.Program, image.NonRoot)
+		made.Files = append(made.Files, simulator.Files(e.found.programs)...)
 		if _, err := made.Ensure(ctx, e.docker(log)); err != nil {
 			return err
 		}

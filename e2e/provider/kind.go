@@ -6,12 +6,19 @@ package provider
 import (
 	"cmp"
 	"context"
+	"path"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/image"
 )
 
-// ControlPort is where a simulator in a container takes orders.
-const ControlPort = "8990"
+const (
+	// ControlPort is where a simulator in a container takes orders.
+	ControlPort = "8990"
+	// SimulatorPrograms is the folder of its image with the programs of others.
+	SimulatorPrograms = "/programs"
+)
 
 // Contained is a provider whose infrastructure can be simulated in a container beside a kind cluster.
 type Contained interface {
@@ -30,6 +37,8 @@ type Simulator struct {
 	Program string
 	// Container ends the container's name.
 	Container string
+	// Programs are those of others that it runs, which its image has in the folder SimulatorPrograms.
+	Programs []string
 	// InCluster tells that all it knows is in the cluster: each cluster has its own, and it rests while objects are moved to
 	// another. What another simulator has can be used by several clusters.
 	InCluster bool
@@ -41,6 +50,15 @@ func (s Simulator) Image(boot bool) string {
 		return "faultline/" + s.Program + "-containers:latest"
 	}
 	return "faultline/" + s.Program + ":latest"
+}
+
+// Files are the programs of others in its image.
+func (s Simulator) Files(programs binaries.Paths) []image.File {
+	files := make([]image.File, 0, len(s.Programs))
+	for _, name := range s.Programs {
+		files = append(files, image.File{Path: path.Join(SimulatorPrograms, name), From: programs[name], Mode: 0o755})
+	}
+	return files
 }
 
 // Beside is what there is to know about a simulator that runs.

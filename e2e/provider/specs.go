@@ -30,12 +30,14 @@ type Management struct {
 	Variables func() map[string]string
 	// Boot tells that machines boot.
 	Boot bool
+	// Endpoint is the address of the control plane of the cluster whose template is written next.
+	Endpoint func() string
 }
 
 // Observer looks at clusters of a provider.
 type Observer interface {
-	// Prepare makes a namespace ready for the provider's cluster template.
-	Prepare(ctx context.Context, namespace string) error
+	// Prepare makes a namespace ready for the provider's cluster template, and tells its variables that are the namespace's own.
+	Prepare(ctx context.Context, namespace string) (variables map[string]string, err error)
 	// Distribute changes how a cluster uses its failure domains.
 	Distribute(ctx context.Context, cluster client.ObjectKey, change func(*faultlinev1.Distribution)) error
 	// SetDomains gives a cluster the failure domains of these names, out of those of the Description, and no others.

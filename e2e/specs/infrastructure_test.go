@@ -7,6 +7,7 @@ package specs
 
 import (
 	"context"
+	"os"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,12 +28,16 @@ type infrastructure struct {
 func infrastructureOf(p provider.InKind) infrastructure {
 	return infrastructure{InKind: p, Description: p.Describe(), observer: p.Observe(provider.Management{
 		Client: func() client.Client { return management.GetClient() }, Variables: func() map[string]string { return environment.Variables() },
-		Boot: !*fast,
+		Boot: !*fast, Endpoint: func() string { return os.Getenv("CONTROL_PLANE_ENDPOINT_IP") },
 	})}
 }
 
 func (i infrastructure) prepare(ctx context.Context, namespace string) {
-	Expect(i.observer.Prepare(ctx, namespace)).To(Succeed())
+	variables, err := i.observer.Prepare(ctx, namespace)
+	Expect(err).NotTo(HaveOccurred())
+	for name, value := range variables {
+		Expect(os.Setenv(name, value)).To(Succeed())
+	}
 }
 
 func (i infrastructure) distribute(ctx context.Context, g Gomega, cluster client.ObjectKey, change func(*faultlinev1.Distribution)) {

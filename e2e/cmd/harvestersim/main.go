@@ -6,14 +6,18 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,11 +25,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/faultserver"
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
 const usage = `Usage: harvestersim [flags]
 Runs a Harvester cluster until it is stopped. KUBEBUILDER_ASSETS names the folder with etcd, kube-apiserver and kube-scheduler.
+What cluster templates need to know about it is written to standard output, one NAME=value a line.
 Commands are read from standard input, one a line:
   lose HOST      take the power from a host
   return HOST    give it back
@@ -37,6 +43,7 @@ Flags:
 
 type options struct {
 	zones, perZone int
+	zoneNames      string
 	namespaces     string
 	images         string
 	pool           string
@@ -49,7 +56,7 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stderr); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
@@ -64,12 +71,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		flags.PrintDefaults()
 	}
 	flags.IntVar(&o.zones, "zones", 3, "zones of hosts: zone-1, zone-2 and so on")
+	flags.StringVar(&o.zoneNames, "zone-names", "", "names of the zones, with commas between, in the place of --zones")
 	flags.IntVar(&o.perZone, "hosts-per-zone", 2, "hosts in each: zone-1-host-1 and so on")
 	flags.StringVar(&o.namespaces, "namespaces", "", "namespaces to make beside default, with commas between")
 	flags.StringVar(&o.images, "images", "", "images to have beside ubuntu, with commas between")
 	flags.StringVar(&o.pool, "pool", "", "pool of addresses to make: NAME,SUBNET,FIRST,LAST")
-	flags.StringVar(&o.listen, "listen", "", "address that the API server is reached at, such as :6443; empty for a port of this host of its own")
-	flags.StringVar(&o.host, "host", "", "what others call this machine; needs --listen")
+	flags.StringVar(&o.listen, "listen", "", "address that the API server listens on, such as :6443, whose host is the first address of this machine that others reach; empty for a port of the local host")
+	flags.StringVar(&o.host, "host", "", "what others call this machine instead; needs --listen")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file to write an administrator's kubeconfig to")
 	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and repaired with DELETE, such as :8991")
 	flags.DurationVar(&o.delays.Import, "import", 0, "time until an image is there")
@@ -79,16 +87,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "time until it has stopped")
 	flags.DurationVar(&o.delays.Migration, "migration", 0, "time to migrate")
 	flags.DurationVar(&o.delays.Reset, "reset", 0, "time until the virtual machines of a host that is lost start elsewhere")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if o.kubeconfig == "" {
-		return o, errors.New("--kubeconfig is needed: nobody could reach the cluster")
-	}
-	return o, nil
+	return o, flags.Parse(args)
 }
 
-func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) (err error) {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -110,12 +112,28 @@ func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) 
 		return err
 	}
 	defer stop()
-	if err := os.WriteFile(o.kubeconfig, sim.Kubeconfig(), 0o600); err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
+	if err := o.tell(sim, stdout, stderr); err != nil {
+		return err
 	}
-	_, _ = fmt.Fprintf(stderr, "Harvester is at %s: KUBECONFIG=%s\n", sim.Server(), o.kubeconfig)
 	go readCommands(ctx, sim, stdin, stderr)
 	<-ctx.Done()
+	return nil
+}
+
+// tell says how the cluster is reached: by a kubeconfig, and in the variables of cluster templates.
+func (o options) tell(sim *simulator.Simulator, stdout, stderr io.Writer) error {
+	if o.kubeconfig != "" {
+		if err := os.WriteFile(o.kubeconfig, sim.Kubeconfig(), 0o600); err != nil {
+			return fmt.Errorf("writing the kubeconfig: %w", err)
+		}
+		_, _ = fmt.Fprintf(stderr, "Harvester is at %s: KUBECONFIG=%s\n", sim.Server(), o.kubeconfig)
+	}
+	variables := sim.TemplateVariables()
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if _, err := fmt.Fprintf(stdout, "%s=%s\n", name, variables[name]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -123,9 +141,20 @@ func (o options) settings() ([]simulator.Option, error) {
 	list := func(text string) []string {
 		return strings.FieldsFunc(text, func(letter rune) bool { return letter == ',' })
 	}
+	layout := simulator.Zones(o.zones, o.perZone)
+	if o.zoneNames != "" {
+		layout = simulator.NamedZones(list(o.zoneNames), o.perZone)
+	}
 	settings := []simulator.Option{
-		simulator.WithLayout(simulator.Zones(o.zones, o.perZone)), simulator.WithDelays(o.delays),
-		simulator.WithNamespaces(list(o.namespaces)...), simulator.WithImages(list(o.images)...), simulator.WithAddress(o.listen, o.host),
+		simulator.WithLayout(layout), simulator.WithDelays(o.delays),
+		simulator.WithNamespaces(list(o.namespaces)...), simulator.WithImages(list(o.images)...),
+	}
+	if o.listen != "" {
+		address, err := o.address()
+		if err != nil {
+			return nil, err
+		}
+		settings = append(settings, address)
 	}
 	if o.pool != "" {
 		parts := list(o.pool)
@@ -135,6 +164,16 @@ func (o options) settings() ([]simulator.Option, error) {
 		settings = append(settings, simulator.WithPools(simulator.Pool(parts[0], parts[1], parts[2], parts[3])))
 	}
 	return settings, nil
+}
+
+// address is where the API server is.
+func (o options) address() (simulator.Option, error) {
+	listen, err := program.Reachable(o.listen)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(listen)
+	return simulator.WithAddress(listen, cmp.Or(o.host, host)), err
 }
 
 // readCommands carries out commands until there are no more.

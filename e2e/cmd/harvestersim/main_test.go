@@ -4,10 +4,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,20 +31,27 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 	stdin, commands := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
+	said, stdout := io.Pipe()
 	go func() {
-		ended <- run(ctx, []string{"--kubeconfig=" + kubeconfig, "--zones=2", "--hosts-per-zone=1", "--pool=vips,10.0.0.0/24,10.0.0.10,10.0.0.20"}, stdin, io.Discard)
+		ended <- run(ctx, []string{"--kubeconfig=" + kubeconfig, "--zone-names=here,there", "--hosts-per-zone=1", "--pool=vips,10.0.0.0/24,10.0.0.10,10.0.0.20"},
+			stdin, stdout, io.Discard)
+		_ = stdout.Close()
 	}()
+	variables := map[string]string{}
+	for lines := bufio.NewScanner(said); variables["VM_SSH_USER"] == "" && lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), "=")
+		variables[name] = value
+	}
+	written, err := os.ReadFile(kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(base64.StdEncoding.DecodeString(variables["HARVESTER_KUBECONFIG_B64"])).To(Equal(written), "templates are told the same")
+
 	scheme := runtime.NewScheme()
 	g.Expect(simulator.AddToScheme(scheme)).To(Succeed())
-	var c client.Client
-	g.Eventually(func() error {
-		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-		if err != nil {
-			return err
-		}
-		c, err = client.New(config, client.Options{Scheme: scheme})
-		return err
-	}).Should(Succeed())
+	config, err := clientcmd.RESTConfigFromKubeConfig(written)
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
 
 	ready := func(host string) func() corev1.ConditionStatus {
 		return func() corev1.ConditionStatus {
@@ -53,11 +64,11 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 		_, err := fmt.Fprintln(commands, command)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(ready("zone-2-host-1")()).To(Equal(corev1.ConditionTrue))
-	say("lose zone-2-host-1")
-	g.Eventually(ready("zone-2-host-1")).Should(Equal(corev1.ConditionUnknown))
-	say("return zone-2-host-1")
-	g.Eventually(ready("zone-2-host-1")).Should(Equal(corev1.ConditionTrue))
+	g.Expect(ready("there-host-1")()).To(Equal(corev1.ConditionTrue))
+	say("lose there-host-1")
+	g.Eventually(ready("there-host-1")).Should(Equal(corev1.ConditionUnknown))
+	say("return there-host-1")
+	g.Eventually(ready("there-host-1")).Should(Equal(corev1.ConditionTrue))
 
 	stop()
 	g.Eventually(ended).Should(Receive(BeNil()))
@@ -65,9 +76,7 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 
 func TestWrongFlagsAndCommandsAreRefused(t *testing.T) {
 	g := NewWithT(t)
-	_, err := parse(nil, io.Discard)
-	g.Expect(err).To(MatchError(ContainSubstring("--kubeconfig is needed")))
-	_, err = options{pool: "vips"}.settings()
+	_, err := options{pool: "vips"}.settings()
 	g.Expect(err).To(MatchError(ContainSubstring("NAME,SUBNET,FIRST,LAST")))
 	g.Expect(command(t.Context(), &simulator.Simulator{}, []string{"lose"})).To(MatchError(ContainSubstring("two words")))
 	g.Expect(command(t.Context(), &simulator.Simulator{}, []string{"win", "host"})).To(MatchError(ContainSubstring("no command")))

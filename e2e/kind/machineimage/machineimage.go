@@ -114,8 +114,8 @@ func (b Builder) machineFiles() []image.File {
 }
 
 // Simulator ensures the image of a simulator that runs machines as containers. It needs Docker's client and a shell: the machine's
-// image has one, and is there anyway.
-func (b Builder) Simulator(ctx context.Context, program, machine string) (string, error) {
+// image has one, and is there anyway. More files are what else it needs.
+func (b Builder) Simulator(ctx context.Context, program, machine string, more ...image.File) (string, error) {
 	client, err := exec.LookPath("docker")
 	if err != nil {
 		return "", err
@@ -124,9 +124,9 @@ func (b Builder) Simulator(ctx context.Context, program, machine string) (string
 		return "", err
 	}
 	name, path := "faultline/"+program+"-containers:latest", "/usr/local/bin/"+program
-	made := image.Derived{Name: name, Base: machine, Entrypoint: fmt.Sprintf("[%q]", path), Files: []image.File{
+	made := image.Derived{Name: name, Base: machine, Entrypoint: fmt.Sprintf("[%q]", path), Files: append([]image.File{
 		{Path: path, From: b.Programs[program], Mode: 0o755},
 		{Path: "/usr/local/bin/docker", From: client, Mode: 0o755},
-	}}
+	}, more...)}
 	return name, made.Ensure(ctx, b.Docker)
 }

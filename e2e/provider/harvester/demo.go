@@ -5,7 +5,6 @@ package harvester
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,19 +64,10 @@ func (s *simulation) Setup(dir string) (provider.Setup, error) {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		return provider.Setup{}, fmt.Errorf("writing the kubeconfig for Harvester: %w", err)
 	}
+	variables := s.harvester.TemplateVariables()
+	variables["LOAD_BALANCER_IPAM"], variables["IP_POOL_NAME"] = "pool", poolName
 	return provider.Setup{
-		Variables: map[string]string{
-			"HARVESTER_ENDPOINT":         s.harvester.Server(),
-			"HARVESTER_KUBECONFIG_B64":   base64.StdEncoding.EncodeToString(kubeconfig),
-			"TARGET_HARVESTER_NAMESPACE": vmNamespace,
-			"SSH_KEYPAIR":                "default/admin",
-			"VM_SSH_USER":                "ubuntu",
-			"VM_NETWORK":                 "default/vlan-1",
-			"VM_IMAGE_NAME":              "default/ubuntu",
-			"VM_DISK_SIZE":               "10Gi",
-			"LOAD_BALANCER_IPAM":         "pool",
-			"IP_POOL_NAME":               poolName,
-		},
+		Variables: variables,
 		Access: []string{"kubectl --kubeconfig " + file + " get virtualmachineinstances --output wide"},
 	}, nil
 }

@@ -44,7 +44,7 @@ func (Provider) Connect(ctx context.Context, management *rest.Config, workloads 
 }
 
 // Prepare makes hosts. Those that boot are enough for a control-plane machine, a worker and one to replace either in each rack.
-func (o *observer) Prepare(ctx context.Context, namespace string) error {
+func (o *observer) Prepare(ctx context.Context, namespace string) (map[string]string, error) {
 	layout, hosts := simulator.Layout{}, hostsInMemory
 	if o.Boot {
 		layout.First, hosts = firstHost+o.made, hostsPerRack
@@ -53,7 +53,7 @@ func (o *observer) Prepare(ctx context.Context, namespace string) error {
 	for _, rack := range rackNames() {
 		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: hosts})
 	}
-	return simulator.Create(ctx, o.Client(), namespace, layout)
+	return nil, simulator.Create(ctx, o.Client(), namespace, layout)
 }
 
 func (o *observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {

@@ -30,7 +30,7 @@ func (Provider) Observe(m provider.Management) provider.Observer { return observ
 func (Provider) Connect(context.Context, *rest.Config, *workload.Simulator) error { return nil }
 
 // Prepare has nothing to do: zones are in no namespace.
-func (observer) Prepare(context.Context, string) error { return nil }
+func (observer) Prepare(context.Context, string) (map[string]string, error) { return nil, nil }
 
 func (o observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {
 	cluster := &infrav1.VSphereCluster{}

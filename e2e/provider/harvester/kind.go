@@ -1,0 +1,61 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+const (
+	// startTimeout is how long the simulated Harvester may take to start: it has an API server.
+	startTimeout = 3 * time.Minute
+	// lastVariable is the last that it tells.
+	lastVariable = "VM_SSH_USER"
+	// apiServer is the port of Harvester's API server.
+	apiServer = ":6443"
+)
+
+// ZoneLost is the fault of a Harvester that has lost the hosts of a zone.
+func ZoneLost(zone string) string { return lostZone + "/" + zone }
+
+// Simulator implements provider.Contained.
+func (Provider) Simulator() provider.Simulator {
+	return provider.Simulator{
+		Program: "harvestersim", Container: "harvester", Programs: []string{binaries.Etcd, binaries.APIServer, binaries.Scheduler},
+	}
+}
+
+// Start runs the simulated Harvester on the network of the node. It starts anew, with nothing, only when its image has moved.
+func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
+	if k.SimulatorOf == "" {
+		if err := k.Keep(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k)); err != nil {
+			return provider.Beside{}, err
+		}
+	}
+	variables, err := provider.Told(ctx, k.Docker, k.Container(p.Simulator()), startTimeout, lastVariable)
+	return provider.Beside{Variables: variables, Network: k.Network}, err
+}
+
+// arguments run the simulated Harvester.
+func (p Provider) arguments(k provider.Kind) []string {
+	return []string{
+		"run", "--detach", "--name", k.Container(p.Simulator()), "--network", k.Network, "--label", k.Label,
+		"--env", binaries.AssetsVariable + "=" + provider.SimulatorPrograms, "--read-only", "--tmpfs", "/tmp",
+		p.Simulator().Image(k.Boot), "--listen", apiServer, "--control", ":" + provider.ControlPort,
+		"--zone-names", strings.Join(zoneNames(), ","), "--hosts-per-zone", strconv.Itoa(hostsPerZone),
+		"--boot", "1s", "--agent", "500ms", "--shutdown", "500ms",
+	}
+}
+
+// FitTemplate leaves templates as they are.
+func (Provider) FitTemplate(template []byte, _ provider.Kind) ([]byte, error) { return template, nil }
+
+// MachineContainer implements provider.Contained.
+func (Provider) MachineContainer(machine string) string { return "-vm-" + machine + "$" }

@@ -1,0 +1,33 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+func TestAHarvesterInAContainerHasTheProgramsThatItRuns(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	simulator := Provider{}.Simulator()
+	paths := binaries.Paths{}
+	for _, name := range simulator.Programs {
+		paths[name] = "/built/" + name
+	}
+	for _, file := range simulator.Files(paths) {
+		g.Expect(file.From).To(HavePrefix("/built/"))
+		g.Expect(file.Path).To(HavePrefix(provider.SimulatorPrograms + "/"))
+		g.Expect(file.Mode.Perm()).To(BeEquivalentTo(0o755))
+	}
+	g.Expect(simulator.Files(paths)).To(HaveLen(3))
+	k := provider.Kind{Name: "x", Network: "kind", Label: "io.faultline.environment=x"}
+	g.Expect(Provider{}.arguments(k)).To(ContainElements(
+		"x-harvester", "io.faultline.environment=x", binaries.AssetsVariable+"="+provider.SimulatorPrograms, "zone-a,zone-b,zone-c",
+	))
+}

@@ -1,0 +1,175 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// observer looks at clusters on a Harvester.
+type observer struct{ provider.Management }
+
+// Observe implements provider.Specified.
+func (Provider) Observe(m provider.Management) provider.Observer { return observer{m} }
+
+// Connect has nothing to do: machines in memory follow their virtual machines' objects.
+func (Provider) Connect(context.Context, *rest.Config, *workload.Simulator) error { return nil }
+
+// Prepare makes a pool for the namespace on Harvester. Its only address is that of the control plane which the load balancer of
+// the next cluster stands for.
+func (o observer) Prepare(ctx context.Context, namespace string) (variables map[string]string, err error) {
+	harvester, err := o.harvester()
+	if err != nil {
+		return nil, err
+	}
+	address := o.Endpoint()
+	pool := simulator.Pool(namespace, address+"/32", address, address)
+	if err := client.IgnoreAlreadyExists(harvester.Create(ctx, &pool)); err != nil {
+		return nil, fmt.Errorf("making pool %s on Harvester: %w", namespace, err)
+	}
+	return map[string]string{"LOAD_BALANCER_IPAM": "pool", "IP_POOL_NAME": namespace}, nil
+}
+
+// harvester reaches it as the templates do.
+func (o observer) harvester() (client.Client, error) {
+	kubeconfig, err := base64.StdEncoding.DecodeString(o.Variables()["HARVESTER_KUBECONFIG_B64"])
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig for Harvester: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig for Harvester: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := simulator.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building scheme: %w", err)
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+func (o observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {
+	return o.change(ctx, key, func(cluster *infrav1.HarvesterCluster) { change(&cluster.Spec.Distribution) })
+}
+
+func (o observer) SetDomains(ctx context.Context, key client.ObjectKey, names []string) error {
+	return o.change(ctx, key, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.FailureDomains = nil
+		for _, name := range names {
+			cluster.Spec.FailureDomains = append(cluster.Spec.FailureDomains, infrav1.HarvesterFailureDomain{Name: name})
+		}
+	})
+}
+
+func (o observer) change(ctx context.Context, key client.ObjectKey, change func(*infrav1.HarvesterCluster)) error {
+	cluster := &infrav1.HarvesterCluster{}
+	if err := o.Client().Get(ctx, key, cluster); err != nil {
+		return err
+	}
+	change(cluster)
+	return o.Client().Update(ctx, cluster)
+}
+
+func (o observer) Observed(ctx context.Context, namespace string) (map[string]string, error) {
+	machines := &infrav1.HarvesterMachineList{}
+	if err := o.Client().List(ctx, machines, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel}); err != nil {
+		return nil, err
+	}
+	domains := map[string]string{}
+	for i := range machines.Items {
+		domains[machines.Items[i].Name] = machines.Items[i].Status.FailureDomain
+	}
+	return domains, nil
+}
+
+// ofCluster looks at the virtual machines of a cluster, which is called as its namespace, by the names of their machines.
+func (o observer) ofCluster(ctx context.Context, cluster string, look func(f *found, machine string, vm *kubevirtv1.VirtualMachine)) error {
+	harvester, err := o.harvester()
+	if err != nil {
+		return err
+	}
+	found, err := read(ctx, harvester)
+	if err != nil {
+		return err
+	}
+	for i := range found.vms.Items {
+		vm := &found.vms.Items[i]
+		if namespace, machine, ok := infrav1.ParseOwner(vm.Annotations[infrav1.OwnerAnnotation]); ok && namespace == cluster {
+			look(found, machine, vm)
+		}
+	}
+	return nil
+}
+
+func (o observer) Places(ctx context.Context, cluster string) (map[string]string, error) {
+	places := map[string]string{}
+	err := o.ofCluster(ctx, cluster, func(f *found, machine string, vm *kubevirtv1.VirtualMachine) {
+		places[machine] = f.placement(vm).Domain
+	})
+	return places, err
+}
+
+// machine is all that tells a virtual machine from another, and whether something was done to it.
+type machine struct {
+	VM, Instance string // UIDs
+	Host         string
+	Phase        kubevirtv1.VirtualMachineInstancePhase
+	Labels       map[string]string
+	Generation   int64
+	Interfaces   []kubevirtv1.VirtualMachineInstanceNetworkInterface
+	Deleting     bool
+}
+
+func (o observer) Machines(ctx context.Context, cluster string) (map[string]any, error) {
+	machines := map[string]any{}
+	err := o.ofCluster(ctx, cluster, func(f *found, name string, vm *kubevirtv1.VirtualMachine) {
+		is := machine{VM: string(vm.UID), Labels: vm.Labels, Generation: vm.Generation, Deleting: vm.DeletionTimestamp != nil}
+		at := slices.IndexFunc(f.vmis.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool {
+			return vmi.Namespace == vm.Namespace && vmi.Name == vm.Name
+		})
+		if at >= 0 {
+			instance := &f.vmis.Items[at]
+			is.Instance, is.Host, is.Phase, is.Interfaces = string(instance.UID), instance.Status.NodeName, instance.Status.Phase, instance.Status.Interfaces
+		}
+		machines[name] = is
+	})
+	return machines, err
+}
+
+// SetBroken cordons the hosts of a zone, as an administrator does who is going to work on them.
+func (o observer) SetBroken(ctx context.Context, domain string, broken bool) error {
+	harvester, err := o.harvester()
+	if err != nil {
+		return err
+	}
+	hosts := &corev1.NodeList{}
+	if err := harvester.List(ctx, hosts, client.MatchingLabels{corev1.LabelTopologyZone: domain}); err != nil {
+		return err
+	}
+	for i := range hosts.Items {
+		host := &hosts.Items[i]
+		before := host.DeepCopy()
+		host.Spec.Unschedulable = broken
+		if err := harvester.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("cordoning host %s: %w", host.Name, err)
+		}
+	}
+	return nil
+}
