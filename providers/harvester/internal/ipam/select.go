@@ -16,9 +16,6 @@ import (
 // ErrNoMatch says that no pool suits somebody who names none.
 var ErrNoMatch = errors.New("no matched IPPool with requirement")
 
-// everything stands for all projects, namespaces or clusters, in a pool as in a requirement.
-const everything = lbv1.All
-
 // Requirement is who wants an address, and on which network, where no pool is named.
 type Requirement struct {
 	Network, Project, Namespace, Cluster string
@@ -40,7 +37,9 @@ type Requirement struct {
 //
 // Pools that are being deleted give nothing. The error wraps ErrNoMatch.
 func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
-	if chosen := best(pools, func(p *lbv1.IPPool) bool { return !IsGlobal(p.Spec.Selector) && want.onNetwork(p) && want.inScope(p, false) }); chosen != nil {
+	if chosen := best(pools, func(p *lbv1.IPPool) bool {
+		return !IsGlobal(p.Spec.Selector) && want.onNetwork(p) && want.inScope(p, false)
+	}); chosen != nil {
 		return chosen, nil
 	}
 	if chosen := best(pools, func(p *lbv1.IPPool) bool { return IsGlobal(p.Spec.Selector) && want.onNetwork(p) }); chosen != nil {
@@ -91,5 +90,5 @@ func (r Requirement) inScope(pool *lbv1.IPPool, loose bool) bool {
 }
 
 func covers(scope, required string, loose bool) bool {
-	return scope == required || scope == everything || required == everything || loose && scope == ""
+	return scope == required || scope == lbv1.All || required == lbv1.All || loose && scope == ""
 }
