@@ -15,6 +15,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
@@ -39,7 +40,7 @@ func provider(controllers setup.Options) manager.Provider {
 		// The lease has upstream's name.
 		Name: "harvester-load-balancer", Namespace: "harvester-system", LeaderElectionID: "harvester-load-balancer",
 		Scheme: []func(*runtime.Scheme) error{
-			clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme,
+			clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme, v1alpha1.AddToScheme,
 		},
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			if err := webhooks.SetupWithManager(mgr); err != nil {

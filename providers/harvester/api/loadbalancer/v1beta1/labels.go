@@ -34,5 +34,9 @@ const (
 	ManagementNetworkAnnotation = "cloudprovider.harvesterhci.io/managementNetwork"
 )
 
+// BackendServersAnnotation has addresses of machines, as a JSON list, that a client of v1alpha1 wants the load balancer to lead to. It goes when
+// the load balancer selects them.
+const BackendServersAnnotation = "loadbalancer.harvesterhci.io/backend-servers"
+
 // All stands for every project, namespace or guest cluster in the scope of a pool.
 const All = "*"

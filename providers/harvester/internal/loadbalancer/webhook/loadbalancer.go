@@ -5,14 +5,19 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -31,12 +36,15 @@ var (
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=create;update,versions=v1beta1,name=validation.loadbalancer.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=create;update,versions=v1beta1,name=default.loadbalancer.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhooks.
+// SetupWithManager registers the webhooks, and what converts the kind.
 func (w *LoadBalancer) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithDefaulter(w).WithValidator(w).Complete()
+	defaulting := admission.WithDefaulter(mgr.GetScheme(), w)
+	defaulting.Handler = lists{defaulting.Handler}
+	mgr.GetWebhookServer().Register("/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer", defaulting)
+	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithValidator(w).WithConverter(conversion.LoadBalancer).Complete()
 }
 
-// Default sets what the load balancer says of where it is, and completes its health check.
+// Default sets what the load balancer says of where it is, completes its health check, and what a client of v1alpha1 cannot say.
 func (w *LoadBalancer) Default(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if !lb.DeletionTimestamp.IsZero() {
 		return nil
@@ -45,8 +53,39 @@ func (w *LoadBalancer) Default(ctx context.Context, lb *lbv1.LoadBalancer) error
 	if err != nil {
 		return err
 	}
+	if ofOlderClient(ctx) {
+		if before != nil {
+			conversion.CarryOver(before, lb)
+		}
+		if err := w.complete(ctx, lb); err != nil {
+			return err
+		}
+	}
 	completeHealthCheck(lb.Spec.HealthCheck)
 	return w.place(ctx, before, lb)
+}
+
+// ofOlderClient reports whether the request that the context is of is for v1alpha1.
+func ofOlderClient(ctx context.Context) bool {
+	request, err := admission.RequestFromContext(ctx)
+	return err == nil && request.RequestKind != nil && request.RequestKind.Version == v1alpha1.GroupVersion.Version
+}
+
+// complete looks up what v1alpha1 says in another way. What is not there yet is the controller's to find.
+func (w *LoadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error {
+	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
+	if conversion.NeedsPool(lb) {
+		if err := w.Reader.List(ctx, pools); err != nil {
+			return fmt.Errorf("looking for the pool of address %s: %w", lb.Status.AllocatedAddress.IP, err)
+		}
+	}
+	if len(conversion.Asked(lb)) > 0 {
+		if err := w.Reader.List(ctx, machines, client.InNamespace(lb.Namespace)); err != nil && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("looking for the machines of backendServers: %w", err)
+		}
+	}
+	conversion.Complete(lb, pools.Items, machines.Items)
+	return nil
 }
 
 // completeHealthCheck has what Harvester takes where nothing is said.

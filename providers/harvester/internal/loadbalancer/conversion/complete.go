@@ -1,0 +1,120 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"net/netip"
+	"slices"
+
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// NeedsPool reports whether a load balancer has an address, and does not say of which pool.
+func NeedsPool(lb *lbv1.LoadBalancer) bool {
+	return lb.Spec.IPAM != lbv1.IPAMDHCP && lb.Status.AllocatedAddress.IP != "" && lb.Status.AllocatedAddress.IPPool == ""
+}
+
+// Complete looks up what a load balancer of v1alpha1 says in another way: which pool its address is of, and which machines have the
+// addresses that it is to lead to. It reports whether that changes the load balancer. Whoever reconciles load balancers calls it before
+// anything else, with all pools where the load balancer NeedsPool, and with the machines of its namespace where somebody has Asked for some;
+// what it has changed is to be stored before an address is allocated. What is not found stays as it is.
+func Complete(lb *lbv1.LoadBalancer, pools []lbv1.IPPool, machines []kubevirtv1.VirtualMachineInstance) bool {
+	changed := false
+	if NeedsPool(lb) {
+		changed = completePool(lb, pools)
+	}
+	return completeSelector(lb, machines) || changed
+}
+
+// completePool pins a load balancer to the pool that has its address as the load balancer's: in use or, after a migration, formerly.
+func completePool(lb *lbv1.LoadBalancer, pools []lbv1.IPPool) bool {
+	holder := lb.Namespace + "/" + lb.Name
+	for _, in := range []func(lbv1.IPPoolStatus) map[string]string{
+		func(s lbv1.IPPoolStatus) map[string]string { return s.Allocated },
+		func(s lbv1.IPPoolStatus) map[string]string { return s.AllocatedHistory },
+	} {
+		for i := range pools {
+			if has(in(pools[i].Status), lb.Status.AllocatedAddress.IP, holder) {
+				lb.Spec.IPPool, lb.Status.AllocatedAddress.IPPool = pools[i].Name, pools[i].Name
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// has reports whether the address is the holder's, however it is written.
+func has(held map[string]string, address, holder string) bool {
+	if held[address] == holder {
+		return true
+	}
+	wanted, err := netip.ParseAddr(address)
+	if err != nil {
+		return false
+	}
+	for given, id := range held {
+		if addr, err := netip.ParseAddr(given); id == holder && err == nil && addr.Unmap() == wanted.Unmap() {
+			return true
+		}
+	}
+	return false
+}
+
+// completeSelector selects the machines that are asked for by their names, as Harvester labels them, and asks on for those that have no
+// such address yet.
+func completeSelector(lb *lbv1.LoadBalancer, machines []kubevirtv1.VirtualMachineInstance) bool {
+	var missing []string
+	asked := Asked(lb)
+	for _, server := range asked {
+		at := slices.IndexFunc(machines, func(machine kubevirtv1.VirtualMachineInstance) bool {
+			return machine.Namespace == lb.Namespace && machine.Labels[infrav1.VMNameLabel] != "" && reachedAt(&machine, server)
+		})
+		if at < 0 {
+			missing = append(missing, server)
+			continue
+		}
+		names := lb.Spec.BackendServerSelector[infrav1.VMNameLabel]
+		if name := machines[at].Labels[infrav1.VMNameLabel]; !slices.Contains(names, name) {
+			if lb.Spec.BackendServerSelector == nil {
+				lb.Spec.BackendServerSelector = map[string][]string{}
+			}
+			lb.Spec.BackendServerSelector[infrav1.VMNameLabel] = append(names, name)
+		}
+		if !slices.Contains(lb.Status.BackendServers, server) {
+			lb.Status.BackendServers = append(lb.Status.BackendServers, server)
+		}
+	}
+	if len(missing) == len(asked) {
+		return false
+	}
+	ask(lb, missing)
+	return true
+}
+
+func reachedAt(machine *kubevirtv1.VirtualMachineInstance, address string) bool {
+	return slices.ContainsFunc(machine.Status.Interfaces, func(i kubevirtv1.VirtualMachineInstanceNetworkInterface) bool {
+		return i.IP == address || slices.Contains(i.IPs, address)
+	})
+}
+
+// CarryOver gives a load balancer that a client of v1alpha1 has written anew, without what is kept of the hub for it, what the client
+// cannot say: what it was before.
+func CarryOver(before, after *lbv1.LoadBalancer) {
+	if after.Spec.WorkloadType == "" {
+		after.Spec.WorkloadType = before.Spec.WorkloadType
+	}
+	if after.Spec.IPPool == "" {
+		after.Spec.IPPool = before.Spec.IPPool
+	}
+	if after.Status.AllocatedAddress.IPPool == "" {
+		after.Status.AllocatedAddress = before.Status.AllocatedAddress
+	}
+	if asked := Asked(after); len(asked) > 0 && slices.Equal(asked, backendServers(before)) {
+		after.Spec.BackendServerSelector, after.Status.BackendServers = before.Spec.BackendServerSelector, before.Status.BackendServers
+		ask(after, Asked(before))
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conversion converts LoadBalancers between v1alpha1 and v1beta1, the hub.
+//
+// A conversion looks nothing up: the API server asks for it whenever it reads an object that is stored as v1alpha1, also while the pools
+// cannot be read, and an object that cannot be converted cannot be read, listed or deleted. What only the hub has is kept meanwhile in an
+// annotation, as Cluster API does it. What v1alpha1 says in another way waits in the hub until Complete has looked it up:
+//
+//   - addresses of machines, which the hub selects by labels, are in lbv1.BackendServersAnnotation;
+//   - an address without its pool is status.allocatedAddress.ip without ipPool.
+package conversion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// LoadBalancer makes the converter of LoadBalancers.
+func LoadBalancer(scheme *runtime.Scheme) (conversion.Converter, error) {
+	return conversion.NewHubSpokeConverter(&lbv1.LoadBalancer{}, conversion.NewSpokeConverter(&v1alpha1.LoadBalancer{}, fromHub, toHub))(scheme)
+}
+
+func toHub(_ context.Context, src *v1alpha1.LoadBalancer, dst *lbv1.LoadBalancer) error {
+	kept := &lbv1.LoadBalancer{}
+	known, err := utilconversion.UnmarshalData(src, kept)
+	if err != nil {
+		return fmt.Errorf("reading what v1alpha1 does not have: %w", err)
+	}
+	dst.ObjectMeta = src.ObjectMeta
+	dst.Spec = lbv1.LoadBalancerSpec{
+		Description: src.Spec.Description, WorkloadType: kept.Spec.WorkloadType, IPAM: src.Spec.IPAM, IPPool: kept.Spec.IPPool,
+		BackendServerSelector: kept.Spec.BackendServerSelector, HealthCheck: (*lbv1.HealthCheck)(src.Spec.HealthCheck),
+	}
+	if known && kept.Spec.IPAM == "" && src.Spec.IPAM == lbv1.IPAMPool {
+		dst.Spec.IPAM = "" // It has said the default.
+	}
+	for _, l := range src.Spec.Listeners {
+		dst.Spec.Listeners = append(dst.Spec.Listeners, lbv1.Listener(l))
+	}
+	dst.Status = lbv1.LoadBalancerStatus{
+		BackendServers: kept.Status.BackendServers, AllocatedAddress: kept.Status.AllocatedAddress,
+		Address: src.Status.Address, Conditions: src.Status.Conditions,
+	}
+	if !known {
+		dst.Status.AllocatedAddress.IP = allocated(src)
+	}
+	if !slices.Equal(src.Spec.BackendServers, backendServers(dst)) {
+		dst.Spec.BackendServerSelector, dst.Status.BackendServers = nil, nil
+		ask(dst, src.Spec.BackendServers)
+	}
+	return nil
+}
+
+// allocated is the address that a load balancer was given, as far as v1alpha1 says it.
+func allocated(src *v1alpha1.LoadBalancer) string {
+	if src.Spec.IPAM == lbv1.IPAMDHCP && src.Status.Address != "" {
+		return lbv1.UnspecifiedAddress
+	}
+	return src.Status.Address
+}
+
+func fromHub(_ context.Context, src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalancer) error {
+	dst.ObjectMeta = src.ObjectMeta
+	dst.Spec = v1alpha1.LoadBalancerSpec{
+		Description: src.Spec.Description, IPAM: src.Spec.IPAM, BackendServers: backendServers(src),
+		HealthCheck: (*v1alpha1.HealthCheck)(src.Spec.HealthCheck),
+	}
+	if dst.Spec.IPAM == "" {
+		dst.Spec.IPAM = lbv1.IPAMPool
+	}
+	for _, l := range src.Spec.Listeners {
+		dst.Spec.Listeners = append(dst.Spec.Listeners, v1alpha1.Listener(l))
+	}
+	dst.Status = v1alpha1.LoadBalancerStatus{Address: src.Status.Address, Conditions: src.Status.Conditions}
+	if err := utilconversion.MarshalDataUnsafeNoCopy(src, dst); err != nil {
+		return fmt.Errorf("keeping what v1alpha1 does not have: %w", err)
+	}
+	return nil
+}
+
+// backendServers are the machines that a load balancer leads to, and those that it is to lead to.
+func backendServers(lb *lbv1.LoadBalancer) []string {
+	all := slices.Clone(lb.Status.BackendServers)
+	for _, server := range Asked(lb) {
+		if !slices.Contains(lb.Status.BackendServers, server) {
+			all = append(all, server)
+		}
+	}
+	return all
+}
+
+// Asked returns the addresses of machines that a client of v1alpha1 wants the load balancer to lead to, and that nobody has found yet.
+func Asked(lb *lbv1.LoadBalancer) []string {
+	var servers []string
+	if err := json.Unmarshal([]byte(lb.Annotations[lbv1.BackendServersAnnotation]), &servers); err != nil {
+		return nil // Somebody else has written it.
+	}
+	return servers
+}
+
+// ask has the load balancer say that it is to lead to machines of these addresses; to no others than it selects when there are none.
+func ask(lb *lbv1.LoadBalancer, servers []string) {
+	if len(servers) == 0 {
+		delete(lb.Annotations, lbv1.BackendServersAnnotation)
+		return
+	}
+	if lb.Annotations == nil {
+		lb.Annotations = map[string]string{}
+	}
+	data, _ := json.Marshal(servers) // Strings are JSON always.
+	lb.Annotations[lbv1.BackendServersAnnotation] = string(data)
+}
