@@ -18,11 +18,6 @@ import (
 // The rules of pools. The webhook applies them when a pool is written, and the controller again: of two pools that are written at the same
 // time the webhook may not see one when it looks at the other. Each error names the field and the way out.
 
-// IsGlobal reports whether all may have addresses of the pool. It follows from the scope alone, whatever the pool's labels say.
-func IsGlobal(selector lbv1.Selector) bool {
-	return slices.Contains(selector.Scope, lbv1.Tuple{Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All})
-}
-
 // Precedes reports whether a pool was there before the other one. Of two pools that cannot both be, it is the later one that gives no
 // address.
 func Precedes(pool, other *lbv1.IPPool) bool {
@@ -79,7 +74,7 @@ func ValidateAmong(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	for i := range others {
 		if other := &others[i]; other.Name != pool.Name {
 			errs = append(errs, rangesBeside(pool.Spec, other)...)
-			errs = append(errs, selectorBeside(pool.Spec.Selector, other)...)
+			errs = append(errs, selectorBeside(pool, other)...)
 		}
 	}
 	return errs
@@ -103,17 +98,17 @@ func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 }
 
 // selectorBeside wants it to be certain which of two pools a load balancer has its address from.
-func selectorBeside(selector lbv1.Selector, other *lbv1.IPPool) field.ErrorList {
-	path, theirs := field.NewPath("spec", "selector"), other.Spec.Selector
+func selectorBeside(pool, other *lbv1.IPPool) field.ErrorList {
+	path, selector, theirs := field.NewPath("spec", "selector"), pool.Spec.Selector, other.Spec.Selector
 	var errs field.ErrorList
 	if selector.Priority != 0 && selector.Priority == theirs.Priority {
 		errs = append(errs, field.Invalid(path.Child("priority"), selector.Priority, fmt.Sprintf("is the priority of IPPool %s: choose another, or 0", other.Name)))
 	}
-	switch mine := IsGlobal(selector); {
-	case mine && IsGlobal(theirs):
+	switch mine, global := IsGlobal(pool), IsGlobal(other); {
+	case mine && global:
 		return append(errs, field.Forbidden(path.Child("scope"), fmt.Sprintf(
 			"is for all, as is that of IPPool %s, and there can be only one such pool: add the ranges to that, or name a project, namespace or guest cluster", other.Name)))
-	case mine || IsGlobal(theirs) || selector.Priority != 0 || theirs.Priority != 0 || selector.Network != theirs.Network:
+	case mine || global || selector.Priority != 0 || theirs.Priority != 0 || selector.Network != theirs.Network:
 		return errs
 	}
 	for i, tuple := range selector.Scope {

@@ -58,7 +58,7 @@ func (w *IPPool) Default(ctx context.Context, pool *lbv1.IPPool) error {
 		pool.Labels = map[string]string{}
 	}
 	pool.Labels[lbv1.VLANLabel] = vlan
-	pool.Labels[lbv1.GlobalPoolLabel] = strconv.FormatBool(ipam.IsGlobal(pool.Spec.Selector))
+	pool.Labels[lbv1.GlobalPoolLabel] = strconv.FormatBool(ipam.IsGlobal(pool))
 	return nil
 }
 
@@ -141,12 +141,8 @@ func warnPool(spec lbv1.IPPoolSpec) admission.Warnings {
 			warnings = append(warnings, rules.Warning(path.Child("ranges").Index(i).Child("rangeStart"), "is behind rangeEnd: they are taken the other way round"))
 		}
 	}
-	switch scope := path.Child("selector", "scope"); {
-	case len(spec.Selector.Scope) == 0:
-		warnings = append(warnings, rules.Warning(scope, "is empty, so only what names the pool has addresses of it"))
-	case ipam.IsGlobal(spec.Selector) && spec.Selector.Network != "":
-		warnings = append(warnings, rules.Warning(path.Child("selector", "network"),
-			"does not keep load balancers of other networks from the pool that is for all: name a project, namespace or guest cluster in the scope, and they have none of its addresses"))
+	if len(spec.Selector.Scope) == 0 {
+		warnings = append(warnings, rules.Warning(path.Child("selector", "scope"), "is empty, so only what names the pool has addresses of it"))
 	}
 	return warnings
 }
