@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,16 +26,9 @@ const (
 	// defaultPort is that of an API server for which none is given.
 	defaultPort = 6443
 
-	// serviceLabel is on what Harvester makes for a load balancer.
-	serviceLabel = "loadbalancer.harvesterhci.io/servicelb"
 	// withoutEndpoints has kube-vip announce a Service that leads nowhere yet. Since 1.2 it would not, and no machine is made before the
 	// address is known.
 	withoutEndpoints = "kube-vip.io/allow-reconcile-without-endpoints"
-
-	// placeholderAddress and placeholderUID are those of the endpoint that Harvester's own load balancer adds to a Service that leads
-	// nowhere, and takes away again: it knows it by its UID.
-	placeholderAddress = "10.52.0.255"
-	placeholderUID     = types.UID("dummy347-546a-4642-9da6-5608endpoint")
 )
 
 // What the load balancer of a cluster is called, and was before Faultline.
@@ -116,7 +108,7 @@ func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer)
 func Service(by owned.By, lb *lbv1.LoadBalancer) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: lb.Namespace, Name: lb.Name, Labels: map[string]string{serviceLabel: "true"}, OwnerReferences: ownedBy(lb),
+			Namespace: lb.Namespace, Name: lb.Name, Labels: map[string]string{lbv1.ServiceLabel: "true"}, OwnerReferences: ownedBy(lb),
 		},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: lb.Status.AllocatedAddress.IP},
 	}
@@ -149,12 +141,12 @@ func Placeholder(by owned.By, lb *lbv1.LoadBalancer) *discoveryv1.EndpointSlice 
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: lb.Namespace, Name: lb.Name, OwnerReferences: ownedBy(lb),
-			Labels: map[string]string{serviceLabel: "true", discoveryv1.LabelServiceName: lb.Name},
+			Labels: map[string]string{lbv1.ServiceLabel: "true", discoveryv1.LabelServiceName: lb.Name},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints: []discoveryv1.Endpoint{{
-			Addresses: []string{placeholderAddress}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
-			TargetRef: &corev1.ObjectReference{Namespace: lb.Namespace, Name: lb.Name, UID: placeholderUID},
+			Addresses: []string{lbv1.PlaceholderAddress}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
+			TargetRef: &corev1.ObjectReference{Namespace: lb.Namespace, Name: lb.Name, UID: lbv1.PlaceholderUID},
 		}},
 	}
 	for _, l := range lb.Spec.Listeners {

@@ -29,9 +29,9 @@ func BenchmarkChecks(b *testing.B) {
 	}
 	checker := health.New(health.DefaultConnections, metrics)
 	for lb := range 1000 {
-		all := map[netip.Addr]bool{}
+		all := map[netip.Addr]health.Machine{}
 		for machine := range 10 {
-			all[netip.AddrFrom4([4]byte{127, byte(2 + machine), byte(lb / 250), byte(lb%250 + 1)})] = true
+			all[netip.AddrFrom4([4]byte{127, byte(2 + machine), byte(lb / 250), byte(lb%250 + 1)})] = health.Machine{}
 		}
 		of := types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("lb-%d", lb)}
 		checker.Set(of, health.Check{Port: port, Successes: 1, Failures: 3, Period: time.Nanosecond, Timeout: time.Second}, all)

@@ -65,6 +65,14 @@ func seconds(value uint, otherwise time.Duration) time.Duration {
 	return time.Duration(min(value, math.MaxInt32)) * time.Second
 }
 
+// Machine is one behind a load balancer.
+type Machine struct {
+	// ID tells it from another that has its address later.
+	ID types.UID
+	// Healthy is what it is taken for until checks say otherwise.
+	Healthy bool
+}
+
 // Checker checks machines while Start runs. New makes one. Its methods may be called from any goroutine and wait for nothing but each other.
 type Checker struct {
 	connections int
@@ -86,6 +94,7 @@ type Checker struct {
 type machine struct {
 	of      types.NamespacedName
 	address netip.Addr
+	id      types.UID
 	check   Check
 	healthy bool
 	// row is how many results in a row say the contrary of healthy.
@@ -116,22 +125,23 @@ func (c *Checker) Source() source.Source {
 	})
 }
 
-// Set has the machines of a load balancer checked, and no others of it. Each is as healthy as it is given until checks say otherwise; one
-// that was checked before stays as it is.
-func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.Addr]bool) {
+// Set has the machines of a load balancer checked, and no others of it. One that is checked already stays as healthy as it is. It returns
+// which of them are healthy.
+func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.Addr]Machine) map[netip.Addr]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	has := c.machines[of]
 	for address, m := range has {
-		if _, stays := machines[address]; !stays {
+		if wanted, stays := machines[address]; !stays || wanted.ID != m.id {
 			c.drop(m)
 		}
 	}
-	for address, healthy := range machines {
-		m := has[address]
+	healthy := make(map[netip.Addr]bool, len(machines))
+	for address, wanted := range machines {
+		m := c.machines[of][address]
 		switch {
 		case m == nil:
-			m = &machine{of: of, address: address, check: check, healthy: healthy, place: -1}
+			m = &machine{of: of, address: address, id: wanted.ID, check: check, healthy: wanted.Healthy, place: -1}
 			c.add(m)
 			c.schedule(m, soon(check.Period))
 		case m.check != check:
@@ -140,9 +150,11 @@ func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.A
 				c.schedule(m, soon(check.Period))
 			}
 		}
+		healthy[address] = m.healthy
 	}
 	c.metrics.machines(c.machines)
 	c.again()
+	return healthy
 }
 
 // Remove has no machine of the load balancer checked any more.
@@ -153,17 +165,6 @@ func (c *Checker) Remove(of types.NamespacedName) {
 		c.drop(m)
 	}
 	c.metrics.machines(c.machines)
-}
-
-// Healthy says which of the machines of a load balancer that are checked are healthy.
-func (c *Checker) Healthy(of types.NamespacedName) map[netip.Addr]bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	healthy := make(map[netip.Addr]bool, len(c.machines[of]))
-	for address, m := range c.machines[of] {
-		healthy[address] = m.healthy
-	}
-	return healthy
 }
 
 func (c *Checker) add(m *machine) {

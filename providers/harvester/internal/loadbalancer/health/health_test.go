@@ -54,6 +54,23 @@ type running struct {
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 	registry *prometheus.Registry
 	stop     func()
+	// asked is what was set last.
+	check health.Check
+	asked map[netip.Addr]health.Machine
+}
+
+// set has machines checked that are as healthy as it is said here.
+func (r *running) set(of types.NamespacedName, check health.Check, machines map[netip.Addr]bool) {
+	r.check, r.asked = check, map[netip.Addr]health.Machine{}
+	for address, healthy := range machines {
+		r.asked[address] = health.Machine{ID: "machine", Healthy: healthy}
+	}
+	r.Set(of, check, r.asked)
+}
+
+// healthy is what the Checker says of those that were set.
+func (r *running) healthy(of types.NamespacedName) map[netip.Addr]bool {
+	return r.Set(of, r.check, r.asked)
 }
 
 func start(t *testing.T, connections int) *running {
@@ -84,7 +101,7 @@ func start(t *testing.T, connections int) *running {
 // says waits until each machine is as healthy as it is said here, and nothing else is checked.
 func (r *running) says(of types.NamespacedName, machines map[netip.Addr]bool) {
 	r.t.Helper()
-	r.Eventually(func() map[netip.Addr]bool { return r.Healthy(of) }).Should(Equal(machines))
+	r.Eventually(func() map[netip.Addr]bool { return r.healthy(of) }).Should(Equal(machines))
 }
 
 // told takes what the controller is to reconcile.
@@ -163,7 +180,7 @@ func TestMachinesThatAnswerAreToldFromThoseThatRefuseOrHang(t *testing.T) {
 	answers, refuses, hangs := local(11), local(12), local(13)
 	port, _ := listen(t, answers, 0)
 	hang(t, hangs, port)
-	r.Set(web, quick(port), map[netip.Addr]bool{answers: false, refuses: true, hangs: true})
+	r.set(web, quick(port), map[netip.Addr]bool{answers: false, refuses: true, hangs: true})
 	r.says(web, map[netip.Addr]bool{answers: true, refuses: false, hangs: false})
 	r.Eventually(r.told).Should(ContainElement(web))
 	r.Expect(r.metric("harvester_load_balancer_health_checks_total")).To(BeNumerically(">=", 5))
@@ -173,7 +190,7 @@ func TestAMachineOfIPv6IsChecked(t *testing.T) {
 	t.Parallel()
 	r := start(t, 2)
 	port, _ := listen(t, netip.IPv6Loopback(), 0)
-	r.Set(web, quick(port), map[netip.Addr]bool{netip.IPv6Loopback(): false})
+	r.set(web, quick(port), map[netip.Addr]bool{netip.IPv6Loopback(): false})
 	r.says(web, map[netip.Addr]bool{netip.IPv6Loopback(): true})
 }
 
@@ -182,7 +199,7 @@ func TestAMachineThatComesAndGoesIsToldEachTime(t *testing.T) {
 	r := start(t, 2)
 	address := local(21)
 	port, end := listen(t, address, 0)
-	r.Set(web, quick(port), map[netip.Addr]bool{address: false})
+	r.set(web, quick(port), map[netip.Addr]bool{address: false})
 	for range 3 {
 		r.says(web, map[netip.Addr]bool{address: true})
 		r.Eventually(r.told).Should(Equal([]types.NamespacedName{web}))
@@ -198,10 +215,10 @@ func TestMachinesThatAreAsTheyWereAreNotTold(t *testing.T) {
 	r := start(t, 2)
 	answers, refuses := local(31), local(32)
 	port, _ := listen(t, answers, 0)
-	r.Set(web, quick(port), map[netip.Addr]bool{answers: true, refuses: false})
+	r.set(web, quick(port), map[netip.Addr]bool{answers: true, refuses: false})
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_total") }).Should(BeNumerically(">=", 20))
 	r.Expect(r.told()).To(BeEmpty())
-	r.Expect(r.Healthy(web)).To(Equal(map[netip.Addr]bool{answers: true, refuses: false}))
+	r.Expect(r.healthy(web)).To(Equal(map[netip.Addr]bool{answers: true, refuses: false}))
 }
 
 func TestWhatBecomesOfAMachineThatIsNotCheckedAnyMoreIsNotTold(t *testing.T) {
@@ -212,10 +229,9 @@ func TestWhatBecomesOfAMachineThatIsNotCheckedAnyMoreIsNotTold(t *testing.T) {
 	hang(t, hangs, port)
 	check := quick(port)
 	check.Failures, check.Timeout = 1, time.Second
-	r.Set(web, check, map[netip.Addr]bool{hangs: true})
+	r.set(web, check, map[netip.Addr]bool{hangs: true})
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeNumerically("==", 1))
 	r.Remove(web)
-	r.Expect(r.Healthy(web)).To(BeEmpty())
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeZero())
 	r.Expect(r.told()).To(BeEmpty())
 	r.Expect(r.metric("harvester_load_balancer_health_checked_load_balancers")).To(BeZero())
@@ -227,10 +243,23 @@ func TestAMachineThatStaysKeepsItsStateWhenOthersComeAndGo(t *testing.T) {
 	stays, goes, comes := local(51), local(52), local(53)
 	port, _ := listen(t, stays, 0)
 	slow := quick(port)
-	r.Set(web, slow, map[netip.Addr]bool{stays: false, goes: false})
+	r.set(web, slow, map[netip.Addr]bool{stays: false, goes: false})
 	r.says(web, map[netip.Addr]bool{stays: true, goes: false})
-	r.Set(web, slow, map[netip.Addr]bool{stays: false, comes: false}) // as a cache that is behind shows it
-	r.Expect(r.Healthy(web)).To(Equal(map[netip.Addr]bool{stays: true, comes: false}))
+	r.set(web, slow, map[netip.Addr]bool{stays: false, comes: false}) // as a cache that is behind shows it
+	r.Expect(r.healthy(web)).To(Equal(map[netip.Addr]bool{stays: true, comes: false}))
+}
+
+func TestAMachineThatHasTheAddressOfAnotherIsNotTakenForIt(t *testing.T) {
+	t.Parallel()
+	r := start(t, 4)
+	address := local(57)
+	port, end := listen(t, address, 0)
+	r.set(web, quick(port), map[netip.Addr]bool{address: false})
+	r.says(web, map[netip.Addr]bool{address: true})
+	end()
+	check := quick(port)
+	check.Failures = 1000
+	r.Expect(r.Set(web, check, map[netip.Addr]health.Machine{address: {ID: "another"}})).To(Equal(map[netip.Addr]bool{address: false}))
 }
 
 func TestACheckThatChangesIsMadeAsItIsNow(t *testing.T) {
@@ -239,11 +268,11 @@ func TestACheckThatChangesIsMadeAsItIsNow(t *testing.T) {
 	address := local(61)
 	one, _ := listen(t, address, 0)
 	two, end := listen(t, address, 0)
-	r.Set(web, quick(two), map[netip.Addr]bool{address: false})
+	r.set(web, quick(two), map[netip.Addr]bool{address: false})
 	r.says(web, map[netip.Addr]bool{address: true})
 	end()
 	r.says(web, map[netip.Addr]bool{address: false})
-	r.Set(web, quick(one), map[netip.Addr]bool{address: false})
+	r.set(web, quick(one), map[netip.Addr]bool{address: false})
 	r.says(web, map[netip.Addr]bool{address: true})
 }
 
@@ -259,16 +288,16 @@ func TestThereAreNoMoreConnectionsThanAllowedAndThoseThatHangLeaveRoomForOthers(
 	}
 	check := quick(port)
 	check.Timeout = time.Second
-	r.Set(web, check, all)
+	r.set(web, check, all)
 	// Each of them has hung once, and is known for it.
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_total") }).Should(BeNumerically(">", 25))
 	for range 3 { // a round of those that hang takes twenty seconds with one connection
 		r.Eventually(func() bool {
 			r.Expect(r.metric("harvester_load_balancer_health_checks_in_flight")).To(BeNumerically("<=", 2))
-			return r.Healthy(web)[answers]
+			return r.healthy(web)[answers]
 		}).WithTimeout(10 * time.Second).Should(BeTrue())
 		end()
-		r.Eventually(func() bool { return r.Healthy(web)[answers] }).WithTimeout(10 * time.Second).Should(BeFalse())
+		r.Eventually(func() bool { return r.healthy(web)[answers] }).WithTimeout(10 * time.Second).Should(BeFalse())
 		_, end = listen(t, answers, port)
 	}
 }
@@ -280,7 +309,7 @@ func TestACheckerEndsWhileConnectionsHang(t *testing.T) {
 	hang(t, local(102), port)
 	check := quick(port)
 	check.Timeout = time.Hour
-	r.Set(web, check, map[netip.Addr]bool{local(102): false})
+	r.set(web, check, map[netip.Addr]bool{local(102): false})
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeNumerically("==", 1))
 	r.stop()
 }

@@ -1,0 +1,134 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// Annotations by which a load balancer says what its pool must be for.
+const (
+	networkAnnotation   = "loadbalancer.harvesterhci.io/network"
+	projectAnnotation   = "loadbalancer.harvesterhci.io/project"
+	namespaceAnnotation = "loadbalancer.harvesterhci.io/namespace"
+	clusterAnnotation   = "loadbalancer.harvesterhci.io/cluster"
+)
+
+// id is what a load balancer is called in pools.
+func id(lb *lbv1.LoadBalancer) string { return lb.Namespace + "/" + lb.Name }
+
+func isDHCP(lb *lbv1.LoadBalancer) bool { return lb.Spec.IPAM == lbv1.IPAMDHCP }
+
+func isForVMs(lb *lbv1.LoadBalancer) bool { return lb.Spec.WorkloadType != lbv1.WorkloadCluster }
+
+// modeChanged says what is wrong when the load balancer is to have its address from elsewhere than it has it; "" when nothing is. It is
+// refused where it is written, and by nobody else where that is not asked.
+func modeChanged(lb *lbv1.LoadBalancer) string {
+	has := lb.Status.AllocatedAddress
+	switch {
+	case isDHCP(lb) && has.IPPool != "":
+		return fmt.Sprintf("spec.ipam has become dhcp, but the load balancer has address %s of IPPool %s and keeps it: "+
+			"set it to pool again, or make another load balancer", has.IP, has.IPPool)
+	case !isDHCP(lb) && has.IPPool == "" && has.IP == lbv1.UnspecifiedAddress:
+		return "spec.ipam has become pool, but the load balancer has its address from a DHCP server and keeps it: " +
+			"set it to dhcp again, or make another load balancer"
+	}
+	return ""
+}
+
+// requirement is what the pool of a load balancer must be for that names none.
+func requirement(lb *lbv1.LoadBalancer) ipam.Requirement {
+	return ipam.Requirement{
+		Network: lb.Annotations[networkAnnotation], Project: lb.Annotations[projectAnnotation],
+		Namespace: cmp.Or(lb.Annotations[namespaceAnnotation], lb.Namespace), Cluster: lb.Annotations[clusterAnnotation],
+		WorkloadCluster: !isForVMs(lb),
+	}
+}
+
+// waits reports whether a load balancer has no address of the pool that it is to have one of, if there is one that it is to.
+func waits(lb *lbv1.LoadBalancer) bool {
+	has := lb.Status.AllocatedAddress
+	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (has.IP == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
+}
+
+// allocated is an address as it is written.
+func allocated(claimed ipam.Claimed) lbv1.AllocatedAddress {
+	a := lbv1.AllocatedAddress{IPPool: claimed.Pool, IP: claimed.IP.String()}
+	if claimed.Subnet.IsValid() {
+		a.Mask = net.IP(net.CIDRMask(claimed.Subnet.Bits(), claimed.Subnet.Addr().BitLen())).String()
+	}
+	if claimed.Gateway.IsValid() {
+		a.Gateway = claimed.Gateway.String()
+	}
+	return a
+}
+
+// claims are the pools in which the load balancer may hold an address beside the one in its status. It is written before an address is
+// taken, and taken back when the address is in the status: whenever the manager ends, no address is lost.
+func claims(lb *lbv1.LoadBalancer) []string {
+	given := lb.Annotations[lbv1.ClaimsAnnotation]
+	if given == "" {
+		return nil
+	}
+	return strings.Split(given, ",")
+}
+
+func setClaims(lb *lbv1.LoadBalancer, pools []string) {
+	if len(pools) == 0 {
+		delete(lb.Annotations, lbv1.ClaimsAnnotation)
+		return
+	}
+	if lb.Annotations == nil {
+		lb.Annotations = map[string]string{}
+	}
+	slices.Sort(pools)
+	lb.Annotations[lbv1.ClaimsAnnotation] = strings.Join(slices.Compact(pools), ",")
+}
+
+// mayHold are all pools in which the load balancer may hold an address.
+func mayHold(lb *lbv1.LoadBalancer) []string {
+	pools := claims(lb)
+	if has := lb.Status.AllocatedAddress.IPPool; has != "" && !slices.Contains(pools, has) {
+		pools = append(pools, has)
+	}
+	return pools
+}
+
+// take puts an address into the status. One of another pool that it replaces is still to be given back.
+func take(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
+	before := mayHold(lb)
+	lb.Status.AllocatedAddress = address
+	setClaims(lb, slices.DeleteFunc(before, func(pool string) bool { return pool == address.IPPool }))
+}
+
+// surplus are pools whose addresses can be given back, because traffic comes in by the address in the status: what announces it says so.
+// That is the Service, nil for none, or the guest cluster, whose cloud provider writes it into the status. Wanted is the pool that the
+// load balancer is to have an address of.
+func surplus(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []string {
+	announced := lb.Status.Address
+	if isForVMs(lb) {
+		announced = announcedBy(service)
+	}
+	if announced == "" || announced != lb.Status.AllocatedAddress.IP {
+		return nil
+	}
+	return slices.DeleteFunc(claims(lb), func(pool string) bool { return pool == wanted })
+}
+
+// announcedBy is the address of a Service, "" while it has none.
+func announcedBy(service *corev1.Service) string {
+	if service == nil || len(service.Status.LoadBalancer.Ingress) == 0 {
+		return ""
+	}
+	return service.Status.LoadBalancer.Ingress[0].IP
+}

@@ -1,0 +1,95 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// allocate gives the load balancer an address. It returns the pool that it is to be of, and why there is none that an event can end. An
+// address of another pool stays in the status until there is one of the wanted pool.
+func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err error) {
+	if wrong := modeChanged(s.lb); wrong != "" {
+		return s.lb.Status.AllocatedAddress.IPPool, problem{reasonModeChanged, wrong}, s.promise(ctx, "")
+	}
+	if isDHCP(s.lb) {
+		if err := s.promise(ctx, ""); err != nil {
+			return "", problem{}, err
+		}
+		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: lbv1.UnspecifiedAddress}
+		return "", problem{}, nil
+	}
+	wanted, why, err = s.choose(ctx)
+	if err != nil || wanted == "" {
+		return "", why, err
+	}
+	if has, ok := s.confirmed.Load(s.key()); ok && has == s.lb.Status.AllocatedAddress && s.lb.Status.AllocatedAddress.IPPool == wanted {
+		return wanted, problem{}, s.promise(ctx, "")
+	}
+	if err := s.promise(ctx, wanted); err != nil {
+		return wanted, problem{}, err
+	}
+	why, err = s.claim(ctx, wanted)
+	return wanted, why, err
+}
+
+// choose is the pool that the load balancer is to have an address of: the one that it names, else the one that it has one of, else the one
+// that suits it best.
+func (s *scope) choose(ctx context.Context) (string, problem, error) {
+	if named := s.lb.Spec.IPPool; named != "" {
+		return named, problem{}, nil
+	}
+	if has := s.lb.Status.AllocatedAddress.IPPool; has != "" {
+		return has, problem{}, nil
+	}
+	pools := &lbv1.IPPoolList{}
+	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // they can be large, and are only looked at
+		return "", problem{}, fmt.Errorf("listing pools: %w", err)
+	}
+	pool, err := ipam.Select(pools.Items, requirement(s.lb))
+	if err != nil {
+		return "", problem{reasonNoPool, err.Error()}, nil //nolint:nilerr // a pool that is made ends it
+	}
+	return pool.Name, problem{}, nil
+}
+
+// claim takes the address of the pool, the one that the load balancer has there if it has one. It is in the status, and confirmed, then.
+func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
+	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
+	has := s.lb.Status.AllocatedAddress
+	switch {
+	case errors.Is(err, ipam.ErrExhausted):
+		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that have its addresses",
+			noAvailableIP, pool)}, nil
+	case apierrors.IsNotFound(err) && has.IP != "" && has.IPPool == pool: // nobody else can be given it
+		return problem{}, nil
+	case apierrors.IsNotFound(err):
+		return problem{reasonNoPool, fmt.Sprintf("IPPool %s, named by spec.ipPool, does not exist: create it, or name another", pool)}, nil
+	case err != nil:
+		return problem{}, err
+	}
+	address := allocated(claimed)
+	if address.IPPool == has.IPPool && address.IP == has.IP && address.Mask == "" {
+		address = has // the pool has the address, but no range any more that it is of
+	}
+	switch {
+	case address == has:
+	case has.IP == "":
+		s.tell(corev1.EventTypeNormal, "AddressAllocated", "Address %s of IPPool %s", address.IP, address.IPPool)
+	case has.IP != address.IP:
+		s.tell(corev1.EventTypeNormal, "AddressChanged", "Address %s of IPPool %s instead of %s of %s", address.IP, address.IPPool, has.IP, has.IPPool)
+	}
+	take(s.lb, address)
+	s.confirmed.Store(s.key(), address)
+	return problem{}, nil
+}

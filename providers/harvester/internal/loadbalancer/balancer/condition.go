@@ -1,0 +1,90 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// What clients of Harvester know a load balancer's state by. Their texts are read by programs.
+const (
+	waitingForAddress = "service is waiting for external IP"
+	noBackends        = "no running backend servers"
+	noBackendHasIP    = "running backend servers have no IP"
+	noneHealthy       = "running backend servers are not probed as healthy"
+	noAvailableIP     = "no available IP"
+)
+
+// Reasons of the condition Ready that is not true.
+const (
+	reasonNoPool       = "NoPool"
+	reasonExhausted    = "PoolExhausted"
+	reasonModeChanged  = "IPAMChanged"
+	reasonForeign      = "NotOurs"
+	reasonRefused      = "Refused"
+	reasonWaiting      = "WaitingForAddress"
+	reasonNoBackends   = "NoBackendServers"
+	reasonUnhealthy    = "BackendServersUnhealthy"
+	reasonDeleting     = "Deleting"
+	reasonReleaseFails = "ReleaseFailed"
+)
+
+// problem is why a load balancer is not ready; the zero value when it is.
+type problem struct{ reason, message string }
+
+// problemOf says why a load balancer for virtual machines is not ready that has an address and a Service, and leads to these endpoints.
+func problemOf(lb *lbv1.LoadBalancer, service *corev1.Service, backends []backend, to []discoveryv1.Endpoint) problem {
+	address := announcedBy(service)
+	switch {
+	case address == "", !isDHCP(lb) && address != lb.Status.AllocatedAddress.IP:
+		return problem{reasonWaiting, waitingForAddress}
+	case len(backends) == 0:
+		return problem{reasonNoBackends, noBackends}
+	case len(to) == 0:
+		return problem{reasonNoBackends, noBackendHasIP}
+	case !slices.ContainsFunc(to, isReady):
+		return problem{reasonUnhealthy, fmt.Sprintf("%s total:%d, healthy:0", noneHealthy, len(to))}
+	}
+	return problem{}
+}
+
+// setReady sets the condition. Its times change only with what it says.
+func setReady(lb *lbv1.LoadBalancer, why problem, now time.Time) {
+	status := corev1.ConditionTrue
+	if why != (problem{}) {
+		status = corev1.ConditionFalse
+	}
+	conditions := &lb.Status.Conditions
+	at := slices.IndexFunc(*conditions, func(c lbv1.Condition) bool { return c.Type == lbv1.ReadyCondition })
+	if at < 0 {
+		at = len(*conditions)
+		*conditions = append(*conditions, lbv1.Condition{Type: lbv1.ReadyCondition})
+	}
+	c := &(*conditions)[at]
+	if c.Status == status && c.Reason == why.reason && c.Message == why.message {
+		return
+	}
+	stamp := now.UTC().Format(time.RFC3339)
+	if c.Status != status {
+		c.LastTransitionTime = stamp
+	}
+	c.Status, c.Reason, c.Message, c.LastUpdateTime = status, why.reason, why.message, stamp
+}
+
+// ready is what the condition says, "" while there is none.
+func ready(lb *lbv1.LoadBalancer) (corev1.ConditionStatus, string) {
+	for _, c := range lb.Status.Conditions {
+		if c.Type == lbv1.ReadyCondition {
+			return c.Status, c.Message
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,74 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// end takes back what the load balancer has: its Service first, and its address only when the Service is gone, so that nobody else has it
+// while it is still announced.
+func (s *scope) end(ctx context.Context) error {
+	s.Health.Remove(s.key())
+	if !controllerutil.ContainsFinalizer(s.lb, lbv1.LoadBalancerFinalizer) {
+		return nil
+	}
+	gone, err := s.silence(ctx)
+	if err != nil || !gone {
+		return err
+	}
+	slices, err := s.slices(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.lead(ctx, slices, nil); err != nil {
+		return err
+	}
+	if there, err := s.stillThere(ctx); err != nil || !there {
+		return err
+	}
+	if err := s.giveBack(ctx, mayHold(s.lb)); err != nil {
+		return err
+	}
+	s.confirmed.Delete(s.key())
+	controllerutil.RemoveFinalizer(s.lb, lbv1.LoadBalancerFinalizer)
+	return nil
+}
+
+// silence deletes the Service, and reports whether it is gone. What comes back as the event of that ends the wait.
+func (s *scope) silence(ctx context.Context) (bool, error) {
+	service, err := reconcile.Find(ctx, s.Client, s.key(), &corev1.Service{})
+	if err == nil && service == nil && isForVMs(s.lb) {
+		service, err = reconcile.Find(ctx, s.Live, s.key(), &corev1.Service{}) // it may have been made a moment ago
+	}
+	if err != nil {
+		return false, err
+	}
+	if service == nil || !belongs(s.lb, service) {
+		return true, nil
+	}
+	s.ready(problem{reasonDeleting, fmt.Sprintf("waiting for Service %s to be gone, finalizers %v: its address is given back then",
+		s.key(), service.Finalizers)})
+	if service.DeletionTimestamp.IsZero() {
+		err := s.Client.Delete(ctx, service, client.Preconditions{UID: &service.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("deleting Service: %w", err)
+		}
+	}
+	return false, nil
+}
+
+// stillThere reports whether the load balancer is the one that is stored: another of its name may have an address by now, under the same id.
+func (s *scope) stillThere(ctx context.Context) (bool, error) {
+	stored, err := reconcile.Find(ctx, s.Live, s.key(), &lbv1.LoadBalancer{})
+	return stored != nil && stored.UID == s.lb.UID, err
+}

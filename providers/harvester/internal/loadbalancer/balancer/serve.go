@@ -1,0 +1,226 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// serve makes the EndpointSlices and the Service of a load balancer that has an address, in this order: kube-vip announces no Service that
+// leads nowhere. It returns the Service, and why the load balancer cannot be reached.
+func (s *scope) serve(ctx context.Context) (*corev1.Service, problem, error) {
+	service, err := reconcile.Find(ctx, s.Client, s.key(), &corev1.Service{})
+	if err != nil {
+		return nil, problem{}, err
+	}
+	if service != nil && !belongs(s.lb, service) {
+		return nil, foreign("Service", service), s.withdraw(ctx)
+	}
+	backends, err := s.backends(ctx)
+	if err != nil {
+		return nil, problem{}, err
+	}
+	slices, err := s.slices(ctx)
+	if err != nil {
+		return nil, problem{}, err
+	}
+	check, checked := health.Of(s.lb.Spec.HealthCheck)
+	healthy := s.check(check, checked, backends, slices)
+	answers := func(address netip.Addr) bool { return !checked || healthy[address] }
+	main := family(s.lb, service)
+	why, err := s.lead(ctx, slices, wantedSlices(s.lb, main, backends, answers))
+	if err == nil && why == (problem{}) {
+		service, why, err = s.announce(ctx, service)
+	}
+	if err != nil || why != (problem{}) {
+		return nil, why, err
+	}
+	s.lb.Status.Address = announcedBy(service)
+	s.lb.Status.BackendServers = addresses(backends)
+	return service, problemOf(s.lb, service, backends, endpoints(s.lb, backends, main, answers)), nil
+}
+
+// addresses are what the status says of the machines: one address of each, and first of all that of IPv4, which is all that it has said ever.
+func addresses(backends []backend) []string {
+	var all []string
+	for _, b := range backends {
+		switch {
+		case b.ipv4.IsValid():
+			all = append(all, b.ipv4.String())
+		case b.ipv6.IsValid():
+			all = append(all, b.ipv6.String())
+		}
+	}
+	return all
+}
+
+func foreign(kind string, o client.Object) problem {
+	return problem{reasonForeign, fmt.Sprintf("%s %s/%s was not made for this load balancer: delete it, and the load balancer's own is made",
+		kind, o.GetNamespace(), o.GetName())}
+}
+
+// backends are the machines behind the load balancer. They are found by one label of the selector, and looked at for the others.
+func (s *scope) backends(ctx context.Context) ([]backend, error) {
+	var found []*kubevirtv1.VirtualMachineInstance
+	for _, term := range terms(s.lb.Spec.BackendServerSelector) {
+		list := &kubevirtv1.VirtualMachineInstanceList{}
+		err := s.Client.List(ctx, list, client.InNamespace(s.lb.Namespace), client.MatchingFields{labelField: term}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("listing virtual machines: %w", err)
+		}
+		for i := range list.Items {
+			found = append(found, &list.Items[i])
+		}
+	}
+	return backendsOf(s.lb, found), nil
+}
+
+// slices are the EndpointSlices that lead traffic of the Service of the load balancer's name, by name.
+func (s *scope) slices(ctx context.Context) (map[string]*discoveryv1.EndpointSlice, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(s.lb.Namespace), client.MatchingFields{serviceField: s.lb.Name}); err != nil {
+		return nil, fmt.Errorf("listing EndpointSlices: %w", err)
+	}
+	all := map[string]*discoveryv1.EndpointSlice{}
+	for i := range list.Items {
+		all[list.Items[i].Name] = &list.Items[i]
+	}
+	return all, nil
+}
+
+// check has the machines be checked as the load balancer wants it, and returns which of them are healthy. A machine that was so before, as
+// the slices say, is so until checks say otherwise.
+func (s *scope) check(
+	check health.Check, checked bool, backends []backend, before map[string]*discoveryv1.EndpointSlice,
+) map[netip.Addr]bool {
+	if !checked {
+		s.Health.Remove(s.key())
+		return nil
+	}
+	was := map[string]types.UID{}
+	for _, slice := range before {
+		for _, e := range slice.Endpoints {
+			if isReady(e) && e.TargetRef != nil && len(e.Addresses) > 0 {
+				was[e.Addresses[0]] = e.TargetRef.UID
+			}
+		}
+	}
+	machines := map[netip.Addr]health.Machine{}
+	for _, b := range backends {
+		for _, address := range []netip.Addr{b.ipv4, b.ipv6} {
+			if address.IsValid() {
+				machines[address] = health.Machine{ID: b.uid, Healthy: was[address.String()] == b.uid}
+			}
+		}
+	}
+	return s.Health.Set(s.key(), check, machines)
+}
+
+// lead makes the EndpointSlices what they are to be. What others have made for the Service stays.
+func (s *scope) lead(ctx context.Context, before, wanted map[string]*discoveryv1.EndpointSlice) (problem, error) {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if why, err := s.leadOne(ctx, before[name], wanted[name]); err != nil || why != (problem{}) {
+			return why, err
+		}
+	}
+	for name, slice := range before {
+		if wanted[name] == nil && belongs(s.lb, slice) {
+			if err := s.Client.Delete(ctx, slice); client.IgnoreNotFound(err) != nil {
+				return problem{}, fmt.Errorf("deleting EndpointSlice %s: %w", name, err)
+			}
+		}
+	}
+	return problem{}, nil
+}
+
+func (s *scope) leadOne(ctx context.Context, slice, wanted *discoveryv1.EndpointSlice) (problem, error) {
+	if slice == nil {
+		err := s.Client.Create(ctx, wanted)
+		if !apierrors.IsAlreadyExists(err) {
+			return s.refused(err, "EndpointSlice "+wanted.Name)
+		}
+		slice = &discoveryv1.EndpointSlice{} // the cache does not show it yet, or it is for another Service
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(wanted), slice); err != nil {
+			return problem{}, fmt.Errorf("reading EndpointSlice: %w", err)
+		}
+	}
+	if !belongs(s.lb, slice) {
+		return foreign("EndpointSlice", slice), nil
+	}
+	before := slice.DeepCopy()
+	shapeSlice(s.lb, slice)
+	slice.Endpoints = wanted.Endpoints
+	if slice.AddressType != wanted.AddressType { // which cannot be changed; the event of the deletion has it made again
+		return problem{reasonWaiting, waitingForAddress}, client.IgnoreNotFound(s.Client.Delete(ctx, slice))
+	}
+	if equality.Semantic.DeepEqual(before, slice) {
+		return problem{}, nil
+	}
+	return s.refused(s.Client.Patch(ctx, slice, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), "EndpointSlice "+slice.Name)
+}
+
+// announce makes the Service what it is to be, and returns it as it is.
+func (s *scope) announce(ctx context.Context, service *corev1.Service) (*corev1.Service, problem, error) {
+	if service == nil {
+		made := &corev1.Service{}
+		shapeService(s.lb, made)
+		err := s.Client.Create(ctx, made)
+		if !apierrors.IsAlreadyExists(err) {
+			why, err := s.refused(err, "Service "+made.Name)
+			return made, why, err
+		}
+		service = &corev1.Service{}
+		if err := s.Live.Get(ctx, s.key(), service); err != nil {
+			return nil, problem{}, fmt.Errorf("reading Service: %w", err)
+		}
+		if !belongs(s.lb, service) {
+			return nil, foreign("Service", service), s.withdraw(ctx)
+		}
+	}
+	before := service.DeepCopy()
+	shapeService(s.lb, service)
+	if !service.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before, service) {
+		return service, problem{}, nil
+	}
+	why, err := s.refused(s.Client.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), "Service "+service.Name)
+	return service, why, err
+}
+
+// refused is what becomes of a write. Invalid is what the load balancer asks for, and only its user can change that.
+func (s *scope) refused(err error, what string) (problem, error) {
+	if apierrors.IsInvalid(err) {
+		return problem{reasonRefused, fmt.Sprintf("%s is refused: %s: correct the load balancer", what, err)}, nil
+	}
+	if err != nil {
+		return problem{}, fmt.Errorf("writing %s: %w", what, err)
+	}
+	return problem{}, nil
+}
+
+// withdraw removes the load balancer's EndpointSlices: they would lead another's traffic.
+func (s *scope) withdraw(ctx context.Context) error {
+	s.Health.Remove(s.key())
+	s.lb.Status.Address, s.lb.Status.BackendServers = "", nil
+	before, err := s.slices(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.lead(ctx, before, nil)
+	return err
+}

@@ -1,0 +1,273 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+const (
+	// patience is for a machine that does other things too; it is only waited out by a test that fails.
+	patience = 2 * time.Minute
+	glance   = 20 * time.Millisecond
+)
+
+// world is one test's share of the API server.
+type world struct {
+	*WithT
+	t    *testing.T
+	name string // namespace, and how the names of pools begin
+	stop func()
+}
+
+// subnets are how many pools there are: each has addresses that no other has.
+var subnets atomic.Int32 //nolint:gochecknoglobals // the API server is one
+
+// newWorld makes a namespace and starts a manager.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := emptyWorld(t)
+	w.start(nil)
+	return w
+}
+
+// emptyWorld makes a namespace.
+func emptyWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(glance)
+	w := &world{WithT: g, t: t}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
+	w.name = namespace.Name
+	return w
+}
+
+// start runs a manager until stop or the end of the test. adjust may be nil.
+func (w *world) start(adjust func(*balancer.Reconciler)) {
+	w.t.Helper()
+	w.stop = w.run(ctrl.Options{}, adjust)
+}
+
+func (w *world) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (stop func()) {
+	w.t.Helper()
+	options.Scheme, options.Cache = scheme, manager.CacheOptions(w.name, w.name)
+	return testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+		r := &balancer.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
+			Health: health.New(16, nil), Recorder: &events.FakeRecorder{},
+		}
+		if adjust != nil {
+			adjust(r)
+		}
+		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
+	})
+}
+
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: w.name, Name: name}
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
+}
+
+func (w *world) get(o client.Object) error {
+	return user.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
+}
+
+// gone waits until an object is.
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() error { return client.IgnoreNotFound(w.get(o)) }).Should(Succeed())
+	w.Eventually(func() error { return w.get(o) }).Should(MatchError(ContainSubstring("not found")))
+}
+
+// change changes an object until no conflict is in the way.
+func change[T client.Object](w *world, o T, how func(T)) {
+	w.t.Helper()
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
+}
+
+// pool makes one of so many addresses for the load balancers of the test's namespace.
+func (w *world) pool(name string, addresses int, changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
+	w.t.Helper()
+	n := subnets.Add(1)
+	prefix := fmt.Sprintf("10.%d.%d.", 100+n/250, n%250)
+	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + name}, Spec: lbv1.IPPoolSpec{
+		Ranges:   []lbv1.Range{{Subnet: prefix + "0/24", Gateway: prefix + "1", RangeStart: prefix + "10", RangeEnd: fmt.Sprintf("%s%d", prefix, 9+addresses)}},
+		Selector: lbv1.Selector{Scope: []lbv1.Tuple{{Project: "*", Namespace: w.name, GuestCluster: "*"}}},
+	}}
+	for _, each := range changes {
+		each(pool)
+	}
+	w.create(pool)
+	return pool
+}
+
+// first is the first address of a pool, or the n-th behind it.
+func first(pool *lbv1.IPPool, n int) string {
+	start := pool.Spec.Ranges[0].RangeStart
+	return fmt.Sprintf("%s.%d", start[:strings.LastIndex(start, ".")], 10+n)
+}
+
+// allocated are the holders of a pool's addresses, by address.
+func (w *world) allocated(pool *lbv1.IPPool) map[string]string {
+	w.t.Helper()
+	w.Expect(w.get(pool)).To(Succeed())
+	return pool.Status.Allocated
+}
+
+// holder is what a load balancer is called in pools.
+func (w *world) holder(name string) string { return w.name + "/" + name }
+
+// balancer makes a load balancer for virtual machines with the label app: web, on port 80, from whichever pool there is.
+func (w *world) balancer(name string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
+	w.t.Helper()
+	lb := &lbv1.LoadBalancer{ObjectMeta: w.meta(name), Spec: lbv1.LoadBalancerSpec{
+		WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAMPool, BackendServerSelector: map[string][]string{"app": {"web"}},
+		Listeners: []lbv1.Listener{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, BackendPort: 8080}},
+	}}
+	for _, each := range changes {
+		each(lb)
+	}
+	w.create(lb)
+	return lb
+}
+
+// Changes of a load balancer.
+func forCluster(lb *lbv1.LoadBalancer) {
+	lb.Spec = lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMPool}
+}
+
+func byDHCP(lb *lbv1.LoadBalancer) { lb.Spec.IPAM = lbv1.IPAMDHCP }
+
+func from(pool *lbv1.IPPool) func(*lbv1.LoadBalancer) {
+	return func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = pool.Name }
+}
+
+// eventually waits until what is said of an object, which is read before, holds.
+func (w *world) eventually(o client.Object, holds func(Gomega)) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.get(o)).To(Succeed())
+		holds(g)
+	}).Should(Succeed(), "%s", described{o})
+}
+
+// described is written when it is needed.
+type described struct{ client.Object }
+
+func (d described) String() string {
+	if lb, ok := d.Object.(*lbv1.LoadBalancer); ok {
+		return fmt.Sprintf("%+v, claims %q", lb.Status, lb.Annotations[lbv1.ClaimsAnnotation])
+	}
+	return ""
+}
+
+// says waits until the condition Ready of a load balancer is true, for "", or false with a message that contains the text.
+func (w *world) says(lb *lbv1.LoadBalancer, text string) {
+	w.t.Helper()
+	w.eventually(lb, func(g Gomega) {
+		g.Expect(lb.Status.Conditions).To(HaveLen(1))
+		c := lb.Status.Conditions[0]
+		g.Expect(c.Type).To(Equal(lbv1.ReadyCondition))
+		if text == "" {
+			g.Expect(c.Status).To(Equal(corev1.ConditionTrue), c.Message)
+			g.Expect(c.Message).To(BeEmpty())
+			return
+		}
+		g.Expect(c.Status).To(Equal(corev1.ConditionFalse))
+		g.Expect(c.Message).To(ContainSubstring(text))
+	})
+}
+
+// service waits for that of a load balancer.
+func (w *world) service(lb *lbv1.LoadBalancer) *corev1.Service {
+	w.t.Helper()
+	service := &corev1.Service{ObjectMeta: w.meta(lb.Name)}
+	w.eventually(service, func(Gomega) {})
+	return service
+}
+
+// announce plays kube-vip, which announces a Service at an address.
+func (w *world) announce(service *corev1.Service, address string) {
+	w.t.Helper()
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, service, testworld.Status, func(service *corev1.Service) {
+		service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+	})
+}
+
+// endpoints are those of a load balancer in a family, with whether they are ready.
+func (w *world) endpoints(lb *lbv1.LoadBalancer, family discoveryv1.AddressType) map[string]bool {
+	w.t.Helper()
+	all := map[string]bool{}
+	for _, slice := range w.slices(lb) {
+		if slice.AddressType != family {
+			continue
+		}
+		for _, e := range slice.Endpoints {
+			all[e.Addresses[0]] = *e.Conditions.Ready
+		}
+	}
+	return all
+}
+
+func (w *world) slices(lb *lbv1.LoadBalancer) []discoveryv1.EndpointSlice {
+	w.t.Helper()
+	list := &discoveryv1.EndpointSliceList{}
+	w.Expect(user.List(w.t.Context(), list, client.InNamespace(w.name), client.MatchingLabels{discoveryv1.LabelServiceName: lb.Name})).To(Succeed())
+	return list.Items
+}
+
+// leadsTo waits until the load balancer leads to these addresses of IPv4.
+func (w *world) leadsTo(lb *lbv1.LoadBalancer, wanted map[string]bool) {
+	w.t.Helper()
+	w.Eventually(func() map[string]bool { return w.endpoints(lb, discoveryv1.AddressTypeIPv4) }).Should(Equal(wanted))
+}
+
+// machine makes an instance with the label app: web that runs.
+func (w *world) machine(name string, addresses ...string) *kubevirtv1.VirtualMachineInstance {
+	w.t.Helper()
+	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: w.meta(name)}
+	vmi.Labels = map[string]string{"app": "web", "tier": "front"}
+	vmi.Status.Phase = kubevirtv1.Running
+	vmi.Status.Interfaces = interfaces(addresses)
+	w.create(vmi)
+	return vmi
+}
+
+func interfaces(addresses []string) []kubevirtv1.VirtualMachineInstanceNetworkInterface {
+	if len(addresses) == 0 {
+		return nil
+	}
+	return []kubevirtv1.VirtualMachineInstanceNetworkInterface{{Name: "nic-1", IP: addresses[0], IPs: addresses}}
+}
+
+// kubevirtInstance has a name that fits into a line.
+type kubevirtInstance = kubevirtv1.VirtualMachineInstance
