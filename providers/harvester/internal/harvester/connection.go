@@ -65,7 +65,7 @@ type Connection struct {
 func newConnection(ctx context.Context, a account, scheme *runtime.Scheme, w *wakes) *Connection {
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("harvester", a.config.Host)))
 	c := &Connection{
-		account: a, scheme: scheme, wakes: w, ctx: ctx, close: cancel, mapper: mapper(),
+		account: a, scheme: scheme, wakes: w, ctx: ctx, close: cancel, mapper: Mapper(),
 		askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
 		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
 	}

@@ -54,8 +54,8 @@ func whom(o runtime.Object) wakesWhom {
 	}
 }
 
-// mapper knows where the kinds are served. It asks nobody: a Harvester whose other APIs are down is used all the same.
-func mapper() meta.RESTMapper {
+// Mapper knows where the kinds are served. It asks nobody: a Harvester whose other APIs are down is used all the same.
+func Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	add := func(gv schema.GroupVersion, scope meta.RESTScope, kinds ...string) {
 		for _, kind := range kinds {

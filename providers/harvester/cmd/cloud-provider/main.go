@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command cloud-provider runs in a guest cluster on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses.
+//
+// In the guest cluster it needs these rights:
+//
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=nodes/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=services/status,verbs=patch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
+//
+// On Harvester its account needs these in the namespace of the virtual machines, and that on nodes, which it can do without, everywhere. They are
+// fewer than those of Harvester's ClusterRole harvesterhci.io:cloudprovider, which serves storage too:
+//
+// +harvester:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;create;update;delete
+// +harvester:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=get;list;watch
+// +harvester:rbac:groups=subresources.kubevirt.io,resources=virtualmachineinstances/guestosinfo,verbs=get
+// +harvester:rbac:groups="",resources=nodes,verbs=get;list;watch
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of clients
+	_ "k8s.io/component-base/metrics/prometheus/version"  // the metric of the version
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/guest"
+)
+
+func main() {
+	command, err := guest.Command(ctrl.SetupSignalHandler().Done())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cloud-provider:", err)
+		os.Exit(1)
+	}
+	os.Exit(cli.Run(command))
+}

@@ -1,0 +1,177 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guest
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	cloudconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/cloud-provider/names"
+	"k8s.io/cloud-provider/options"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/instances"
+	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/services"
+)
+
+// defaultCluster is the framework's name for every cluster.
+const defaultCluster = "kubernetes"
+
+// Options are the flags that only this cloud provider has.
+type Options struct {
+	ManagementNetwork    string
+	NodeIPCIDR           string
+	NodeExcludeIPRanges  []string
+	IgnoreProvidedIP     bool
+	DisableVMIController bool
+	IPv4Pool, IPv6Pool   string
+	// HelpOnError prints all flags beside an error.
+	HelpOnError bool
+
+	services  services.Options
+	addresses instances.AddressOptions
+}
+
+func (o *Options) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.ManagementNetwork, "management-network", "",
+		"Network of Harvester, as namespace/name, that the Nodes have their addresses in and Services get theirs from unless their annotation says otherwise. "+
+			"Without it, Nodes have those of the first network of their virtual machine.")
+	fs.StringVar(&o.NodeIPCIDR, "node-ip-cidr", "",
+		"CIDR that internal addresses of Nodes are in, or one for each family, separated by a comma. Without it, the first of each family is internal.")
+	fs.StringSliceVar(&o.NodeExcludeIPRanges, "node-exclude-ip-ranges", nil,
+		"CIDRs and addresses that are not shown as external addresses of Nodes. They are heeded where --node-ip-cidr is given.")
+	fs.BoolVar(&o.IgnoreProvidedIP, "disable-annotation-alpha-provided-ip-addr", false,
+		"Disregard the annotations of Nodes alpha.kubernetes.io/provided-node-ip and cloudprovider.harvesterhci.io/additional-internal-ips.")
+	fs.BoolVar(&o.DisableVMIController, "disable-vmi-controller", false,
+		"Leave zone and region of Nodes as they are when their virtual machines migrate.")
+	fs.StringVar(&o.IPv4Pool, "ipv4-pool", "", "IPPool of Harvester that IPv4 addresses of Services come from. Without it, Harvester chooses one.")
+	fs.StringVar(&o.IPv6Pool, "ipv6-pool", "",
+		"IPPool of Harvester that IPv6 addresses of Services come from. Without it, Harvester chooses one, and a dual-stack Service has an address of its first family only.")
+	fs.BoolVar(&o.HelpOnError, "show-full-help-on-error", false, "Print all flags when one of them is wrong.")
+}
+
+// complete reads the flags. cluster is the name that the framework has.
+func (o *Options) complete(cluster string) error {
+	network, err := networkName(o.ManagementNetwork)
+	if err != nil {
+		return fmt.Errorf("--management-network: %w", err)
+	}
+	o.services = services.Options{Cluster: cluster, Network: network, Pools: map[corev1.IPFamily]string{
+		corev1.IPv4Protocol: o.IPv4Pool, corev1.IPv6Protocol: o.IPv6Pool,
+	}}
+	o.addresses = instances.AddressOptions{Network: network, IgnoreProvided: o.IgnoreProvidedIP}
+	if o.addresses.Internal, err = prefixes(strings.Split(o.NodeIPCIDR, ",")); err != nil {
+		return fmt.Errorf("--node-ip-cidr: %w", err)
+	}
+	if err := internal(o.addresses.Internal); err != nil {
+		return fmt.Errorf("--node-ip-cidr: %w", err)
+	}
+	if o.addresses.Excluded, err = prefixes(o.NodeExcludeIPRanges); err != nil {
+		return fmt.Errorf("--node-exclude-ip-ranges: %w", err)
+	}
+	return nil
+}
+
+// networkName is that of a network with its namespace.
+func networkName(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	namespace, name, qualified := strings.Cut(text, "/")
+	if !qualified {
+		namespace, name = corev1.NamespaceDefault, text
+	}
+	if namespace == "" || name == "" || strings.Contains(name, "/") {
+		return "", fmt.Errorf("%q is no namespace/name", text)
+	}
+	return namespace + "/" + name, nil
+}
+
+// prefixes reads CIDRs and addresses.
+func prefixes(texts []string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for _, text := range texts {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, err := netip.ParseAddr(text)
+			if err != nil {
+				return nil, fmt.Errorf("%q is neither a CIDR nor an address", text)
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		list = append(list, prefix)
+	}
+	return list, nil
+}
+
+// internal says why Nodes cannot have their addresses in these.
+func internal(list []netip.Prefix) error {
+	has := map[bool]netip.Prefix{}
+	for _, prefix := range list {
+		if other, twice := has[prefix.Addr().Is4()]; twice {
+			return fmt.Errorf("%s and %s are of one family: give one of each", other, prefix)
+		}
+		has[prefix.Addr().Is4()] = prefix
+		if addr := prefix.Addr(); addr.IsLoopback() || addr.IsMulticast() || addr.IsLinkLocalUnicast() || prefix.IsSingleIP() && !addr.IsGlobalUnicast() {
+			return fmt.Errorf("no Node has its address in %s", prefix)
+		}
+	}
+	return nil
+}
+
+// Command is the program, which runs until stop is closed. There is one in a process.
+func Command(stop <-chan struct{}) (*cobra.Command, error) {
+	framework, err := options.NewCloudControllerManagerOptions()
+	if err != nil {
+		return nil, err
+	}
+	own := &Options{}
+	flags := cliflag.NamedFlagSets{}
+	own.addFlags(flags.FlagSet(Name))
+	cloudprovider.RegisterCloudProvider(Name, func(config io.Reader) (cloudprovider.Interface, error) { return newProvider(config, *own) })
+	command := app.NewCloudControllerManagerCommand(framework, own.cloud, app.DefaultInitFuncConstructors, names.CCMControllerAliases(), flags, stop)
+	command.Use = "harvester-cloud-provider"
+	command.Long = "The cloud provider of guest clusters on Harvester: it gives Nodes their addresses, zone and region, and Services their addresses."
+	// What the framework asks for and there is one answer to. The ConfigMap that authentication would be looked up in takes rights that nothing else needs.
+	for name, value := range map[string]string{"cloud-provider": Name, "authentication-skip-lookup": "true"} {
+		if err := command.Flags().Set(name, value); err != nil {
+			return nil, fmt.Errorf("setting --%s: %w", name, err)
+		}
+	}
+	command.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		cmd.SilenceUsage = !own.HelpOnError
+		cluster, err := cmd.Flags().GetString("cluster-name")
+		if err != nil {
+			return err
+		}
+		return own.complete(cluster)
+	}
+	return command, nil
+}
+
+// cloud is the cloud provider, which the framework has no way to do without.
+func (o *Options) cloud(config *cloudconfig.CompletedConfig) cloudprovider.Interface {
+	if o.services.Cluster == "" || o.services.Cluster == defaultCluster {
+		klog.Warningf("The flag --cluster-name is %q: clusters of one namespace of Harvester need different names, which pools can tell apart", o.services.Cluster)
+	}
+	from := config.ComponentConfig.KubeCloudShared.CloudProvider
+	provider, err := cloudprovider.InitCloudProvider(from.Name, from.CloudConfigFile)
+	if err != nil {
+		klog.Fatalf("Starting: %v", err)
+	}
+	return provider
+}

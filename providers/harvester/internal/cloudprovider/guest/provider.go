@@ -1,0 +1,122 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guest is the cloud provider of guest clusters on Harvester.
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/instances"
+	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/services"
+)
+
+// Name is what the flag --cloud-provider calls it.
+const Name = "harvester"
+
+// firstReading is how long the controllers are kept from starting because Harvester has not answered yet. Those that ask before it has
+// hear of an error and try again.
+const firstReading = 10 * time.Second
+
+// Provider is the cloud provider.
+type Provider struct {
+	view      *view
+	services  services.Options
+	addresses instances.AddressOptions
+	follow    bool // Nodes to where their virtual machines have migrated
+
+	ctx       context.Context //nolint:containedctx // that of the process, which the framework gives as a channel
+	client    kubernetes.Interface
+	instances *instances.Instances
+	balancers *services.Services
+}
+
+var (
+	_ cloudprovider.Interface    = &Provider{}
+	_ cloudprovider.InformerUser = &Provider{}
+)
+
+// newProvider reads the configuration, which is a kubeconfig of Harvester.
+func newProvider(config io.Reader, o Options) (*Provider, error) {
+	if config == nil {
+		return nil, errors.New("the flag --cloud-config names no file: give it a kubeconfig of Harvester")
+	}
+	kubeconfig, err := io.ReadAll(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of Harvester: %w", err)
+	}
+	v, err := newView(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{view: v, services: o.services, addresses: o.addresses, follow: !o.DisableVMIController}, nil
+}
+
+// Initialize begins to read what is on Harvester.
+func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	p.ctx = wait.ContextForChannel(stop)
+	p.client = builder.ClientOrDie("harvester-cloud-provider")
+	if err := p.view.start(p.ctx); err != nil {
+		klog.Fatalf("Reading what is on Harvester: %v", err)
+	}
+}
+
+// SetInformers begins to work, when they have begun.
+func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
+	nodes, all := factory.Core().V1().Nodes(), factory.Core().V1().Services()
+	balancers, err := services.New(p.view, p.client, all.Informer(), p.services)
+	if err != nil {
+		klog.Fatalf("Preparing load balancers: %v", err)
+	}
+	p.balancers = balancers
+	p.instances = instances.New(p.view, nodes.Lister(), p.addresses, balancers.Balanced)
+	p.background("load balancers", func(ctx context.Context) error { return balancers.Follow(ctx, all.Informer(), p.view.balancers()) })
+	ctx, cancel := context.WithTimeout(p.ctx, firstReading)
+	defer cancel()
+	if !toolscache.WaitForCacheSync(ctx.Done(), p.view.read) {
+		klog.Info("Harvester has not answered yet")
+	}
+}
+
+func (p *Provider) background(what string, run func(context.Context) error) {
+	go func() {
+		if err := run(p.ctx); err != nil {
+			klog.Fatalf("Looking after %s: %v", what, err)
+		}
+	}()
+}
+
+// LoadBalancer is for Services.
+func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return p.balancers, true }
+
+// Instances is replaced by InstancesV2.
+func (p *Provider) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+// InstancesV2 is for Nodes.
+func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) { return p.instances, true }
+
+// Zones is replaced by InstancesV2.
+func (p *Provider) Zones() (cloudprovider.Zones, bool) { return nil, false }
+
+// Clusters is of no use any more.
+func (p *Provider) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
+
+// Routes are the network plugin's business.
+func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
+
+// ProviderName is Name.
+func (p *Provider) ProviderName() string { return Name }
+
+// HasClusterID is true: a cluster is known by the UID of its namespace kube-system.
+func (p *Provider) HasClusterID() bool { return true }

@@ -1,0 +1,80 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instances
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+)
+
+// hostnames are what guests call themselves where that is not what they were told. Each guest is asked once.
+type hostnames struct {
+	harvester Harvester
+
+	mu    sync.Mutex
+	known map[types.UID]string
+}
+
+func newHostnames(h Harvester) *hostnames {
+	return &hostnames{harvester: h, known: map[types.UID]string{}}
+}
+
+// called returns the name of the virtual machine whose guest says that it has this hostname; "" when none does.
+func (h *hostnames) called(ctx context.Context, hostname string) (string, error) {
+	all, err := h.harvester.Instances(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for n := range all {
+		vmi := &all[n]
+		said, err := h.of(ctx, vmi)
+		switch {
+		case err != nil:
+			return "", err
+		case said != hostname:
+		case found != "":
+			return "", fmt.Errorf("the guests of virtual machines %s and %s are both called %s: give one of them another hostname", found, vmi.Name, hostname)
+		default:
+			found = vmi.Name
+		}
+	}
+	return found, nil
+}
+
+// of is "" for a guest that does not say, and where the account may not ask.
+func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (string, error) {
+	h.mu.Lock()
+	said, known := h.known[vmi.UID]
+	h.mu.Unlock()
+	if known || !connected(vmi) {
+		return said, nil
+	}
+	said, err := h.harvester.Hostname(ctx, vmi.Name)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking the guest of virtual machine %s for its hostname: %w", vmi.Name, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.known[vmi.UID] = said
+	return said, nil
+}
+
+// connected reports whether the guest agent answers.
+func connected(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	for _, c := range vmi.Status.Conditions {
+		if c.Type == kubevirtv1.VirtualMachineInstanceAgentConnected {
+			return c.Status == "True"
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instances
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Harvester is what is known of the virtual machines of one namespace, and of all hosts. It answers with an error as long as it does not know;
+// that something is not there is an answer without one.
+type Harvester interface {
+	VM(ctx context.Context, name string) (*kubevirtv1.VirtualMachine, error)
+	VMs(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachine, error)
+	Instance(ctx context.Context, name string) (*kubevirtv1.VirtualMachineInstance, error)
+	Instances(ctx context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachineInstance, error)
+	// Host is refused to an account without rights on hosts.
+	Host(ctx context.Context, name string) (*corev1.Node, error)
+	// Hostname is what the guest agent says that the guest is called.
+	Hostname(ctx context.Context, vmi string) (string, error)
+	// Gone asks Harvester itself whether there is no virtual machine of that name, nor one with that UID; either may be empty.
+	Gone(ctx context.Context, name string, uid types.UID) (bool, error)
+}
+
+// Instances are the Nodes of a guest cluster as Harvester knows them.
+type Instances struct {
+	harvester Harvester
+	nodes     corelisters.NodeLister
+	guests    *hostnames
+	addresses AddressOptions
+	// balanced reports whether an address is that of a load balancer of the cluster, which machines have in turn.
+	balanced func(address string) bool
+	// seen has the names of Nodes whose virtual machines have been there.
+	seen sync.Map
+}
+
+var _ cloudprovider.InstancesV2 = &Instances{}
+
+// New makes Instances of all Nodes.
+func New(h Harvester, nodes corelisters.NodeLister, o AddressOptions, balanced func(address string) bool) *Instances {
+	return &Instances{harvester: h, nodes: nodes, guests: newHostnames(h), addresses: o, balanced: balanced}
+}
+
+// InstanceExists reports whether the Node's virtual machine exists. The Node of one that does not is deleted, so a missing one is asked
+// for again, of Harvester itself, and believed only where it has been there, or another Node's is: an account or a namespace that is
+// not the cluster's has none of them.
+func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
+	vm, err := i.find(ctx, node)
+	if err != nil {
+		return false, err
+	}
+	if vm != nil {
+		i.seen.Store(node.Name, true)
+		return true, nil
+	}
+	name := node.Name
+	if uidOf(node) != "" {
+		name = ""
+	}
+	gone, err := i.harvester.Gone(ctx, name, uidOf(node))
+	if err != nil || !gone {
+		return !gone, err
+	}
+	if _, seen := i.seen.Load(node.Name); seen {
+		return false, nil
+	}
+	if known, err := i.knowsOthers(ctx, node); err != nil {
+		return false, err
+	} else if !known {
+		return false, fmt.Errorf("no virtual machine of any Node of this cluster is in the namespace that the kubeconfig of Harvester names, "+
+			"so nothing follows of that of Node %s: if they are in another namespace, make that the one of the kubeconfig's context", node.Name)
+	}
+	return false, nil
+}
+
+// knowsOthers reports whether the virtual machine of any other Node is known.
+func (i *Instances) knowsOthers(ctx context.Context, but *corev1.Node) (bool, error) {
+	all, err := i.nodes.List(labels.Everything())
+	if err != nil {
+		return false, err
+	}
+	for _, node := range all {
+		if node.Name == but.Name {
+			continue
+		}
+		if vm, err := i.find(ctx, node); err != nil {
+			return false, err
+		} else if vm != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// InstanceShutdown reports whether the Node's virtual machine is off. One whose host does not answer may well run.
+func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
+	vm, err := i.find(ctx, node)
+	if err != nil {
+		return false, err
+	}
+	if vm == nil {
+		return false, fmt.Errorf("reading the virtual machine of Node %s: %w", node.Name, cloudprovider.InstanceNotFound)
+	}
+	vmi, err := i.harvester.Instance(ctx, vm.Name)
+	if err != nil {
+		return false, err
+	}
+	return vmi == nil && !vm.Status.Created || vmi != nil && vmi.IsFinal(), nil
+}
+
+// InstanceMetadata is what the Node is told of itself.
+func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	vm, err := i.find(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	if vm == nil {
+		return nil, fmt.Errorf("reading the virtual machine of Node %s: %w", node.Name, cloudprovider.InstanceNotFound)
+	}
+	vmi, err := i.harvester.Instance(ctx, vm.Name)
+	if err != nil {
+		return nil, err
+	}
+	if vmi == nil {
+		return nil, fmt.Errorf("virtual machine %s of Node %s does not run", vm.Name, node.Name)
+	}
+	place, err := i.place(ctx, vmi)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := i.addresses.Of(node, vmi, i.balanced)
+	if err != nil {
+		return nil, err
+	}
+	i.seen.Store(node.Name, true)
+	return &cloudprovider.InstanceMetadata{
+		ProviderID: ProviderID(vm), Zone: place.zone, Region: place.region, NodeAddresses: addresses,
+	}, nil
+}

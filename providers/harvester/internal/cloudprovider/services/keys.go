@@ -1,0 +1,41 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+// Annotations of Services.
+const (
+	prefix = "cloudprovider.harvesterhci.io/"
+	// ipamAnnotation is pool, which is the default, or dhcp.
+	ipamAnnotation = prefix + "ipam"
+	// networkAnnotation, projectAnnotation and namespaceAnnotation decide which pool the address comes from.
+	networkAnnotation   = prefix + "network"
+	projectAnnotation   = prefix + "project"
+	namespaceAnnotation = prefix + "namespace"
+	// primaryAnnotation names the Service, as namespace/name, whose address this one has too.
+	primaryAnnotation = prefix + "primary-service"
+	// primaryLabel is its counterpart on Services that share an address.
+	primaryLabel = primaryAnnotation
+
+	// addressAnnotation has the addresses that kube-vip announces, separated by commas.
+	addressAnnotation = "kube-vip.io/loadbalancerIPs"
+)
+
+// Labels and annotations of LoadBalancers.
+const (
+	clusterLabel   = prefix + "cluster"
+	nameLabel      = prefix + "serviceName"
+	namespaceLabel = prefix + "serviceNamespace"
+	// askedAnnotation has the network that the Service has asked for, which the address stays in.
+	askedAnnotation = prefix + "lb-network"
+	// managementAnnotation has the network of the cluster's Nodes.
+	managementAnnotation = prefix + "managementNetwork"
+	// ownerAnnotation has the UID of the guest cluster, which is that of its namespace kube-system: two clusters may have one name.
+	ownerAnnotation = prefix + "cluster-uid"
+
+	requirement        = "loadbalancer.harvesterhci.io/"
+	requiredNetwork    = requirement + "network"
+	requiredProject    = requirement + "project"
+	requiredNamespace  = requirement + "namespace"
+	requiredForCluster = requirement + "cluster"
+)

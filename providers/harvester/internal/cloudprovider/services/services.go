@@ -1,0 +1,281 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
+	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// patience is after which time the service controller looks again at a Service that waits for its address. An event is what it goes on with; this is
+// for watches that say nothing.
+const patience = time.Minute
+
+// Harvester is where the load balancers are.
+type Harvester interface {
+	// Namespace is the one that the cluster's load balancers are in.
+	Namespace() string
+	// Balancers returns those of the namespace that have these labels, from memory, and an error before it knows them.
+	Balancers(ctx context.Context, labels client.MatchingLabels) ([]lbv1.LoadBalancer, error)
+	// These ask Harvester itself.
+	Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error
+	Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error
+	Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error
+	Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error
+}
+
+// Services are those of a guest cluster that have load balancers.
+type Services struct {
+	options   Options
+	harvester Harvester
+	guest     kubernetes.Interface
+	known     toolscache.Indexer // the Services of the guest cluster
+
+	mu    sync.Mutex
+	owner string // which guest cluster it is; "" before that is known
+}
+
+var _ cloudprovider.LoadBalancer = &Services{}
+
+// New makes Services of those that the informer knows.
+func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedIndexInformer, o Options) (*Services, error) {
+	if err := informer.AddIndexers(toolscache.Indexers{sharingIndex: bySharing}); err != nil {
+		return nil, fmt.Errorf("indexing Services: %w", err)
+	}
+	return &Services{options: o, harvester: h, guest: guest, known: informer.GetIndexer()}, nil
+}
+
+// GetLoadBalancer reports whether the Service has a LoadBalancer on Harvester. One that shares another's address has none.
+func (s *Services) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	for _, p := range s.options.parts(service) {
+		lb, err := s.live(ctx, p.name)
+		if err != nil {
+			return nil, false, err
+		}
+		if lb != nil {
+			return service.Status.LoadBalancer.DeepCopy(), true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// GetLoadBalancerName is the name on Harvester.
+func (s *Services) GetLoadBalancerName(_ context.Context, _ string, service *corev1.Service) string {
+	return Name(s.options.Cluster, service)
+}
+
+// EnsureLoadBalancer gives the Service its address, or says what it waits for.
+func (s *Services) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	if err := s.ensure(ctx, service); err != nil {
+		return nil, err
+	}
+	return service.Status.LoadBalancer.DeepCopy(), nil
+}
+
+// UpdateLoadBalancer has nothing to do: kube-vip knows the Nodes.
+func (s *Services) UpdateLoadBalancer(context.Context, string, *corev1.Service, []*corev1.Node) error {
+	return nil
+}
+
+// EnsureLoadBalancerDeleted gives the address back. As long as other Services share it, it stays, and so does the Service.
+func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
+	if sharing := s.sharing(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}); len(sharing) > 0 {
+		return fmt.Errorf("Service %s/%s has the same address (annotation %s): delete it first, or let it have its own", //nolint:staticcheck // a kind
+			sharing[0].Namespace, sharing[0].Name, primaryAnnotation)
+	}
+	if service.DeletionTimestamp == nil {
+		if err := s.address(ctx, service, nil, ""); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.options.parts(service) {
+		lb, err := s.live(ctx, p.name)
+		if err != nil {
+			return err
+		}
+		if err := s.release(ctx, service, lb); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release deletes a LoadBalancer if it is the Service's; nil is none.
+func (s *Services) release(ctx context.Context, service *corev1.Service, lb *lbv1.LoadBalancer) error {
+	owner, err := s.whose(ctx)
+	if err != nil || lb == nil || lb.DeletionTimestamp != nil || s.options.foreign(service, lb, owner) != nil {
+		return err
+	}
+	return s.remove(ctx, lb)
+}
+
+// remove deletes a LoadBalancer, and none that has taken its name.
+func (s *Services) remove(ctx context.Context, lb *lbv1.LoadBalancer) error {
+	err := s.harvester.Delete(ctx, lb, client.Preconditions{UID: &lb.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
+	}
+	return nil
+}
+
+// live is nil when there is none of that name.
+func (s *Services) live(ctx context.Context, name string) (*lbv1.LoadBalancer, error) {
+	lb := &lbv1.LoadBalancer{}
+	err := s.harvester.Get(ctx, client.ObjectKey{Namespace: s.harvester.Namespace(), Name: name}, lb)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading LoadBalancer %s/%s on Harvester: %w", s.harvester.Namespace(), name, err)
+	}
+	return lb, nil
+}
+
+// ensure brings a Service nearer to its address. A RetryError says what it waits for.
+func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
+	primary, err := primaryOf(service)
+	if err != nil {
+		return err
+	}
+	if primary.Name != "" {
+		return s.ensureShared(ctx, service, primary)
+	}
+	var addresses []string
+	for _, p := range s.options.parts(service) {
+		lb, err := s.balancer(ctx, service, p)
+		if err != nil {
+			return err
+		}
+		if lb.DeletionTimestamp != nil {
+			return wait(fmt.Sprintf("LoadBalancer %s/%s on Harvester is being deleted", lb.Namespace, lb.Name))
+		}
+		address := lb.Status.AllocatedAddress.IP
+		if address == "" {
+			return wait(pending(lb))
+		}
+		addresses = append(addresses, address)
+	}
+	return s.address(ctx, service, addresses, "")
+}
+
+func wait(reason string) error { return cloudproviderapi.NewRetryError(reason, patience) }
+
+// balancer is the LoadBalancer of a part, as it is to be.
+func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part) (*lbv1.LoadBalancer, error) {
+	owner, err := s.whose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lb, err := s.remembered(ctx, service, p.name)
+	if err != nil {
+		return nil, err
+	}
+	if lb == nil || lb.Status.AllocatedAddress.IP == "" {
+		// What is remembered may be old.
+		if lb, err = s.live(ctx, p.name); err != nil {
+			return nil, err
+		}
+	}
+	err = retry.OnError(retry.DefaultRetry, stale, func() error {
+		var problem error
+		if lb, problem = s.bring(ctx, service, p, lb, owner); stale(problem) {
+			if current, err := s.live(ctx, p.name); err == nil {
+				lb = current
+			}
+		}
+		return problem
+	})
+	return lb, err
+}
+
+func stale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+
+// bring writes a LoadBalancer if it is not as it is to be.
+func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, lb *lbv1.LoadBalancer, owner string) (*lbv1.LoadBalancer, error) {
+	if lb != nil {
+		if err := s.options.foreign(service, lb, owner); err != nil {
+			return lb, err
+		}
+	}
+	if err := check(service, lb); err != nil {
+		return lb, err
+	}
+	wanted := s.options.wanted(service, p, lb, owner)
+	if lb == nil {
+		return s.create(ctx, wanted, owner)
+	}
+	if lb.DeletionTimestamp != nil || !unlike(lb, wanted) {
+		return lb, nil
+	}
+	if err := s.harvester.Update(ctx, wanted); err != nil {
+		return lb, fmt.Errorf("updating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
+	}
+	return wanted, nil
+}
+
+func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner string) (*lbv1.LoadBalancer, error) {
+	all, err := s.harvester.Balancers(ctx, client.MatchingLabels{clusterLabel: s.options.Cluster})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.options.namesake(all, owner); err != nil {
+		return nil, err
+	}
+	lb.Namespace = s.harvester.Namespace()
+	if lb.Annotations[requiredNamespace] == "" {
+		annotate(lb, requiredNamespace, lb.Namespace)
+	}
+	if err := s.harvester.Create(ctx, lb); err != nil {
+		return nil, fmt.Errorf("creating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
+	}
+	return lb, nil
+}
+
+// remembered is a LoadBalancer of the Service from memory; nil when there is none.
+func (s *Services) remembered(ctx context.Context, service *corev1.Service, name string) (*lbv1.LoadBalancer, error) {
+	all, err := s.harvester.Balancers(ctx, s.options.labels(service))
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// whose is which guest cluster this is.
+func (s *Services) whose(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owner != "" {
+		return s.owner, nil
+	}
+	system, err := s.guest.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("finding out which cluster this is: %w", err)
+	}
+	if system.UID == "" {
+		return "", errors.New("finding out which cluster this is: namespace kube-system has no UID")
+	}
+	s.owner = string(system.UID)
+	return s.owner, nil
+}

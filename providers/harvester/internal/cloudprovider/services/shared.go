@@ -1,0 +1,116 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// primaryOf is whose address a Service is to have; the zero value for one that has its own.
+func primaryOf(service *corev1.Service) (types.NamespacedName, error) {
+	text := service.Annotations[primaryAnnotation]
+	if text == "" {
+		return types.NamespacedName{}, nil
+	}
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("annotation %s is %q: make it namespace/name of a Service", primaryAnnotation, text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// share returns the addresses that a Service has of its primary one, which is nil when there is none; sharing are the others that have them. A Service
+// that has them keeps them whatever becomes of the primary one.
+func share(service, primary *corev1.Service, sharing []*corev1.Service) ([]string, error) {
+	has := split(service.Annotations[addressAnnotation])
+	switch {
+	case primary == nil || !wantsBalancer(primary):
+		return nil, fmt.Errorf("the Service %s of annotation %s is not there, or is no Service with a load balancer of Harvester",
+			service.Annotations[primaryAnnotation], primaryAnnotation)
+	case primary.UID == service.UID || primary.Annotations[primaryAnnotation] != "":
+		return nil, fmt.Errorf("the Service %s/%s of annotation %s has no address of its own: name the one that it shares", primary.Namespace, primary.Name, primaryAnnotation)
+	case primary.DeletionTimestamp != nil && !sharesAlready(service, primary):
+		return nil, fmt.Errorf("the Service %s/%s of annotation %s is being deleted", primary.Namespace, primary.Name, primaryAnnotation)
+	}
+	if asked, of := service.Annotations[networkAnnotation], primary.Annotations[networkAnnotation]; asked != "" && asked != of {
+		return nil, fmt.Errorf("annotation %s is %q, but Service %s/%s has its address in %q", networkAnnotation, asked, primary.Namespace, primary.Name, of)
+	}
+	if err := overlap(service, append([]*corev1.Service{primary}, sharing...)); err != nil {
+		return nil, err
+	}
+	if primary.DeletionTimestamp != nil {
+		return has, nil
+	}
+	return addressesOf(primary), nil
+}
+
+// sharesAlready reports whether a Service has the address of the primary one.
+func sharesAlready(service, primary *corev1.Service) bool {
+	has := service.Annotations[addressAnnotation]
+	return has != "" && has == joined(addressesOf(primary))
+}
+
+// addressesOf are the ones to share of a primary Service: none as long as a DHCP server has not given any.
+func addressesOf(primary *corev1.Service) []string {
+	given := split(primary.Annotations[addressAnnotation])
+	if !slices.ContainsFunc(given, unspecified) {
+		return given
+	}
+	var list []string
+	for _, ingress := range primary.Status.LoadBalancer.Ingress {
+		if ingress.IP != "" {
+			list = append(list, ingress.IP)
+		}
+	}
+	return list
+}
+
+func unspecified(address string) bool { return address == lbv1.UnspecifiedAddress || address == "::" }
+
+// overlap says which port of the Service another one has that came first: the primary one, one that has the address already, or the older.
+func overlap(service *corev1.Service, others []*corev1.Service) error {
+	for n, other := range others {
+		if other.UID == service.UID || n > 0 && !before(other, service) {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			for _, taken := range other.Spec.Ports {
+				if port.Port == taken.Port && protocol(port) == protocol(taken) {
+					return fmt.Errorf("port %d/%s is that of Service %s/%s, which has the same address: choose another port", port.Port, protocol(port),
+						other.Namespace, other.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// protocol of a port; there may be a TCP and a UDP port of one number.
+func protocol(port corev1.ServicePort) corev1.Protocol {
+	return cmp.Or(port.Protocol, corev1.ProtocolTCP)
+}
+
+// before reports whether a came before b to their common address. It is an order, so of two Services that are new at the same time one is refused.
+func before(a, b *corev1.Service) bool {
+	if hasA, hasB := a.Annotations[addressAnnotation] != "", b.Annotations[addressAnnotation] != ""; hasA != hasB {
+		return hasA
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// wantsBalancer reports whether a Service is to have a load balancer of Harvester's.
+func wantsBalancer(service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
+}

@@ -1,0 +1,177 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// Options are of the guest cluster as a whole.
+type Options struct {
+	// Cluster is its name on Harvester, of which pools may make a condition.
+	Cluster string
+	// Network is that of its Nodes, as namespace/name; "" leaves it to Harvester to find out.
+	Network string
+	// Pools have the addresses of a family; without one, Harvester chooses a pool. A second address of a Service comes from a pool that is given here.
+	Pools map[corev1.IPFamily]string
+}
+
+// part is one address of a Service.
+type part struct {
+	name   string // of the LoadBalancer
+	family corev1.IPFamily
+	pool   string // "" for the one that Harvester chooses
+}
+
+// parts are the addresses that a Service is to have: one, or one of each family where the Service has both and there is a pool for the second.
+func (o Options) parts(service *corev1.Service) []part {
+	first := corev1.IPv4Protocol
+	if len(service.Spec.IPFamilies) > 0 {
+		first = service.Spec.IPFamilies[0]
+	}
+	list := []part{{name: Name(o.Cluster, service), family: first, pool: o.Pools[first]}}
+	if len(service.Spec.IPFamilies) > 1 {
+		second := service.Spec.IPFamilies[1]
+		if pool := o.Pools[second]; pool != "" && ipamOf(service) == lbv1.IPAMPool {
+			other := service.DeepCopy()
+			other.UID += "/second"
+			list = append(list, part{name: Name(o.Cluster, other), family: second, pool: pool})
+		}
+	}
+	return list
+}
+
+func ipamOf(service *corev1.Service) lbv1.IPAM {
+	return lbv1.IPAM(cmp.Or(service.Annotations[ipamAnnotation], string(lbv1.IPAMPool)))
+}
+
+// wanted is the LoadBalancer of a part of a Service as it is to be; had is the one that exists, nil when there is none. What decided on the
+// address of one that exists stays.
+func (o Options) wanted(service *corev1.Service, p part, had *lbv1.LoadBalancer, owner string) *lbv1.LoadBalancer {
+	lb := had.DeepCopy()
+	if lb == nil {
+		lb = &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Name: p.name}, Spec: lbv1.LoadBalancerSpec{
+			WorkloadType: lbv1.WorkloadCluster, IPAM: ipamOf(service), IPPool: p.pool,
+		}}
+		annotate(lb, askedAnnotation, service.Annotations[networkAnnotation])
+		annotate(lb, requiredNetwork, cmp.Or(service.Annotations[networkAnnotation], o.Network))
+		annotate(lb, requiredNamespace, service.Annotations[namespaceAnnotation])
+		annotate(lb, requiredProject, service.Annotations[projectAnnotation])
+	}
+	annotate(lb, requiredForCluster, o.Cluster)
+	annotate(lb, ownerAnnotation, owner)
+	if o.Network != "" {
+		annotate(lb, managementAnnotation, o.Network)
+	}
+	for key, value := range o.labels(service) {
+		metav1.SetMetaDataLabel(&lb.ObjectMeta, key, value)
+	}
+	if address := announced(service, p.family); address != "" {
+		lb.Status.Address = address
+	}
+	return lb
+}
+
+func annotate(lb *lbv1.LoadBalancer, key, value string) {
+	metav1.SetMetaDataAnnotation(&lb.ObjectMeta, key, value)
+}
+
+// labels tell whose a LoadBalancer is.
+func (o Options) labels(service *corev1.Service) map[string]string {
+	return map[string]string{clusterLabel: o.Cluster, namespaceLabel: service.Namespace, nameLabel: service.Name}
+}
+
+// announced is the address of a family that the Service is reached at; "" when there is none.
+func announced(service *corev1.Service, family corev1.IPFamily) string {
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		if addr, err := netip.ParseAddr(ingress.IP); err == nil && familyOf(addr) == family {
+			return ingress.IP
+		}
+	}
+	return ""
+}
+
+func familyOf(addr netip.Addr) corev1.IPFamily {
+	if addr.Is4() {
+		return corev1.IPv4Protocol
+	}
+	return corev1.IPv6Protocol
+}
+
+// unlike reports whether the LoadBalancer is to be written.
+func unlike(lb, wanted *lbv1.LoadBalancer) bool { return !apiequality.Semantic.DeepEqual(lb, wanted) }
+
+// check says what is wrong with a Service that wants an address of its own, whose LoadBalancer is lb, nil when there is none.
+func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {
+	ipam := ipamOf(service)
+	if ipam != lbv1.IPAMPool && ipam != lbv1.IPAMDHCP {
+		return fmt.Errorf("annotation %s is %q: make it %s or %s", ipamAnnotation, ipam, lbv1.IPAMPool, lbv1.IPAMDHCP)
+	}
+	if lb == nil {
+		return nil
+	}
+	if has := cmp.Or(lb.Spec.IPAM, lbv1.IPAMPool); has != ipam {
+		return fmt.Errorf("annotation %s is %q, but the Service has its address by %q: put that back, or make the Service anew", ipamAnnotation, ipam, has)
+	}
+	asked, noted := lb.Annotations[askedAnnotation]
+	if network := service.Annotations[networkAnnotation]; network != asked && (noted || network != lb.Annotations[requiredNetwork]) {
+		return fmt.Errorf("annotation %s is %q, but the Service has its address in %q: put that back, or make the Service anew", networkAnnotation, network, asked)
+	}
+	return nil
+}
+
+// foreign says why a LoadBalancer of the wanted name is not the Service's. One that does not say whose it is was made before that was noted, and
+// is the Service's if its labels are.
+func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner string) error {
+	switch of := lb.Annotations[ownerAnnotation]; {
+	case of == "":
+	case of != owner:
+		return fmt.Errorf("LoadBalancer %s/%s on Harvester is of another cluster: its annotation %s is %s, not %s", lb.Namespace, lb.Name, ownerAnnotation, of, owner)
+	}
+	for key, value := range o.labels(service) {
+		if lb.Labels[key] != value {
+			return fmt.Errorf("LoadBalancer %s/%s on Harvester is not of this Service: its label %s is %q, not %q", lb.Namespace, lb.Name, key, lb.Labels[key], value)
+		}
+	}
+	return nil
+}
+
+// namesake says which LoadBalancer is of another cluster that has this one's name. Pools could not tell their addresses apart.
+func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
+	for i := range all {
+		lb := &all[i]
+		if of := lb.Annotations[ownerAnnotation]; lb.Labels[clusterLabel] == o.Cluster && of != "" && of != owner {
+			return fmt.Errorf("another cluster, whose namespace kube-system has the UID %s, has the name %q too, and LoadBalancer %s/%s on Harvester: "+
+				"give each cluster of that namespace its own --cluster-name, or delete the LoadBalancer if its cluster is gone", of, o.Cluster, lb.Namespace, lb.Name)
+		}
+	}
+	return nil
+}
+
+// pending says what a LoadBalancer without an address waits for.
+func pending(lb *lbv1.LoadBalancer) string {
+	said := "Harvester has not looked at it yet"
+	for _, c := range lb.Status.Conditions {
+		if c.Type == lbv1.ReadyCondition && c.Message != "" {
+			said = "Harvester says " + c.Message
+		}
+	}
+	return fmt.Sprintf("LoadBalancer %s/%s on Harvester waits for its address: %s", lb.Namespace, lb.Name, said)
+}
+
+// joined is what kube-vip reads of several addresses.
+func joined(addresses []string) string { return strings.Join(addresses, ",") }
+
+func split(addresses string) []string {
+	return strings.FieldsFunc(addresses, func(r rune) bool { return r == ',' || r == ' ' })
+}
