@@ -6,7 +6,6 @@
 package hostcontainers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -15,7 +14,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/e2e/docker"
-	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -24,17 +23,17 @@ const registry = "oci://"
 
 // Containers are those of the hosts of one simulated bare-metal operator.
 type Containers struct {
-	Docker docker.Docker
-	// Prefix begins the name of each container, Label is on each.
-	Prefix, Label string
-	// Network is the network of Docker that all are on, Subnet its addresses. Hosts have the same ones for ever.
-	Network string
-	Subnet  *net.IPNet
+	machinecontainers.Containers
+
+	// Prefix begins the name of each container.
+	Prefix string
+	// Subnet has the addresses of the network. Hosts have the same ones for ever.
+	Subnet *net.IPNet
 }
 
 // Open finds the network.
 func Open(ctx context.Context, d docker.Docker, prefix, label, network string) (Containers, error) {
-	c := Containers{Docker: d, Prefix: prefix, Label: label, Network: network}
+	c := Containers{Containers: machinecontainers.Containers{Docker: d, Label: label, Network: network}, Prefix: prefix}
 	said, err := d.Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
 	if err != nil {
 		return c, err
@@ -67,74 +66,28 @@ func (c Containers) name(host *bmov1alpha1.BareMetalHost) string {
 	return strings.Join([]string{c.Prefix, host.Namespace, host.Name}, "-")
 }
 
-// powerOn boots the machine from its disk, which is written now if it was erased. A machine that runs goes on.
 func (c Containers) powerOn(ctx context.Context, boot simulator.Boot) error {
-	name := c.name(boot.Host)
-	state, err := c.state(ctx, name)
-	if err != nil {
-		return err
-	}
-	// A container without its drive is left of an attempt that was cut short.
-	if state == "" || state == "created" {
-		if err := c.install(ctx, boot); err != nil {
-			return fmt.Errorf("installing container %s: %w", name, err)
-		}
-	}
-	_, err = c.Docker.Run(ctx, "start", name)
-	return err
+	return c.PowerOn(ctx, c.name(boot.Host), func() (machinecontainers.Machine, error) { return c.installed(boot) })
 }
 
-// install makes the container anew. Its hardware address is Docker's own: not every engine lets one choose.
-func (c Containers) install(ctx context.Context, boot simulator.Boot) error {
-	from, err := imageOf(boot.Host)
-	if err != nil {
-		return err
+// installed is what the operator would write to the host's disks.
+func (c Containers) installed(boot simulator.Boot) (m machinecontainers.Machine, err error) {
+	if m.Image, err = imageOf(boot.Host); err != nil {
+		return m, err
 	}
-	address, err := c.address(boot.Host)
-	if err != nil {
-		return err
+	if m.Address, err = c.address(boot.Host); err != nil {
+		return m, err
 	}
-	files, err := drive(boot)
-	if err != nil {
-		return err
-	}
-	var archive bytes.Buffer
-	if err := image.Archive(&archive, files); err != nil {
-		return err
-	}
-	name := c.name(boot.Host)
-	if err := c.Docker.Remove(ctx, name); err != nil {
-		return err
-	}
-	_, err = c.Docker.Run(ctx, "create", "--name", name, "--label", c.Label,
-		"--network", c.Network, "--ip", address.String(),
-		"--privileged", "--cgroupns=private",
-		"--tmpfs", "/tmp", "--tmpfs", "/run", "--volume", "/var", "--volume", "/lib/modules:/lib/modules:ro",
-		// Who switches a server off does not wait for it.
-		"--stop-signal", "SIGKILL", from)
-	if err != nil {
-		return err
-	}
-	return c.Docker.Feed(ctx, &archive, "cp", "-", name+":/")
+	m.Files, err = drive(boot)
+	return m, err
 }
 
-// powerOff stops the machine, which keeps its disk.
 func (c Containers) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	name := c.name(host)
-	if state, err := c.state(ctx, name); err != nil || state == "" {
-		return err
-	}
-	_, err := c.Docker.Run(ctx, "stop", name)
-	return err
+	return c.PowerOff(ctx, c.name(host))
 }
 
 func (c Containers) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return c.Docker.Remove(ctx, c.name(host))
-}
-
-// state is Docker's word for what the container does; "" when there is none.
-func (c Containers) state(ctx context.Context, name string) (string, error) {
-	return c.Docker.Run(ctx, "ps", "--all", "--filter", "name=^"+name+"$", "--format", "{{.State}}")
+	return c.Erase(ctx, c.name(host))
 }
 
 // imageOf is the name in Docker of what the host is to boot.

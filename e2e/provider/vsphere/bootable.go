@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -121,14 +122,8 @@ func machineKeys(k provider.Kind) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := json.Marshal([]string{
-		"--label", k.Label,
-		"--env", "FAULTLINE_IDENTITY=http://" + net.JoinHostPort(host, provider.ControlPort),
-		"--privileged", "--cgroupns=private", "--network", k.Network,
-		"--tmpfs", "/tmp", "--tmpfs", "/run", "--volume", "/var", "--volume", "/lib/modules:/lib/modules:ro",
-		// systemd takes its time to stop, and nobody waits for this machine's goodbye.
-		"--stop-signal", "SIGKILL", k.Machine,
-	})
+	args := append(machinecontainers.Arguments(k.Label, k.Network), "--env", "FAULTLINE_IDENTITY=http://"+net.JoinHostPort(host, provider.ControlPort), k.Machine)
+	run, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
 	}
