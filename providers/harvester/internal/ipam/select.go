@@ -16,6 +16,9 @@ import (
 // ErrNoMatch says that no pool suits somebody who names none.
 var ErrNoMatch = errors.New("no matched IPPool with requirement")
 
+// everything stands for all projects, namespaces or clusters, in a pool as in a requirement.
+const everything = "*"
+
 // Requirement is who wants an address, and on which network, where no pool is named.
 type Requirement struct {
 	Network, Project, Namespace, Cluster string
@@ -37,16 +40,14 @@ type Requirement struct {
 //
 // Pools that are being deleted give nothing. The error wraps ErrNoMatch.
 func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
-	if chosen := best(pools, func(p *lbv1.IPPool) bool {
-		return !IsGlobal(p.Spec.Selector) && want.onNetwork(p) && want.inScope(p, false)
-	}); chosen != nil {
+	if chosen := best(pools, func(p *lbv1.IPPool) bool { return !IsGlobal(p) && want.onNetwork(p) && want.inScope(p, false) }); chosen != nil {
 		return chosen, nil
 	}
-	if chosen := best(pools, func(p *lbv1.IPPool) bool { return IsGlobal(p.Spec.Selector) && want.onNetwork(p) }); chosen != nil {
+	if chosen := best(pools, func(p *lbv1.IPPool) bool { return IsGlobal(p) && want.onNetwork(p) }); chosen != nil {
 		return chosen, nil
 	}
 	if chosen := best(pools, func(p *lbv1.IPPool) bool {
-		return IsGlobal(p.Spec.Selector) && (want.Network == "" || p.Spec.Selector.Network == "")
+		return IsGlobal(p) && (want.Network == "" || p.Spec.Selector.Network == "")
 	}); chosen != nil {
 		return chosen, nil
 	}
@@ -56,6 +57,11 @@ func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w network %q, project %q, namespace %q, cluster %q", ErrNoMatch, want.Network, want.Project, want.Namespace, want.Cluster)
+}
+
+// IsGlobal reports whether a pool is for all who have none of their own.
+func IsGlobal(pool *lbv1.IPPool) bool {
+	return slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: everything, Namespace: everything, GuestCluster: everything}})
 }
 
 // best is the pool with the highest priority of those that suit.
@@ -90,5 +96,5 @@ func (r Requirement) inScope(pool *lbv1.IPPool, loose bool) bool {
 }
 
 func covers(scope, required string, loose bool) bool {
-	return scope == required || scope == lbv1.All || required == lbv1.All || loose && scope == ""
+	return scope == required || scope == everything || required == everything || loose && scope == ""
 }

@@ -52,6 +52,7 @@ func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testin
 		"no global one of another network":                     {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ipam.Requirement{Network: "default/vlan1", Namespace: "default"}, ""},
 		"a global one of a network for who requires none":      {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ipam.Requirement{Namespace: "default"}, "a"},
 		"the global one of the network first":                  {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "default/vlan1", 0, all)}, ipam.Requirement{Network: "default/vlan1"}, "b"},
+		"a scope that is more than all is not global":          {[]lbv1.IPPool{selecting("a", "", 0, all, inDefault)}, ipam.Requirement{Network: "default/vlan1"}, ""},
 		"none without a scope":                                 {[]lbv1.IPPool{selecting("a", "", 0)}, ipam.Requirement{Namespace: "default"}, ""},
 		"none that is being deleted":                           {[]lbv1.IPPool{gone}, ipam.Requirement{Namespace: "default"}, ""},
 		"a scope that leaves the cluster out, for a cluster":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
