@@ -102,8 +102,8 @@ func TestMachinesThatComeMoveAndGoAreFollowed(t *testing.T) {
 	one.Labels["tier"] = "back"
 	w.Expect(user.Update(t.Context(), one)).To(Succeed())
 	w.leadsTo(lb, map[string]bool{"192.168.1.6": true})
+	w.eventually(lb, func(g Gomega) { g.Expect(lb.Status.BackendServers).To(Equal([]string{"192.168.1.6"})) })
 	w.says(lb, "")
-	w.Expect(lb.Status.BackendServers).To(Equal([]string{"192.168.1.6"}))
 	w.Expect(user.Delete(t.Context(), two)).To(Succeed())
 	w.says(lb, "no running backend servers")
 	w.leadsTo(lb, map[string]bool{"10.52.0.255": true})
