@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
 
@@ -33,7 +34,7 @@ var (
 
 // +kubebuilder:webhook:path=/validate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update;delete,versions=v1beta1,name=validation.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/mutate-loadbalancer-harvesterhci-io-v1beta1-ippool,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=create;update,versions=v1beta1,name=default.ippool.loadbalancer.harvesterhci.io,sideEffects=None,admissionReviewVersions=v1
-// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools;ippoolblocks,verbs=list
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=get
 
 // SetupWithManager registers the webhooks.
@@ -85,10 +86,8 @@ func (w *IPPool) ValidateCreate(ctx context.Context, pool *lbv1.IPPool) (admissi
 	if err != nil {
 		return nil, err
 	}
-	errs := append(ipam.ValidatePool(pool.Spec), ipam.ValidateAmong(pool, others)...)
-	errs = append(errs, w.knownNetwork(ctx, pool.Spec.Selector.Network)...)
-	errs = append(errs, ipam.ValidateAllocated(pool, nil)...)
-	return warnPool(pool.Spec), refuse("IPPool", pool.Name, errs)
+	errs := append(validatePool(pool, others), w.knownNetwork(ctx, pool.Spec.Selector.Network)...)
+	return warnPool(pool.Spec), refuse("IPPool", pool.Name, append(errs, ipam.ValidateAllocated(pool, nil)...))
 }
 
 // ValidateUpdate refuses what ValidateCreate would, and a change of the ranges that leaves out addresses which are held. Others are looked
@@ -108,18 +107,49 @@ func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool)
 	if network := after.Spec.Selector.Network; network != before.Spec.Selector.Network {
 		errs = append(errs, w.knownNetwork(ctx, network)...)
 	}
+	was, err := w.withBlocks(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	held, err := w.withBlocks(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	errs = append(errs, rules.Added(ipam.ValidateAllocated(was, nil), ipam.ValidateAllocated(held, nil))...)
 	return rules.AddedWarnings(warnPool(before.Spec), warnPool(after.Spec)), refuse("IPPool", after.Name, errs)
 }
 
 // ValidateDelete refuses to delete a pool while somebody holds an address of it.
-func (w *IPPool) ValidateDelete(_ context.Context, pool *lbv1.IPPool) (admission.Warnings, error) {
-	return nil, refuse("IPPool", pool.Name, ipam.ValidateDeletion(pool))
+func (w *IPPool) ValidateDelete(ctx context.Context, pool *lbv1.IPPool) (admission.Warnings, error) {
+	held, err := w.withBlocks(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	return nil, refuse("IPPool", pool.Name, ipam.ValidateDeletion(held))
 }
 
-// validatePool has all rules that need no more than the pools.
+// validatePool has the rules of what a pool is to be, on its own and beside others.
 func validatePool(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
-	errs := append(ipam.ValidatePool(pool.Spec), ipam.ValidateAmong(pool, others)...)
-	return append(errs, ipam.ValidateAllocated(pool, nil)...)
+	return append(ipam.ValidatePool(pool.Spec), ipam.ValidateAmong(pool, others)...)
+}
+
+// withBlocks is the pool with all who hold addresses of it in its status, also of those that blocks have.
+func (w *IPPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool, error) {
+	if pool.Annotations[lbv1.BlocksAnnotation] != "true" {
+		return pool, nil
+	}
+	blocks := &lbv1.IPPoolBlockList{}
+	if err := w.Reader.List(ctx, blocks, client.MatchingLabels{lbv1.PoolLabel: pool.Name}); err != nil {
+		return nil, fmt.Errorf("listing who holds addresses of IPPool %s: %w", pool.Name, err)
+	}
+	all := pool.DeepCopy()
+	for i := range blocks.Items {
+		if all.Status.Allocated == nil {
+			all.Status.Allocated = map[string]string{}
+		}
+		maps.Copy(all.Status.Allocated, blocks.Items[i].Allocated)
+	}
+	return all, nil
 }
 
 func (w *IPPool) all(ctx context.Context) ([]lbv1.IPPool, error) {

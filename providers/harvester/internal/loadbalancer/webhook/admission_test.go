@@ -1,0 +1,61 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// TestAdmission has a real API server send both kinds through their webhooks and conversion.
+func TestAdmission(t *testing.T) {
+	api := startAPIServer(t)
+	network(t, api, "vlan1", nil, `{"cniVersion":"0.3.1","type":"bridge","vlan":1}`)
+	t.Run("upstream's cases", func(t *testing.T) { testUpstreamCases(t, api) })
+	t.Run("upstream's conversion", func(t *testing.T) { testUpstreamConversion(t, api) })
+	t.Run("the samples of the proposal", func(t *testing.T) { testSamples(t, api) })
+}
+
+func startAPIServer(t *testing.T) *rulestest.APIServer {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	g := NewWithT(t)
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme, v1alpha1.AddToScheme,
+	} {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	crds, err := simulator.CRDs()
+	g.Expect(err).NotTo(HaveOccurred())
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Spec.Group == lbv1.GroupVersion.Group
+	})
+	return rulestest.StartAPIServer(t, testenv.Options{
+		Scheme: scheme, Config: filepath.Join("..", "..", "..", "config", "loadbalancer"), CRDs: crds, Serve: SetupWithManager, Conversion: true,
+	})
+}
+
+// network makes one in the namespace default.
+func network(t *testing.T, api *rulestest.APIServer, name string, labels map[string]string, config string) {
+	t.Helper()
+	NewWithT(t).Expect(api.Create(t.Context(), &networkv1.NetworkAttachmentDefinition{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, Labels: labels},
+		Spec:       networkv1.NetworkAttachmentDefinitionSpec{Config: config},
+	})).To(Succeed())
+}

@@ -1,0 +1,207 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+)
+
+// upstream has what upstream's own tests say.
+var upstream = filepath.Join("..", "..", "..", "..", "..", "..", "shared", "upstream", "harvester")
+
+// verdict is what a file of upstream's says becomes of its last document.
+var verdict = regexp.MustCompile(`(?m)^# (create|update), (IPPool|LoadBalancer): (accept|refuse|either)$`)
+
+// testUpstreamCases wants every case of upstream's validators to end as it does there.
+func testUpstreamCases(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(upstream, "admission", "*-up-*.yaml"))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	if len(files) == 0 {
+		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		return
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			g := NewWithT(t)
+			data, err := os.ReadFile(file)
+			g.Expect(err).NotTo(HaveOccurred())
+			says := verdict.FindSubmatch(data)
+			g.Expect(says).To(HaveLen(4))
+			testUpstreamCase(t, api, documents(t, data), string(says[1]), string(says[3]))
+		})
+	}
+}
+
+func testUpstreamCase(t *testing.T, api *rulestest.APIServer, all []*unstructured.Unstructured, verb, want string) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	last := len(all) - 1
+	for _, other := range all[:last] {
+		ensureNamespace(t, api, other.GetNamespace())
+		g.Expect(api.Create(ctx, other)).To(Succeed())
+		defer remove(t, api, other)
+	}
+	request := all[last]
+	ensureNamespace(t, api, request.GetNamespace())
+	var err error
+	if verb == "update" {
+		request.SetResourceVersion(all[last-1].GetResourceVersion())
+		err = api.Update(ctx, request)
+	} else if err = api.Create(ctx, request); err == nil {
+		defer remove(t, api, request)
+	}
+	switch {
+	case want == "accept", want == "either" && err == nil:
+		g.Expect(err).NotTo(HaveOccurred())
+		check, _, _ := unstructured.NestedMap(request.Object, "spec", "healthCheck")
+		if request.GetKind() == "LoadBalancer" && want == "either" {
+			g.Expect(check).NotTo(ContainElement(BeZero()), "a zero is not stored")
+		}
+	default:
+		g.Expect(err).To(MatchError(ContainSubstring("is invalid")))
+	}
+}
+
+// remove takes an object away, also a pool whose addresses are held.
+func remove(t *testing.T, api *rulestest.APIServer, object *unstructured.Unstructured) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	if object.GetKind() == "IPPool" {
+		pool := &lbv1.IPPool{}
+		if err := api.Get(ctx, client.ObjectKeyFromObject(object), pool); err != nil {
+			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+			return
+		}
+		pool.Status = lbv1.IPPoolStatus{}
+		g.Expect(api.Update(ctx, pool)).To(Succeed())
+	}
+	g.Expect(client.IgnoreNotFound(api.Delete(ctx, object))).To(Succeed())
+}
+
+func ensureNamespace(t *testing.T, api *rulestest.APIServer, name string) {
+	t.Helper()
+	if name == "" {
+		return
+	}
+	err := api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	NewWithT(t).Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
+}
+
+// documents reads a file, without comments.
+func documents(t *testing.T, data []byte) []*unstructured.Unstructured {
+	t.Helper()
+	g := NewWithT(t)
+	var all []*unstructured.Unstructured
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		content, err := yaml.YAMLToJSON(document)
+		g.Expect(err).NotTo(HaveOccurred())
+		if string(content) == "null" {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		g.Expect(object.UnmarshalJSON(content)).To(Succeed())
+		all = append(all, object)
+	}
+}
+
+// testUpstreamConversion wants the load balancers of upstream's tests of its converter to become what they become there.
+func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(upstream, "conversion", "lb-*.yaml"))
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(err).NotTo(HaveOccurred())
+	if len(files) == 0 {
+		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		return
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		all := documents(t, data)
+		want, all := all[len(all)-1], all[:len(all)-1]
+		for _, object := range all {
+			g.Expect(api.Create(ctx, object)).To(Succeed())
+		}
+		got := want.DeepCopy()
+		g.Expect(api.Get(ctx, client.ObjectKeyFromObject(want), got)).To(Succeed())
+		g.Expect(got.Object["spec"]).To(Equal(want.Object["spec"]), file)
+		g.Expect(got.Object["status"]).To(Equal(want.Object["status"]), file)
+		for key, value := range want.GetAnnotations() {
+			g.Expect(got.GetAnnotations()).To(HaveKeyWithValue(key, value))
+		}
+		for _, object := range all {
+			remove(t, api, object)
+		}
+	}
+}
+
+// sample is one in the text of the proposal.
+var sample = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// testSamples wants the samples of the proposal to be accepted word for word, and applied again. They write single values where lists belong.
+func testSamples(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	text, err := os.ReadFile(filepath.Join(upstream, "..", "..", "proposals", "harvester-cloud-provider.md"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Run("left out, as ../shared/proposals is not beside the project", func(t *testing.T) { t.Skip() })
+		return
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	var all []*unstructured.Unstructured
+	for _, block := range sample.FindAllSubmatch(text, -1) {
+		all = append(all, documents(t, block[1])...)
+	}
+	g.Expect(all).To(HaveLen(4))
+	for _, object := range all {
+		what := object.GetKind() + " " + object.GetName()
+		g.Expect(api.Create(ctx, object.DeepCopy())).To(Succeed(), what)
+		defer remove(t, api, object)
+		data, err := json.Marshal(object)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(api.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, data))).To(Succeed(), what)
+	}
+	pool, lb := &lbv1.IPPool{}, &lbv1.LoadBalancer{}
+	g.Expect(api.Get(ctx, client.ObjectKey{Name: "vlan-awareness-pool"}, pool)).To(Succeed())
+	g.Expect(pool.Labels).To(And(HaveKeyWithValue(lbv1.VLANLabel, "1"), HaveKeyWithValue(lbv1.GlobalPoolLabel, "false")))
+	g.Expect(pool.Status.Available).To(BeEquivalentTo(256))
+	g.Expect(api.Get(ctx, client.ObjectKey{Name: "vlan100-pool"}, pool)).To(Succeed())
+	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.VLANLabel, "100"), "as the user says, where there is no network")
+	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "lb1"}, lb)).To(Succeed())
+	g.Expect(lb.Spec.BackendServerSelector).To(Equal(map[string][]string{"demo": {"demo"}}))
+	g.Expect(lb.Spec.Listeners[0].Name).To(BeEmpty())
+	g.Expect(lb.Status.BackendServers).To(Equal([]string{"192.168.100.100"}))
+	g.Expect(lb.Status.AllocatedAddress.Mask).To(Equal("255.255.255.0"))
+	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes-default-nginx-lb-3-3be238b0"}, lb)).To(Succeed())
+	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, "local:p-hl965"), "the namespace is in no project that would know better")
+	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, "default/vlan100"))
+}
