@@ -1,0 +1,150 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// expectErrors wants errors at these fields, in this order, that say these words; each line is a field and words of its error.
+func expectErrors(g *WithT, errs field.ErrorList, want ...string) {
+	g.Expect(errs).To(HaveLen(len(want)), "%v", errs)
+	for i, line := range want {
+		path, words, _ := strings.Cut(line, ": ")
+		g.Expect(errs[i].Field).To(Equal(path))
+		g.Expect(errs[i].Error()).To(ContainSubstring(words))
+	}
+}
+
+func TestWhatAPoolGivesIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ranges []lbv1.Range
+		want   []string
+	}{
+		"no range":                              {nil, []string{"spec.ranges: name a subnet"}},
+		"a subnet":                              {[]lbv1.Range{{Subnet: "10.0.0.0/24"}}, nil},
+		"one address":                           {[]lbv1.Range{{Subnet: "10.0.0.7/32"}}, nil},
+		"reversed, which Harvester turns round": {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9", RangeEnd: "10.0.0.5"}}, nil},
+		"the gateway inside":                    {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.5", Gateway: "10.0.0.3"}}, nil},
+		"the gateway alone": {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.1"}},
+			[]string{"spec.ranges[0]: gives no address, as its only one, 10.0.0.1, is the gateway"}},
+		"no CIDR":                 {[]lbv1.Range{{Subnet: "10.0.0.0"}}, []string{`spec.ranges[0]: subnet "10.0.0.0" is none: write it as 192.168.1.0/24`}},
+		"a CIDR that cannot be":   {[]lbv1.Range{{Subnet: "10.0.0.0/33"}}, []string{"spec.ranges[0]: is none"}},
+		"outside of the subnet":   {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.5"}}, []string{"spec.ranges[0]: rangeEnd 10.0.1.5 is not in subnet"}},
+		"another family":          {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeStart: "fd00::1"}}, []string{"spec.ranges[0]: rangeStart fd00::1 is not in subnet"}},
+		"each wrong one is told":  {[]lbv1.Range{{Subnet: "a"}, {Subnet: "10.0.0.0/24"}, {Subnet: "b"}}, []string{"spec.ranges[0]: none", "spec.ranges[2]: none"}},
+		"side by side":            {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.9"}, {Subnet: "10.0.0.0/24", RangeStart: "10.0.0.10"}}, nil},
+		"IPv4 beside IPv6":        {[]lbv1.Range{{Subnet: "10.0.0.0/8"}, {Subnet: "fd00::/64"}}, nil},
+		"one address in both":     {[]lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.9"}, {Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9"}}, []string{"spec.ranges[1]: has addresses of spec.ranges[0], 10.0.0.1-10.0.0.9: make one end before the other begins"}},
+		"one inside the other":    {[]lbv1.Range{{Subnet: "10.0.0.5/32"}, {Subnet: "10.0.0.0/8"}}, []string{"spec.ranges[1]: has addresses of spec.ranges[0], 10.0.0.5"}},
+		"IPv6 that overlaps":      {[]lbv1.Range{{Subnet: "fd00::/64"}, {Subnet: "fd00::/32"}}, []string{"spec.ranges[1]: has addresses of spec.ranges[0]"}},
+		"overlaps, and is broken": {[]lbv1.Range{{Subnet: "10.0.0.0/24"}, {Subnet: "x"}, {Subnet: "10.0.0.0/25"}}, []string{"spec.ranges[1]: none", "spec.ranges[2]: has addresses of spec.ranges[0]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expectErrors(NewWithT(t), ipam.ValidatePool(lbv1.IPPoolSpec{Ranges: tc.ranges}), tc.want...)
+		})
+	}
+}
+
+func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
+	t.Parallel()
+	one := lbv1.Tuple{Project: "p", Namespace: "a", GuestCluster: lbv1.All}
+	for name, tc := range map[string]struct {
+		scope []lbv1.Tuple
+		want  []string
+	}{
+		"nobody":            {nil, nil},
+		"two namespaces":    {[]lbv1.Tuple{one, {Project: "p", Namespace: "b", GuestCluster: lbv1.All}}, nil},
+		"none is not all":   {[]lbv1.Tuple{one, {Namespace: "a", GuestCluster: lbv1.All}}, nil},
+		"the same twice":    {[]lbv1.Tuple{one, one}, []string{"spec.selector.scope[1]: project p, namespace a, guest cluster *"}},
+		"a cluster of all":  {[]lbv1.Tuple{one, {Project: "p", Namespace: "a", GuestCluster: "c"}}, []string{"spec.selector.scope[1]: is for some that spec.selector.scope[0] is for, too: remove one of them"}},
+		"all beside others": {[]lbv1.Tuple{one, {Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}}, []string{"spec.selector.scope[1]: is for some"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}, Selector: lbv1.Selector{Scope: tc.scope}}
+			expectErrors(NewWithT(t), ipam.ValidatePool(spec), tc.want...)
+		})
+	}
+}
+
+func TestPoolsAreNotInEachOthersWay(t *testing.T) {
+	t.Parallel()
+	all, some := lbv1.Tuple{Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}, lbv1.Tuple{Project: lbv1.All, Namespace: "a", GuestCluster: lbv1.All}
+	selector := func(priority uint32, network string, scope ...lbv1.Tuple) lbv1.Selector {
+		return lbv1.Selector{Priority: priority, Network: network, Scope: scope}
+	}
+	for name, tc := range map[string]struct {
+		other, mine lbv1.Selector
+		subnet      string
+		want        []string
+	}{
+		"other addresses for nobody":                {},
+		"addresses of another":                      {subnet: "10.0.0.128/25", want: []string{"spec.ranges[0]: has addresses of IPPool other, 10.0.0.1-10.0.0.254"}},
+		"the same priority":                         {other: selector(7, "", some), mine: selector(7, "n/b"), want: []string{"spec.selector.priority: is the priority of IPPool other: choose another, or 0"}},
+		"the same scope, of the same priority 0":    {other: selector(0, "", some), mine: selector(0, "", some), want: []string{"spec.selector.scope[0]: IPPool other is for, and both have priority 0"}},
+		"the same scope, and one has a priority":    {other: selector(0, "", some), mine: selector(1, "", some)},
+		"the same scope on another network":         {other: selector(0, "n/a", some), mine: selector(0, "n/b", some)},
+		"the global pool beside any":                {other: selector(0, "", some), mine: selector(0, "", all)},
+		"any beside the global pool":                {other: selector(0, "", all), mine: selector(0, "", some)},
+		"two that are global":                       {other: selector(0, "", all), mine: selector(3, "", all), want: []string{"spec.selector.scope: there can be only one such pool"}},
+		"two that are global on different networks": {other: selector(0, "n/a", all), mine: selector(0, "n/b", all), want: []string{"spec.selector.scope: is for all, as is that of IPPool other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			if tc.subnet == "" {
+				tc.subnet = "10.0.1.0/24"
+			}
+			mine := pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: tc.subnet})
+			mine.Name, mine.Spec.Selector = "mine", tc.mine
+			other := pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "broken"}, lbv1.Range{Subnet: "10.0.0.0/24"})
+			other.Name, other.Spec.Selector = "other", tc.other
+			expectErrors(g, ipam.ValidateAmong(mine, []lbv1.IPPool{*mine, *other}), tc.want...)
+		})
+	}
+}
+
+func TestOfTwoPoolsThatCannotBothBeItIsTheLaterThatGivesWay(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	named := func(name string, age time.Duration) *lbv1.IPPool {
+		return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))}}
+	}
+	g.Expect(ipam.Precedes(named("b", time.Hour), named("a", 0))).To(BeTrue())
+	g.Expect(ipam.Precedes(named("a", 0), named("b", time.Hour))).To(BeFalse())
+	g.Expect(ipam.Precedes(named("a", 0), named("b", 0))).To(BeTrue())
+	g.Expect(ipam.Precedes(named("b", 0), named("a", 0))).To(BeFalse())
+}
+
+func TestAddressesThatAreHeldStayThePools(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := pool(lbv1.IPPoolStatus{Allocated: map[string]string{
+		"10.0.0.2": "ns/a", "10.0.1.2": "ns/b", "::ffff:10.0.0.3": "ns/c", "nothing": "ns/d",
+	}}, lbv1.Range{Subnet: "10.0.0.0/24"})
+	expectErrors(g, ipam.ValidateAllocated(p, nil),
+		`status.allocated[10.0.1.2]: "ns/b": is held, and in no range: keep it in spec.ranges until its holder is deleted`,
+		`status.allocated[nothing]: "ns/d": is held under what is no IP address: remove it`)
+	expectErrors(g, ipam.ValidateAllocated(p, p.Status.Allocated))
+}
+
+func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.2": "ns/a"}})))
+	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{Allocated: map[string]string{"10.0.0.3": "ns/b", "10.0.0.2": "ns/a"}})),
+		"status.allocated: 2 of the pool's addresses are held, such as 10.0.0.2 by ns/a: delete the load balancers and machines that hold them first")
+}
