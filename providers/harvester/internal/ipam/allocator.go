@@ -6,13 +6,15 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Allocator gives addresses of the pools of the cluster that it runs in: one for each manager, which is the one writer there.
+// Allocator gives addresses of the pools of the cluster that it runs in: one for each manager. It remembers what it knows of a pool, and
+// reads it again when somebody else has changed it.
 type Allocator struct {
 	claimer Claimer
 	here    Harvester
@@ -20,7 +22,7 @@ type Allocator struct {
 
 // NewAllocator makes an Allocator that writes with the client and reads with live, which has no cache.
 func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
-	return &Allocator{here: &here{Writer: writer, live: live}}
+	return &Allocator{claimer: Claimer{resident: true}, here: &here{Writer: writer, live: live}}
 }
 
 // here is the cluster that the manager runs in.
@@ -40,7 +42,7 @@ func (h *here) Live() client.Reader { return h.live }
 // NotFound when the pool does not exist; of a pool that cannot be read it names the field.
 func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error) {
 	claimed := Claimed{Pool: pool}
-	err := a.claimer.change(ctx, a.here, pool, func(p *Pool, _ *lbv1.IPPool) (changed bool, err error) {
+	err := a.claimer.change(ctx, a.here, pool, func(p *Pool) (changed bool, err error) {
 		claimed.Address, changed, err = p.Get(id)
 		return changed, err
 	})
@@ -53,4 +55,94 @@ func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error)
 // Release takes the holder's address back. It is nil when the holder has none, or the pool is gone.
 func (a *Allocator) Release(ctx context.Context, pool, id string) error {
 	return a.claimer.Release(ctx, a.here, []string{pool}, id)
+}
+
+// Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps ErrHeld when another
+// has it, and ErrOutside when the pool does not have it.
+func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
+	err := a.claimer.change(ctx, a.here, pool, func(p *Pool) (bool, error) { return p.Give(addr, id) })
+	if err != nil {
+		return fmt.Errorf("giving %s of IPPool %s to %s: %w", addr, pool, id, err)
+	}
+	return nil
+}
+
+// Settled is what a pool is like.
+type Settled struct {
+	// Held is how many addresses have a holder.
+	Held int
+	// Doubled are addresses with several holders, and Several holders with several addresses.
+	Doubled []netip.Addr
+	Several []string
+	// Problem is why the pool gives no address; nil when it would.
+	Problem error
+}
+
+// Settle brings the counts and the history of a pool to what its holders say, and returns what is to be known of it. It does nothing, but
+// ask for the version, as long as they do.
+func (a *Allocator) Settle(ctx context.Context, pool string) (Settled, error) {
+	var is Settled
+	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
+		is = Settled{Held: len(p.holders), Problem: p.problem}
+		is.Doubled, is.Several = p.Doubled()
+		return p.tidy(), nil
+	}})
+	if err != nil {
+		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
+	}
+	return is, nil
+}
+
+// InUse tells which addresses a load balancer is known to have by others than its pool: its own status, and the Service that announces it.
+// Known is false for an id that is no load balancer.
+type InUse func(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error)
+
+// Repair resolves what a manager that ended between two writes has left: a load balancer that holds several addresses keeps those that it
+// uses, or the lowest when it uses none, and the others are free again. Holders that are no load balancers are left alone.
+func (a *Allocator) Repair(ctx context.Context, pool string, inUse InUse) error {
+	is, err := a.Settle(ctx, pool)
+	if err != nil {
+		return err
+	}
+	for _, id := range is.Several {
+		uses, known, err := inUse(ctx, id)
+		if err != nil {
+			return fmt.Errorf("finding out which addresses %s uses: %w", id, err)
+		}
+		if !known {
+			continue
+		}
+		err = a.claimer.change(ctx, a.here, pool, func(p *Pool) (bool, error) { return p.keep(id, uses), nil })
+		if err != nil {
+			return fmt.Errorf("repairing IPPool %s: %w", pool, err)
+		}
+	}
+	return nil
+}
+
+// Forget drops what is known of a pool that is gone.
+func (a *Allocator) Forget(pool string) {
+	q := a.claimer.enter(a.here, pool)
+	defer a.claimer.leave(q)
+	q.commit.Lock()
+	defer q.commit.Unlock()
+	q.pool = nil
+}
+
+// AdmitChange says why a change of a pool, from whomever, is not to be stored: holders in blocks are not in the status, so nothing may
+// be added to it any more. Who wants an address of such a pool asks the manager for it with a LoadBalancer.
+func AdmitChange(was, is *lbv1.IPPool) error {
+	if was.Annotations[lbv1.BlocksAnnotation] != "true" {
+		return nil
+	}
+	if is.Annotations[lbv1.BlocksAnnotation] != "true" {
+		return fmt.Errorf("metadata.annotations[%s]: holders of the pool's addresses are in IPPoolBlocks, so it stays", lbv1.BlocksAnnotation)
+	}
+	for ip, id := range is.Status.Allocated {
+		if holder, held := was.Status.Allocated[ip]; !held || holder != id {
+			return fmt.Errorf("status.allocated[%s]: the pool has more holders than its status, in IPPoolBlocks, and one of them may have the address: "+
+				"nothing is added to status.allocated; make a LoadBalancer, or use a pool with fewer addresses", ip)
+		}
+	}
+	return nil
 }

@@ -11,8 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
 // Harvester is where the pools are. Two that are equal are one.
@@ -20,7 +18,9 @@ type Harvester interface {
 	// Get reads what may be a moment old, Live what is stored.
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 	Live() client.Reader
+	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
 	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+	Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error
 }
 
 // Claimed is an address and the pool that it is from.
@@ -50,9 +50,9 @@ func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id str
 	none := &NoAddressError{}
 	for _, name := range pools {
 		claimed := Claimed{Pool: name}
-		err := c.change(ctx, h, name, func(p *Pool, stored *lbv1.IPPool) (changed bool, err error) {
-			if !ForNetworks(stored.Spec.Selector.Network, networks) {
-				return false, &otherNetworkError{network: stored.Spec.Selector.Network, networks: networks}
+		err := c.change(ctx, h, name, func(p *Pool) (changed bool, err error) {
+			if !ForNetworks(p.Network(), networks) {
+				return false, &otherNetworkError{network: p.Network(), networks: networks}
 			}
 			claimed.Address, changed, err = p.Get(id)
 			return changed, err
@@ -70,7 +70,7 @@ func (c *Claimer) Claim(ctx context.Context, h Harvester, pools []string, id str
 // Release takes the holder's addresses out of the pools. Those of others, and pools that are gone, are left alone.
 func (c *Claimer) Release(ctx context.Context, h Harvester, pools []string, id string) error {
 	for _, name := range pools {
-		err := c.change(ctx, h, name, func(p *Pool, _ *lbv1.IPPool) (bool, error) { return p.Release(id), nil })
+		err := c.change(ctx, h, name, func(p *Pool) (bool, error) { return p.Release(id), nil })
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("releasing the address in IPPool %s: %w", name, err)
 		}
@@ -92,13 +92,9 @@ func Held(ctx context.Context, h Harvester, pools []string, id string) (Claimed,
 
 // holds returns the address that the holder has in a pool, as far as is known.
 func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
-	stored := &lbv1.IPPool{}
-	if err := h.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
-		return Claimed{}, client.IgnoreNotFound(err)
-	}
-	p, err := NewPool(stored)
+	p, err := load(ctx, h, h, name, false)
 	if err != nil {
-		return Claimed{}, nil //nolint:nilerr // it is told when the pool is to give an address
+		return Claimed{}, client.IgnoreNotFound(err)
 	}
 	address, ok := p.Holds(id)
 	if !ok {

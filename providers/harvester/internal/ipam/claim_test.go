@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -29,17 +30,25 @@ import (
 )
 
 // The API server is real, because conflicts are.
-var api client.Client
+var (
+	api    client.Client
+	config *rest.Config
+)
 
 func TestMain(m *testing.M) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(lbv1.AddToScheme(scheme))
-	data, err := os.ReadFile("../../simulator/crds/loadbalancer.harvesterhci.io_ippools.yaml")
-	utilruntime.Must(err)
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	utilruntime.Must(yaml.Unmarshal(data, crd))
-	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}},
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, kind := range []string{"ippools", "ippoolblocks"} {
+		data, err := os.ReadFile("../../simulator/crds/loadbalancer.harvesterhci.io_" + kind + ".yaml")
+		utilruntime.Must(err)
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		utilruntime.Must(yaml.Unmarshal(data, crd))
+		crds = append(crds, crd)
+	}
+	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: crds},
 		func(env *envtest.Environment) (err error) {
+			config = env.Config
 			api, err = client.New(env.Config, client.Options{Scheme: scheme})
 			return err
 		})

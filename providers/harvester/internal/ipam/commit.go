@@ -5,24 +5,30 @@ package ipam
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// attempts is how often a pool is read again that others keep changing.
-const attempts = 5
+const (
+	// attempts is how often a pool is read again that others keep changing.
+	attempts = 5
+	// abreast is how many blocks of a pool are written at a time.
+	abreast = 8
+)
 
 // Claimer changes pools. What several workers want of one pool at a time is stored by one request, so that they are not in each other's
 // way. The zero value is ready to use.
 type Claimer struct {
+	// resident says that what is known of a pool stays known, and that holders of a large one go into blocks.
+	resident bool
+	// check says why a pool is not to give addresses although it could; nil for no reason ever.
+	check func(context.Context, *Pool) error
+
 	mu     sync.Mutex
 	queues map[queueKey]*queue
 }
@@ -32,8 +38,12 @@ type queueKey struct {
 	pool      string
 }
 
-// queue has what is wanted of one pool. It exists as long as somebody wants something.
+// queue has what is wanted of one pool. It exists as long as somebody wants something, or for good.
 type queue struct {
+	*Claimer
+	h    Harvester
+	name string
+
 	users int // guarded by the Claimer's lock
 
 	mu      sync.Mutex
@@ -41,22 +51,34 @@ type queue struct {
 
 	// commit is held while the pool is written. Who gets it writes what all that wait want, so it is waited for once.
 	commit sync.Mutex
-	// last is the pool as it was written last: a cache need not show that yet. It is nil when that is not known.
-	last *lbv1.IPPool
+	// pool is as it was written or read last; nil when that is not known. A cache need not show that yet.
+	pool *Pool
+	// confirmed says that the pool is as it was stored after those who wait began to.
+	confirmed bool
 }
 
+// change is what somebody wants of a pool.
 type change struct {
-	apply func(*Pool, *lbv1.IPPool) (changed bool, err error)
-	done  bool
-	err   error
+	apply func(*Pool) (changed bool, err error)
+	// sure says that all of the pool is to be as it is stored, also for what changes it.
+	sure bool
+	done bool
+	err  error
+
+	// changed and touched are what came of it.
+	changed bool
+	touched []*record
 }
 
-// change applies a change to the pool and stores it. It may be applied several times, to the pool as it is then.
-func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply func(*Pool, *lbv1.IPPool) (bool, error)) error {
-	key := queueKey{harvester: h, pool: pool}
-	q := c.enter(key)
-	defer c.leave(key)
-	wanted := &change{apply: apply}
+// change applies a change to the pool and stores it. It may be applied several times, to the pool as it is then. What has changed nothing,
+// or failed, was so at some moment between the call and its return.
+func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply func(*Pool) (bool, error)) error {
+	return c.do(ctx, h, pool, &change{apply: apply})
+}
+
+func (c *Claimer) do(ctx context.Context, h Harvester, pool string, wanted *change) error {
+	q := c.enter(h, pool)
+	defer c.leave(q)
 	q.mu.Lock()
 	q.waiting = append(q.waiting, wanted)
 	q.mu.Unlock()
@@ -64,116 +86,249 @@ func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply fu
 	q.commit.Lock()
 	defer q.commit.Unlock()
 	if !wanted.done {
-		q.store(ctx, h, pool)
+		q.store(ctx, wanted)
 	}
 	return wanted.err
 }
 
-func (c *Claimer) enter(key queueKey) *queue {
+func (c *Claimer) enter(h Harvester, pool string) *queue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queues == nil {
 		c.queues = map[queueKey]*queue{}
 	}
+	key := queueKey{harvester: h, pool: pool}
 	q, ok := c.queues[key]
 	if !ok {
-		q = &queue{}
+		q = &queue{Claimer: c, h: h, name: pool}
 		c.queues[key] = q
 	}
 	q.users++
 	return q
 }
 
-func (c *Claimer) leave(key queueKey) {
+func (c *Claimer) leave(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q := c.queues[key]; q.users > 1 {
-		q.users--
-	} else {
-		delete(c.queues, key)
+	if q.users--; q.users == 0 && (!c.resident || q.pool == nil) {
+		delete(c.queues, queueKey{harvester: q.h, pool: q.name})
 	}
 }
 
-// store does what all that wait want. Each is told what became of it.
-func (q *queue) store(ctx context.Context, h Harvester, name string) {
+// store does what all that wait want. Each is told what became of it. When the one who does it has to go, the others do it themselves.
+func (q *queue) store(ctx context.Context, own *change) {
 	q.mu.Lock()
 	batch := q.waiting
 	q.waiting = nil
 	q.mu.Unlock()
-	err := q.try(ctx, h, name, batch)
-	for _, one := range batch {
-		one.done = true
-		if one.err == nil {
-			one.err = err
+	q.confirmed = false
+	err := error(apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippools").GroupResource(), q.name, fmt.Errorf("others have changed it %d times", attempts)))
+	for i := range attempts {
+		again, failed := q.try(ctx, batch, i > 0)
+		if failed != nil {
+			q.pool, err = nil, failed
+			break
 		}
+		if batch = again; len(batch) == 0 {
+			return
+		}
+		q.pool = nil
+	}
+	for _, one := range batch {
+		if ctx.Err() == nil || one == own {
+			one.done, one.err = true, err
+			continue
+		}
+		q.mu.Lock()
+		q.waiting = append(q.waiting, one)
+		q.mu.Unlock()
 	}
 }
 
-// try begins with what is known, and reads the pool itself after somebody else has changed it.
-func (q *queue) try(ctx context.Context, h Harvester, name string, batch []*change) (err error) {
-	stored := q.last
-	if stored == nil {
-		stored = &lbv1.IPPool{}
-		if err := h.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
-			return err
-		}
+// try begins with what is known, and reads the pool itself after somebody else has changed it. It returns what is to be tried again.
+func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*change, _ error) {
+	if err := q.know(ctx, live || q.resident); err != nil {
+		return nil, err
 	}
-	for range attempts {
-		if err = q.write(ctx, h, stored, batch); !apierrors.IsConflict(err) {
-			return err
-		}
-		q.last, stored = nil, &lbv1.IPPool{}
-		if err := h.Live().Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// write applies the changes to the pool and stores what has come of them, if that is anything.
-func (q *queue) write(ctx context.Context, h Harvester, stored *lbv1.IPPool, batch []*change) error {
-	p, err := NewPool(stored)
-	if err != nil {
-		return &brokenPoolError{err}
+	if ok, err := q.makeRoom(ctx, len(batch)); err != nil || !ok {
+		return batch, err
 	}
 	for _, one := range batch {
-		_, one.err = one.apply(p, stored)
+		q.pool.touched = nil
+		one.changed, one.err = one.apply(q.pool)
+		one.touched = q.pool.touched
 	}
-	after := stored.DeepCopy()
-	after.Status = p.Status()
-	if equality.Semantic.DeepEqual(stored.Status.Allocated, after.Status.Allocated) {
+	if ok, err := q.confirm(ctx, batch); err != nil || !ok {
+		return batch, err
+	}
+	failed := q.write(ctx)
+	for _, one := range batch {
+		if err := one.outcome(failed); apierrors.IsConflict(err) {
+			again = append(again, one)
+		} else {
+			one.done = true
+			if one.err == nil {
+				one.err = err
+			}
+		}
+	}
+	if len(failed) > 0 {
+		q.pool = nil // what of it is stored is not known
+	} else {
+		q.pool.settle()
+	}
+	return again, nil
+}
+
+// know reads the pool, if it is not known.
+func (q *queue) know(ctx context.Context, live bool) (err error) {
+	if q.pool != nil {
 		return nil
 	}
-	patch, err := statusPatch(stored, after)
-	if err != nil {
+	from := getter(q.h)
+	if live {
+		from = q.h.Live()
+	}
+	if q.pool, err = load(ctx, q.h, from, q.name, q.resident); err != nil {
 		return err
 	}
-	if err := h.Patch(ctx, after, patch); err != nil {
-		q.last = nil
-		return fmt.Errorf("patching IPPool %s: %w", stored.Name, err)
+	q.confirmed = live
+	if q.check != nil && q.pool.problem == nil {
+		q.pool.problem = q.check(ctx, q.pool)
 	}
-	q.last = after
 	return nil
 }
 
-// statusPatch is what of the status has changed, for the object as it was read. It goes to the object itself, which has no subresource
-// for its status. What a status must have is always in it: a pool that nobody has used yet has none.
-func statusPatch(stored, after *lbv1.IPPool) (client.Patch, error) {
-	data, err := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}).Data(after)
+// makeRoom has new holders go into blocks from now on if the pool's own status would become too large, or if there are blocks. It is false
+// when the pool is another by now.
+func (q *queue) makeRoom(ctx context.Context, more int) (bool, error) {
+	p := q.pool
+	if p.inBlocks || !q.resident || len(p.blocks) == 0 && len(p.own.allocated)+more <= MaxInPool {
+		return true, nil
+	}
+	body := map[string]any{"metadata": map[string]any{
+		"resourceVersion": p.own.version, "annotations": map[string]string{lbv1.BlocksAnnotation: "true"},
+	}}
+	if err := q.patch(ctx, p.own, body); apierrors.IsConflict(err) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	p.inBlocks = true
+	return true, nil
+}
+
+// confirm looks whether what changes nothing is true of the pool as it is stored. It is false when it is not, and everything is to be
+// tried again.
+func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
+	if q.confirmed {
+		return true, nil
+	}
+	records, all := map[*record]bool{}, false
+	for _, one := range batch {
+		if one.changed && one.err == nil && !one.sure {
+			continue
+		}
+		all = all || one.sure || one.err != nil || len(one.touched) == 0
+		for _, r := range one.touched {
+			records[r] = true
+		}
+	}
+	if all {
+		records = map[*record]bool{q.pool.own: true}
+	}
+	for r := range records {
+		if ok, err := q.pool.isStored(ctx, q.h, r); err != nil || !ok {
+			return false, err
+		}
+	}
+	if all && (q.resident || q.pool.inBlocks) {
+		return q.pool.areBlocksStored(ctx, q.h)
+	}
+	return true, nil
+}
+
+// write stores what is urgent, and returns what could not be stored.
+func (q *queue) write(ctx context.Context) map[*record]error {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	failed := map[*record]error{}
+	room := make(chan struct{}, abreast)
+	for _, r := range q.pool.waiting() {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			if err := q.put(ctx, r); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed[r] = conflict(r, err)
+			}
+		})
+	}
+	wg.Wait()
+	return failed
+}
+
+// put stores a record.
+func (q *queue) put(ctx context.Context, r *record) error {
+	switch p := q.pool; {
+	case !r.isBlock():
+		now := p.counts()
+		if err := q.patch(ctx, r, r.status(now)); err != nil {
+			return err
+		}
+		p.stored = now
+	case r.version == "":
+		block := r.block(p.name, p.uid)
+		if err := q.h.Create(ctx, block); err != nil {
+			return fmt.Errorf("creating IPPoolBlock %s: %w", block.Name, err)
+		}
+		r.version, r.uid = block.ResourceVersion, block.UID
+	case r.isEmpty():
+		o := r.metadata(p.name)
+		err := q.h.Delete(ctx, o, client.Preconditions{UID: &r.uid, ResourceVersion: &r.version})
+		if err != nil {
+			return fmt.Errorf("deleting IPPoolBlock %s: %w", o.Name, err)
+		}
+		r.version, r.uid = "", ""
+	default:
+		if err := q.patch(ctx, r, r.changes()); err != nil {
+			return err
+		}
+	}
+	r.stored()
+	return nil
+}
+
+// patch sends what has changed of a record, and reads nothing but the metadata of the answer: the object may be large.
+func (q *queue) patch(ctx context.Context, r *record, body map[string]any) error {
+	o := r.metadata(q.name)
+	patch, err := mergePatch(body)
 	if err != nil {
-		return nil, fmt.Errorf("comparing IPPool %s: %w", stored.Name, err)
+		return fmt.Errorf("patching %s %s: %w", o.Kind, o.Name, err)
 	}
-	body := map[string]any{}
-	if err := json.Unmarshal(data, &body); err != nil {
-		return nil, fmt.Errorf("comparing IPPool %s: %w", stored.Name, err)
+	if err := q.h.Patch(ctx, o, patch); err != nil {
+		return fmt.Errorf("patching %s %s: %w", o.Kind, o.Name, err)
 	}
-	status, ok := body["status"].(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("comparing IPPool %s: its status has not changed", stored.Name)
+	r.version = o.ResourceVersion
+	return nil
+}
+
+// outcome is the first error of those records that a change needs to be stored.
+func (c *change) outcome(failed map[*record]error) error {
+	var first error
+	for _, r := range c.touched {
+		if err := failed[r]; err != nil && (first == nil || !apierrors.IsConflict(err)) {
+			first = err
+		}
 	}
-	status["total"], status["available"], status["lastAllocated"] = after.Status.Total, after.Status.Available, after.Status.LastAllocated
-	if data, err = json.Marshal(body); err != nil {
-		return nil, fmt.Errorf("comparing IPPool %s: %w", stored.Name, err)
+	return first
+}
+
+// conflict says that a record is another by now: a block may also have come, or gone.
+func conflict(r *record, err error) error {
+	if r.isBlock() && (apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)) {
+		return apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippoolblocks").GroupResource(), r.first.String(), err)
 	}
-	return client.RawPatch(types.MergePatchType, data), nil
+	return err
 }

@@ -1,30 +1,67 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipam gives addresses of Harvester's IPPools, which machines, load balancers and other programs share: what each holds is
-// in the pool's status, by the id of the holder. Pool computes; Claim and Release change the stored object.
 package ipam
 
 import (
 	"errors"
 	"maps"
-	"math"
 	"net/netip"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// ErrExhausted says that all addresses of a pool are held.
-var ErrExhausted = errors.New("no address of the pool is free")
+var (
+	// ErrExhausted says that all addresses of a pool are held.
+	ErrExhausted = errors.New("no address of the pool is free")
+	// ErrHeld says that an address has another holder.
+	ErrHeld = errors.New("another has the address")
+	// ErrOutside says that a pool does not have the address.
+	ErrOutside = errors.New("the address is in none of the pool's ranges")
+)
 
-// Pool is what an IPPool gives. Methods change the value only; Status is what is to be stored then.
+// Pool is what an IPPool gives, and who holds what of it. Methods change the value only; what is to be stored then is in its records.
 type Pool struct {
-	ranges []Range
-	status lbv1.IPPoolStatus
-	// held has the addresses of status.allocated as addresses, so that two spellings of one are the same.
-	held     map[netip.Addr]string
-	gateways map[netip.Addr]bool
+	name, network string
+	uid           types.UID
+	spread        spread
+	// problem is why it gives no address; what is held is released all the same.
+	problem error
+	// inBlocks says that new holders go into blocks.
+	inBlocks bool
+	own      *record
+	blocks   map[netip.Addr]*record
+
+	// taken has what cannot be given: what is held, and the gateways. held is how many of the former the ranges have.
+	taken addressSet
+	held  int64
+	// holders has every address that is held; others who say so, too, are in doubled.
+	holders map[netip.Addr]holding
+	doubled map[netip.Addr][]holding
+	byID    map[string][]netip.Addr
+	former  history
+	// last is the address that was given last.
+	last netip.Addr
+
+	// stored is what the stored status says.
+	stored counts
+	// touched are the records that were read or changed since somebody began to note them.
+	touched []*record
+}
+
+// holding is somebody who has an address, and the record and the spelling that it is in.
+type holding struct {
+	id, given string
+	in        *record
+}
+
+type counts struct {
+	total, available int64
+	last             string
 }
 
 // Address is what a holder has got.
@@ -36,160 +73,279 @@ type Address struct {
 	Gateway netip.Addr
 }
 
-// NewPool reads an IPPool.
-func NewPool(pool *lbv1.IPPool) (*Pool, error) {
+// NewPool reads an IPPool, and its blocks if it has any. One whose ranges are wrong comes with the error, and gives nothing.
+func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 	ranges, err := makeRanges(pool.Spec.Ranges)
+	p := &Pool{
+		name: pool.Name, network: pool.Spec.Selector.Network, uid: pool.UID, spread: newSpread(ranges),
+		inBlocks: pool.Annotations[lbv1.BlocksAnnotation] == "true",
+		own:      newRecord(pool, netip.Addr{}, pool.Status.Allocated, pool.Status.AllocatedHistory),
+		blocks:   map[netip.Addr]*record{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
+		byID: map[string][]netip.Addr{}, former: newHistory(),
+		stored: counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
+	}
 	if err != nil {
-		return nil, err
+		p.problem = &brokenPoolError{err}
 	}
-	p := &Pool{ranges: ranges, status: *pool.Status.DeepCopy(), held: map[netip.Addr]string{}, gateways: map[netip.Addr]bool{}}
-	for _, r := range ranges {
-		p.gateways[r.Gateway] = true
+	for gateway := range p.spread.gateways {
+		p.taken.add(gateway)
 	}
-	for given, id := range p.status.Allocated {
-		if addr, err := netip.ParseAddr(given); err == nil {
-			p.held[addr.Unmap()] = id
+	p.last, _ = parse(pool.Status.LastAllocated)
+	records := []*record{p.own}
+	for i := range blocks {
+		if first, ok := parse(blocks[i].First); ok && first == blockOf(first) {
+			p.blocks[first] = newRecord(&blocks[i], first, blocks[i].Allocated, blocks[i].AllocatedHistory)
+			records = append(records, p.blocks[first])
 		}
 	}
-	return p, nil
+	p.readHolders(records)
+	p.readHistory(records)
+	return p, err
 }
+
+func parse(given string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(given)
+	return addr.Unmap().WithZone(""), err == nil
+}
+
+func (p *Pool) readHolders(records []*record) {
+	for _, r := range records {
+		for _, given := range slices.Sorted(maps.Keys(r.allocated)) {
+			if addr, ok := parse(given); ok {
+				p.put(addr, holding{r.allocated[given], given, r})
+			}
+		}
+	}
+}
+
+// readHistory reads who had the free addresses. It is not stored for how long they have been free: those that are next in turn are taken
+// for the oldest.
+func (p *Pool) readHistory(records []*record) {
+	all := map[netip.Addr]former{}
+	for _, r := range records {
+		for given, id := range r.history {
+			if addr, ok := parse(given); ok && p.free(addr) {
+				all[addr] = former{id: id, given: given, in: r}
+			}
+		}
+	}
+	for _, addr := range slices.SortedFunc(maps.Keys(all), func(a, b netip.Addr) int { return p.spread.order(p.last, a, b) }) {
+		p.former.add(addr, all[addr])
+	}
+	p.limitHistory()
+}
+
+func (p *Pool) limitHistory() {
+	for len(p.former.of) > MaxHistory {
+		p.forget(p.former.oldest())
+	}
+}
+
+// Network is the one that the pool is for; "" for any.
+func (p *Pool) Network() string { return p.network }
 
 // Status is the status of the pool after what was given and released, with the counts made anew: others may have changed one and not
-// the other.
+// the other. Holders in blocks are only counted.
 func (p *Pool) Status() lbv1.IPPoolStatus {
-	status := *p.status.DeepCopy()
-	status.Total = p.size()
-	status.Available = max(0, status.Total-int64(len(status.Allocated)))
-	return status
+	now := p.counts()
+	return lbv1.IPPoolStatus{
+		Total: now.total, Available: now.available, LastAllocated: now.last,
+		Allocated: maps.Clone(p.own.allocated), AllocatedHistory: maps.Clone(p.own.history),
+	}
 }
 
-func (p *Pool) size() int64 {
-	var total int64
-	for _, r := range p.ranges {
-		size := r.Size()
-		if size > math.MaxInt64-total {
-			return math.MaxInt64
-		}
-		total += size
+func (p *Pool) counts() counts {
+	now := counts{total: p.spread.total, last: p.stored.last}
+	now.available = now.total - p.held
+	if p.last.IsValid() {
+		now.last = p.last.String()
 	}
-	return total
+	return now
 }
 
 // Get gives the holder an address: the one that it has, else the one that it had, else the next free one behind the last that was
-// given. Changed says whether the status is another afterwards.
+// given. Changed says whether anything is another afterwards.
 func (p *Pool) Get(id string) (_ Address, changed bool, _ error) {
-	if addr, ok := lowest(p.held, id, nil); ok {
-		return p.address(addr), false, nil
+	if addr, ok := p.lowest(id); ok {
+		p.touched = append(p.touched, p.holders[addr].in)
+		return p.spread.address(addr), false, nil
 	}
-	addr, ok := p.former(id)
+	if p.problem != nil {
+		return Address{}, false, p.problem
+	}
+	addr, ok := p.had(id)
 	if !ok {
-		addr, ok = p.next()
+		addr, ok = p.spread.next(p.last, p.taken)
 	}
 	if !ok {
 		return Address{}, false, ErrExhausted
 	}
 	p.take(addr, id)
-	return p.address(addr), true, nil
+	return p.spread.address(addr), true, nil
+}
+
+// Give gives the holder this address and no other, unless another has it.
+func (p *Pool) Give(addr netip.Addr, id string) (changed bool, _ error) {
+	if !p.spread.contains(addr) {
+		return false, ErrOutside
+	}
+	now, held := p.holders[addr]
+	switch {
+	case held && now.id != id:
+		return false, ErrHeld
+	case held:
+		p.touched = append(p.touched, now.in)
+	default:
+		p.take(addr, id)
+		changed = true
+	}
+	for _, other := range slices.Clone(p.byID[id]) {
+		if other != addr {
+			p.drop(other, id)
+			changed = true
+		}
+	}
+	return changed, nil
 }
 
 // Release takes the holder's addresses back, and remembers them for it. Those of others stay whatever they are. It is false when the
 // holder had none.
 func (p *Pool) Release(id string) (changed bool) {
-	for given, holder := range p.status.Allocated {
-		if holder != id {
-			continue
-		}
-		delete(p.status.Allocated, given)
-		if p.status.AllocatedHistory == nil {
-			p.status.AllocatedHistory = map[string]string{}
-		}
-		p.status.AllocatedHistory[given] = id
+	for _, addr := range slices.Clone(p.byID[id]) {
+		p.drop(addr, id)
 		changed = true
 	}
-	maps.DeleteFunc(p.held, func(_ netip.Addr, holder string) bool { return holder == id })
 	return changed
 }
 
 // Holds returns the address of the holder, if it has one.
 func (p *Pool) Holds(id string) (Address, bool) {
-	addr, ok := lowest(p.held, id, nil)
-	return p.address(addr), ok
+	addr, ok := p.lowest(id)
+	return p.spread.address(addr), ok
 }
 
-func (p *Pool) take(addr netip.Addr, id string) {
-	given := addr.String()
-	if p.status.Allocated == nil {
-		p.status.Allocated = map[string]string{}
+func (p *Pool) lowest(id string) (netip.Addr, bool) {
+	held := p.byID[id]
+	if len(held) == 0 {
+		return netip.Addr{}, false
 	}
-	p.status.Allocated[given] = id
-	p.status.LastAllocated = given
-	delete(p.status.AllocatedHistory, given)
-	p.held[addr] = id
+	return slices.MinFunc(held, netip.Addr.Compare), true
 }
 
-// former is a free address that the holder had before. Others may have written into the history what is in no range.
-func (p *Pool) former(id string) (netip.Addr, bool) {
-	had := map[netip.Addr]string{}
-	for given, holder := range p.status.AllocatedHistory {
-		if addr, err := netip.ParseAddr(given); err == nil {
-			had[addr.Unmap()] = holder
-		}
-	}
-	return lowest(had, id, p.free)
-}
-
-func (p *Pool) free(addr netip.Addr) bool {
-	_, held := p.held[addr]
-	return !held && !p.gateways[addr] && slices.ContainsFunc(p.ranges, func(r Range) bool { return r.Contains(addr) })
-}
-
-// lowest is the lowest address of the holder that passes, whatever order a map is read in.
-func lowest(of map[netip.Addr]string, id string, passes func(netip.Addr) bool) (found netip.Addr, ok bool) {
-	for addr, holder := range of {
-		if holder == id && (passes == nil || passes(addr)) && (!ok || addr.Less(found)) {
+// had is a free address that the holder had before.
+func (p *Pool) had(id string) (found netip.Addr, ok bool) {
+	for _, addr := range p.former.by[id] {
+		if p.free(addr) && (!ok || addr.Less(found)) {
 			found, ok = addr, true
 		}
 	}
 	return found, ok
 }
 
-// next goes round the ranges once, from behind the last address that was given.
-func (p *Pool) next() (netip.Addr, bool) {
-	at, after := p.last()
-	for range len(p.ranges) + 1 { // the range that it begins in is looked at twice, for what is before the beginning
-		r := p.ranges[at]
-		from := r.First
-		if after.IsValid() {
-			from = after.Next()
-		}
-		for addr := from; addr.IsValid() && r.Contains(addr); addr = addr.Next() {
-			if p.free(addr) {
-				return addr, true
-			}
-		}
-		at, after = (at+1)%len(p.ranges), netip.Addr{}
-	}
-	return netip.Addr{}, false
+func (p *Pool) free(addr netip.Addr) bool {
+	return p.spread.contains(addr) && !p.taken.has(addr)
 }
 
-// last is the range of the last address that was given, and the address; the first range and no address when that is not known.
-func (p *Pool) last() (int, netip.Addr) {
-	last, err := netip.ParseAddr(p.status.LastAllocated)
-	if err != nil {
-		return 0, netip.Addr{}
-	}
-	last = last.Unmap()
-	at := slices.IndexFunc(p.ranges, func(r Range) bool { return r.Contains(last) })
-	if at < 0 {
-		return 0, netip.Addr{}
-	}
-	return at, last
+// take gives an address that is free.
+func (p *Pool) take(addr netip.Addr, id string) {
+	p.forget(addr)
+	h := holding{id, addr.String(), p.recordOf(addr)}
+	h.in.hold(h.given, id)
+	p.touched = append(p.touched, h.in)
+	p.put(addr, h)
+	p.last = addr
 }
 
-func (p *Pool) address(addr netip.Addr) Address {
-	at := slices.IndexFunc(p.ranges, func(r Range) bool { return addr.IsValid() && r.Contains(addr) })
-	if at < 0 {
-		return Address{IP: addr}
+// recordOf is where the holder of an address that is free now is to be stored.
+func (p *Pool) recordOf(addr netip.Addr) *record {
+	if !p.inBlocks {
+		return p.own
 	}
-	return Address{IP: addr, Subnet: p.ranges[at].Subnet, Gateway: p.ranges[at].Gateway}
+	first := blockOf(addr)
+	r := p.blocks[first]
+	if r == nil {
+		r = newRecord(nil, first, nil, nil)
+		p.blocks[first] = r
+	}
+	return r
+}
+
+// put notes who has an address.
+func (p *Pool) put(addr netip.Addr, h holding) {
+	if _, held := p.holders[addr]; held {
+		p.doubled[addr] = append(p.doubled[addr], h)
+	} else {
+		p.holders[addr] = h
+		p.taken.add(addr)
+		if p.spread.gives(addr) {
+			p.held++
+		}
+	}
+	if !slices.Contains(p.byID[h.id], addr) {
+		p.byID[h.id] = append(p.byID[h.id], addr)
+	}
+}
+
+// drop takes an address from a holder who has it.
+func (p *Pool) drop(addr netip.Addr, id string) {
+	var stay []holding
+	for _, h := range append([]holding{p.holders[addr]}, p.doubled[addr]...) {
+		if h.id != id {
+			stay = append(stay, h)
+			continue
+		}
+		h.in.release(h.given)
+		p.touched = append(p.touched, h.in)
+		if len(p.doubled[addr]) == 0 && p.spread.gives(addr) {
+			h.in.remember(h.given, id)
+			p.former.add(addr, former{id: id, given: h.given, in: h.in})
+		}
+	}
+	without(p.byID, id, addr)
+	delete(p.holders, addr)
+	delete(p.doubled, addr)
+	if len(stay) > 0 {
+		p.holders[addr] = stay[0]
+	}
+	if len(stay) > 1 {
+		p.doubled[addr] = stay[1:]
+	}
+	if len(stay) == 0 {
+		p.emptied(addr)
+	}
+	p.limitHistory()
+}
+
+// emptied notes that nobody has an address any more.
+func (p *Pool) emptied(addr netip.Addr) {
+	if p.spread.gives(addr) {
+		p.held--
+	}
+	if !p.spread.gateways[addr] {
+		p.taken.remove(addr)
+	}
+}
+
+// forget drops an address from the history.
+func (p *Pool) forget(addr netip.Addr) {
+	if f, ok := p.former.remove(addr); ok {
+		f.in.forget(f.given)
+	}
+}
+
+// Doubled tells the addresses that have several holders, and the holders that have several addresses: neither is given, but may be found.
+func (p *Pool) Doubled() (addresses []netip.Addr, ids []string) {
+	for addr, more := range p.doubled {
+		if slices.ContainsFunc(more, func(h holding) bool { return h.id != p.holders[addr].id }) {
+			addresses = append(addresses, addr)
+		}
+	}
+	for id, held := range p.byID {
+		if len(held) > 1 {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	slices.SortFunc(ids, strings.Compare)
+	return addresses, ids
 }

@@ -22,7 +22,8 @@ type Range struct {
 }
 
 // MakeRange completes a range of a pool as Harvester's load balancer does: without a start it begins behind the subnet's own
-// address, without an end it ends before the broadcast address of IPv4, and without a gateway that is the first address.
+// address, without an end it ends before the broadcast address of IPv4, and without a gateway that is the first address. A subnet of two
+// addresses has neither an address of its own nor one for broadcasts: both are given but for the gateway, which is the second by default.
 func MakeRange(r lbv1.Range) (Range, error) {
 	subnet, err := netip.ParsePrefix(r.Subnet)
 	if err != nil {
@@ -32,12 +33,15 @@ func MakeRange(r lbv1.Range) (Range, error) {
 		return singleAddress(r, subnet)
 	}
 	network := subnet.Masked()
-	last := lastOf(network)
-	if network.Addr().Is4() {
+	first, last := network.Addr().Next(), lastOf(network)
+	switch {
+	case isPair(network):
+		first = network.Addr()
+	case network.Addr().Is4():
 		last = last.Prev()
 	}
 	made := Range{Subnet: network}
-	if made.First, err = within(network, "rangeStart", r.RangeStart, network.Addr().Next()); err != nil {
+	if made.First, err = within(network, "rangeStart", r.RangeStart, first); err != nil {
 		return Range{}, err
 	}
 	if made.Last, err = within(network, "rangeEnd", r.RangeEnd, last); err != nil {
@@ -73,13 +77,18 @@ func within(subnet netip.Prefix, field, given string, otherwise netip.Addr) (net
 		return netip.Addr{}, fmt.Errorf("%s %q is no IP address", field, given)
 	case !subnet.Contains(addr):
 		return netip.Addr{}, fmt.Errorf("%s %s is not in subnet %s", field, given, subnet)
+	case isPair(subnet):
+		return addr, nil
 	case addr == subnet.Addr():
 		return netip.Addr{}, fmt.Errorf("%s %s is the address of subnet %s itself", field, given, subnet)
-	case addr == lastOf(subnet):
+	case addr.Is4() && addr == lastOf(subnet):
 		return netip.Addr{}, fmt.Errorf("%s %s is the broadcast address of subnet %s", field, given, subnet)
 	}
 	return addr, nil
 }
+
+// isPair reports whether a subnet has two addresses.
+func isPair(subnet netip.Prefix) bool { return subnet.Bits() == subnet.Addr().BitLen()-1 }
 
 // lastOf returns the address of the subnet in which all bits of the host are set.
 func lastOf(subnet netip.Prefix) netip.Addr {

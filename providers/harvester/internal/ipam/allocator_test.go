@@ -1,0 +1,338 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// claimed claims an address for each of the ids, which are many, at once.
+func claimed(t *testing.T, allocator *ipam.Allocator, pool string, ids []string) map[string]netip.Addr {
+	t.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	has := map[string]netip.Addr{}
+	for _, id := range ids {
+		wg.Go(func() {
+			got, err := allocator.Claim(t.Context(), pool, id)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			has[id] = got.IP
+		})
+	}
+	wg.Wait()
+	distinct := map[netip.Addr]bool{}
+	for _, ip := range has {
+		distinct[ip] = true
+	}
+	if len(distinct) != len(ids) {
+		t.Fatalf("%d holders have %d addresses", len(ids), len(distinct))
+	}
+	return has
+}
+
+func named(prefix string, count int) []string {
+	ids := make([]string, count)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s/lb-%d", prefix, i)
+	}
+	return ids
+}
+
+func object(t *testing.T, name string) *lbv1.IPPool {
+	t.Helper()
+	now := &lbv1.IPPool{}
+	if err := api.Get(t.Context(), client.ObjectKey{Name: name}, now); err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+func blocks(t *testing.T, pool string) []lbv1.IPPoolBlock {
+	t.Helper()
+	list := &lbv1.IPPoolBlockList{}
+	if err := api.List(t.Context(), list, client.MatchingLabels{lbv1.PoolLabel: pool}); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "large-", "", lbv1.Range{Subnet: "10.16.0.0/16"})
+	first := ipam.NewAllocator(api, api)
+	few := claimed(t, first, made.Name, named("few", ipam.MaxInPool))
+	g.Expect(blocks(t, made.Name)).To(BeEmpty())
+	g.Expect(object(t, made.Name).Status.Allocated).To(HaveLen(ipam.MaxInPool))
+	g.Expect(object(t, made.Name).Annotations).NotTo(HaveKey(lbv1.BlocksAnnotation))
+
+	more := claimed(t, first, made.Name, named("more", 600))
+	now := object(t, made.Name)
+	g.Expect(now.Annotations).To(HaveKeyWithValue(lbv1.BlocksAnnotation, "true"))
+	g.Expect(now.Status.Allocated).To(HaveLen(ipam.MaxInPool))
+	inBlocks := map[string]string{}
+	for _, block := range blocks(t, made.Name) {
+		g.Expect(metav1.IsControlledBy(&block, now) || block.OwnerReferences[0].UID == now.UID).To(BeTrue())
+		for ip, id := range block.Allocated {
+			inBlocks[ip] = id
+			g.Expect(now.Status.Allocated).NotTo(HaveKey(ip))
+		}
+	}
+	g.Expect(inBlocks).To(HaveLen(600))
+
+	// The counts follow, and another manager finds everything as it is.
+	second := ipam.NewAllocator(api, api)
+	settled, err := second.Settle(t.Context(), made.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(settled.Held).To(Equal(ipam.MaxInPool + 600))
+	g.Expect(object(t, made.Name).Status.Total).To(BeEquivalentTo(65533))
+	g.Expect(object(t, made.Name).Status.Available).To(BeEquivalentTo(65533 - ipam.MaxInPool - 600))
+	for _, id := range []string{"few/lb-7", "more/lb-7"} {
+		again, err := second.Claim(t.Context(), made.Name, id)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.IP).To(Or(Equal(few[id]), Equal(more[id])))
+		g.Expect(second.Release(t.Context(), made.Name, id)).To(Succeed())
+		g.Expect(second.Release(t.Context(), made.Name, id)).To(Succeed())
+	}
+	// Who comes back has the address that it had, wherever it is noted now, also from the first, which has not seen the release.
+	for _, id := range []string{"few/lb-7", "more/lb-7"} {
+		again, err := first.Claim(t.Context(), made.Name, id)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.IP).To(Or(Equal(few[id]), Equal(more[id])))
+	}
+}
+
+func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "both-", "", lbv1.Range{Subnet: "10.17.0.0/21"})
+	allocator := ipam.NewAllocator(api, api)
+	has := claimed(t, allocator, made.Name, named("lb", 1100))
+	held := map[netip.Addr]bool{}
+	for _, ip := range has {
+		held[ip] = true
+	}
+	remote := &harvester{Client: api}
+	remote.cached.Store(made.Name, object(t, made.Name))
+	claimer := &ipam.Claimer{}
+	for i := range 5 {
+		id := fmt.Sprintf("ns/machine-%d", i)
+		got, err := claimer.Claim(t.Context(), remote, []string{made.Name}, id, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(held).NotTo(HaveKey(got.IP))
+		g.Expect(object(t, made.Name).Status.Allocated).NotTo(HaveKey(got.IP.String()))
+		again, err := allocator.Claim(t.Context(), made.Name, id)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.IP).To(Equal(got.IP))
+	}
+	g.Expect(claimer.Release(t.Context(), remote, []string{made.Name}, "ns/machine-0")).To(Succeed())
+	settled, err := allocator.Settle(t.Context(), made.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(settled.Held).To(Equal(1104))
+}
+
+func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pool := func(blocks string, allocated map[string]string) *lbv1.IPPool {
+		return &lbv1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lbv1.BlocksAnnotation: blocks}},
+			Status:     lbv1.IPPoolStatus{Allocated: allocated},
+		}
+	}
+	one := map[string]string{"10.0.0.2": "ns/a"}
+	two := map[string]string{"10.0.0.2": "ns/a", "10.0.0.3": "ns/b"}
+	g.Expect(ipam.AdmitChange(pool("", one), pool("", two))).To(Succeed())
+	g.Expect(ipam.AdmitChange(pool("", one), pool("true", two))).To(Succeed())
+	g.Expect(ipam.AdmitChange(pool("true", two), pool("true", one))).To(Succeed())
+	g.Expect(ipam.AdmitChange(pool("true", one), pool("true", two))).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
+	g.Expect(ipam.AdmitChange(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"}))).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
+	g.Expect(ipam.AdmitChange(pool("true", one), pool("", one))).To(MatchError(ContainSubstring("so it stays")))
+}
+
+// The marker can be taken off by hand where nothing admits changes.
+func TestALargePoolWhoseMarkerWasTakenOffGivesNothingThatABlockHas(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "unmarked-", "", lbv1.Range{Subnet: "10.18.0.0/21"})
+	has := claimed(t, ipam.NewAllocator(api, api), made.Name, named("lb", 1100))
+	bare := object(t, made.Name)
+	bare.Annotations, bare.Status.Allocated = nil, nil
+	g.Expect(api.Update(t.Context(), bare)).To(Succeed())
+	got, err := ipam.NewAllocator(api, api).Claim(t.Context(), made.Name, "lb/new")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, block := range blocks(t, made.Name) {
+		delete(block.Allocated, "nobody")
+		for ip, id := range block.Allocated {
+			if id != "lb/new" {
+				g.Expect(ip).NotTo(Equal(got.IP.String()))
+				g.Expect(has[id].String()).To(Equal(ip))
+			}
+		}
+	}
+	g.Expect(object(t, made.Name).Annotations).To(HaveKeyWithValue(lbv1.BlocksAnnotation, "true"))
+}
+
+func TestBlocksOfAPoolThatIsGoneAreRemovedWhenOneOfItsNameNeedsThem(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := lbv1.Range{Subnet: "10.19.0.0/21"}
+	made := created(t, "reborn-", "", r)
+	claimed(t, ipam.NewAllocator(api, api), made.Name, named("old", 1100))
+	g.Expect(api.Delete(t.Context(), made)).To(Succeed())
+	g.Expect(blocks(t, made.Name)).NotTo(BeEmpty())
+	reborn := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: made.Name}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{r}}}
+	g.Expect(api.Create(t.Context(), reborn)).To(Succeed())
+	allocator := ipam.NewAllocator(api, api)
+	claimed(t, allocator, made.Name, named("new", 1100))
+	settled, err := allocator.Settle(t.Context(), made.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(settled.Held).To(Equal(1100))
+}
+
+func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "passing-", "", lbv1.Range{Subnet: "fd00:19::/64"})
+	allocator := ipam.NewAllocator(api, api)
+	claimed(t, allocator, made.Name, named("stay", ipam.MaxInPool))
+	for round := range 4 { // each goes on where the last has ended
+		ids := named(fmt.Sprintf("round-%d", round), 500)
+		claimed(t, allocator, made.Name, ids)
+		var wg sync.WaitGroup
+		for _, id := range ids {
+			wg.Go(func() {
+				if err := allocator.Release(t.Context(), made.Name, id); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	_, err := allocator.Settle(t.Context(), made.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	// What is remembered is in five blocks at most, of the eight that addresses were given from.
+	g.Expect(len(blocks(t, made.Name))).To(And(BeNumerically(">", 3), BeNumerically("<", 7)))
+	again := ipam.NewAllocator(api, api)
+	settled, err := again.Settle(t.Context(), made.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(settled.Held).To(Equal(ipam.MaxInPool))
+	g.Expect(object(t, made.Name).Status.Available).To(BeNumerically(">", 1<<62))
+}
+
+func TestAPoolWithTheLongestOfNamesStaysBelowAMebibyte(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	full := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("p", 253)}, Status: lbv1.IPPoolStatus{
+		Allocated: map[string]string{}, AllocatedHistory: map[string]string{},
+	}}
+	id := strings.Repeat("n", 63) + "/" + strings.Repeat("l", 253)
+	for i := range ipam.MaxInPool {
+		full.Status.Allocated[fmt.Sprintf("fd00:1111:2222:3333:4444:5555:6666:%04x", i)] = id
+	}
+	for i := range ipam.MaxHistory {
+		full.Status.AllocatedHistory[fmt.Sprintf("fd00:1111:2222:3333:4444:5555:7777:%04x", i)] = id
+	}
+	data, err := json.Marshal(full)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(data)).To(BeNumerically("<", 1<<20))
+}
+
+// A write that arrives after all, when its answer is not waited for any more, is found by whoever looks at the pool next.
+func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "several-", "", lbv1.Range{Subnet: "10.20.0.0/24"})
+	made.Status = lbv1.IPPoolStatus{Allocated: map[string]string{
+		"10.20.0.2": "default/a", "10.20.0.3": "default/a", "10.20.0.4": "default/b", "10.20.0.5": "default/b",
+		"10.20.0.6": "machines/c", "10.20.0.7": "machines/c",
+	}}
+	g.Expect(api.Update(t.Context(), made)).To(Succeed())
+	allocator := ipam.NewAllocator(api, api)
+	uses := func(_ context.Context, id string) ([]netip.Addr, bool, error) {
+		switch id {
+		case "default/a":
+			return []netip.Addr{netip.MustParseAddr("10.20.0.3")}, true, nil
+		case "default/b":
+			return nil, true, nil
+		}
+		return nil, false, nil
+	}
+	g.Expect(allocator.Repair(t.Context(), made.Name, uses)).To(Succeed())
+	g.Expect(object(t, made.Name).Status.Allocated).To(Equal(map[string]string{
+		"10.20.0.3": "default/a", "10.20.0.4": "default/b", "10.20.0.6": "machines/c", "10.20.0.7": "machines/c",
+	}))
+}
+
+func TestAnAddressThatALoadBalancerShowsIsMadeItsOwnUnlessAnotherHasIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "give-", "", lbv1.Range{Subnet: "10.21.0.0/24"})
+	allocator := ipam.NewAllocator(api, api)
+	_, err := allocator.Claim(t.Context(), made.Name, "default/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	shown := netip.MustParseAddr("10.21.0.9")
+	g.Expect(allocator.Give(t.Context(), made.Name, "default/a", shown)).To(Succeed())
+	g.Expect(allocator.Give(t.Context(), made.Name, "default/a", shown)).To(Succeed())
+	g.Expect(object(t, made.Name).Status.Allocated).To(Equal(map[string]string{"10.21.0.9": "default/a"}))
+	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", shown)).To(MatchError(ipam.ErrHeld))
+	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", netip.MustParseAddr("10.22.0.9"))).To(MatchError(ipam.ErrOutside))
+}
+
+func TestWhatOthersHaveDoneToAPoolIsKnownBeforeAnythingIsSaidOfIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "foreign-", "", lbv1.Range{Subnet: "10.23.0.0/29"})
+	allocator := ipam.NewAllocator(api, api)
+	got, err := allocator.Claim(t.Context(), made.Name, "default/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	by := object(t, made.Name) // by hand, all of it
+	by.Status.Allocated = map[string]string{got.IP.String(): "default/other", "10.23.0.4": "default/other", "10.23.0.5": "x/y", "10.23.0.6": "x/z"}
+	g.Expect(api.Update(t.Context(), by)).To(Succeed())
+	again, err := allocator.Claim(t.Context(), made.Name, "default/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.IP.String()).To(Equal("10.23.0.3"))
+	_, err = allocator.Claim(t.Context(), made.Name, "default/b")
+	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+
+	by = object(t, made.Name)
+	delete(by.Status.Allocated, "10.23.0.5")
+	g.Expect(api.Update(t.Context(), by)).To(Succeed())
+	last, err := allocator.Claim(t.Context(), made.Name, "default/b")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(last.IP.String()).To(Equal("10.23.0.5"))
+}
+
+func TestAnAddressIsReleasedToAPoolThatGivesNone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "spoilt-", "", lbv1.Range{Subnet: "10.24.0.0/24"})
+	allocator := ipam.NewAllocator(api, api)
+	_, err := allocator.Claim(t.Context(), made.Name, "default/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	spoilt := object(t, made.Name)
+	spoilt.Spec.Ranges[0].Subnet = "10.24"
+	g.Expect(api.Update(t.Context(), spoilt)).To(Succeed())
+	_, err = allocator.Claim(t.Context(), made.Name, "default/b")
+	g.Expect(err).To(MatchError(ContainSubstring("spec.ranges[0]")))
+	g.Expect(allocator.Release(t.Context(), made.Name, "default/a")).To(Succeed())
+	g.Expect(object(t, made.Name).Status.Allocated).To(BeEmpty())
+}
