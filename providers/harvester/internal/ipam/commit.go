@@ -6,6 +6,7 @@ package ipam
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -224,20 +225,8 @@ func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
 	if q.confirmed {
 		return true, nil
 	}
-	records, all := map[*record]bool{}, false
-	for _, one := range batch {
-		if one.changed && one.err == nil && !one.sure {
-			continue
-		}
-		all = all || one.sure || one.err != nil || len(one.touched) == 0
-		for _, r := range one.touched {
-			records[r] = true
-		}
-	}
-	if all {
-		records = map[*record]bool{q.pool.own: true}
-	}
-	for r := range records {
+	records, all := q.relied(batch)
+	for _, r := range records {
 		if ok, err := q.pool.isStored(ctx, q.h, r); err != nil || !ok {
 			return false, err
 		}
@@ -246,6 +235,19 @@ func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
 		return q.pool.areBlocksStored(ctx, q.h)
 	}
 	return true, nil
+}
+
+// relied are the records that have to be as they are stored; all says that the other blocks have to be, too.
+func (q *queue) relied(batch []*change) (records []*record, all bool) {
+	for _, one := range batch {
+		switch {
+		case one.sure || one.err != nil || len(one.touched) == 0:
+			return []*record{q.pool.own}, true
+		case !one.changed && !slices.Contains(records, one.touched[0]):
+			records = append(records, one.touched[0])
+		}
+	}
+	return records, false
 }
 
 // write stores what is urgent, and returns what could not be stored.

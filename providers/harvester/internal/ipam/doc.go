@@ -1,0 +1,33 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ipam gives addresses of Harvester's IPPools, which machines, load balancers and other programs share. Pool computes, with one
+// bit for each address that is taken. A Claimer changes pools of another cluster for machines, an Allocator those of the cluster that it
+// runs in for load balancers; each stores what its many callers want of a pool by one request. Select chooses a pool.
+//
+// # Where it is stored who has an address
+//
+// In the status of the pool, by address and id, where other programs look for it, too: up to MaxInPool holders, so that the object stays
+// below a MiB however long names are. When there are to be more, the Allocator marks the pool with BlocksAnnotation, and from then on new
+// holders go into IPPoolBlocks, each of which has 256 neighbouring addresses. What is written for an address is as much for the last of a
+// large pool as for the first.
+//
+// An address is in one place at any moment, and none is ever moved: who is in the status stays there until the address is released. The
+// mark is set with the version of the pool, so who adds to the status at that moment either comes before, and is seen, or fails. Afterwards
+// the status only loses holders (AdmitChange refuses others' additions), so whatever is known of it since is enough to know that an
+// address is free there; and within a block the version of the block decides. The mark stays when there are fewer holders again.
+// Who reads the status of a marked pool finds the right counts, soon, and not every holder.
+//
+// # When writes fail
+//
+// Every write is one object with the version that it was computed from, and nothing needs two: an address is held or not. After a write
+// that failed, or was not answered, what is known of the pool is thrown away and read again. What is remembered gives no address twice,
+// since a version that is not the stored one is refused, and it is never all that an answer is based on: that somebody has an address
+// already, or that none is free, is looked up. What remains is a holder with two addresses, when two managers give it one from different
+// blocks at a time, or a write takes effect after its sender has given up: Repair finds that, and leaves the one that is used.
+//
+// # How addresses are given
+//
+// A holder gets the address that it had before, if that is free and not more than MaxHistory others were released since. Otherwise it is
+// the next free one behind the last that was given, so that one that was released rests.
+package ipam
