@@ -14,10 +14,12 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
 	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -26,7 +28,7 @@ import (
 func main() {
 	opts := &manager.Options{}
 	opts.AddFlags(pflag.CommandLine)
-	controllers := setup.Options{}
+	controllers := setup.Options{Metrics: metrics.Registry}
 	addFlags(pflag.CommandLine, &controllers)
 	pflag.Parse()
 	if err := opts.Run(ctrl.SetupSignalHandler(), provider(controllers)); err != nil {
@@ -58,4 +60,5 @@ func provider(controllers setup.Options) manager.Provider {
 func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")
+	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Machines behind LoadBalancers connected to at the same time.")
 }

@@ -5,18 +5,23 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -40,7 +45,10 @@ func TestManager(t *testing.T) {
 	for _, add := range provider(setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: config, Webhooks: true, Conversion: true})
+	crds, err := simulator.CRDs()
+	g.Expect(err).NotTo(HaveOccurred())
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Spec.Group != kubevirtv1.GroupVersion.Group })
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: config, CRDs: crds, Webhooks: true, Conversion: true})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	// It is Harvester's own, and there before.
@@ -52,6 +60,21 @@ func TestManager(t *testing.T) {
 	// The webhook server takes a moment to answer.
 	g.Eventually(func() error { return c.Create(t.Context(), pool) }).Should(Succeed())
 	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.GlobalPoolLabel, "false"))
+
+	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: lbv1.LoadBalancerSpec{
+		WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAMPool, IPPool: pool.Name, BackendServerSelector: map[string][]string{"app": {"web"}},
+		Listeners: []lbv1.Listener{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, BackendPort: 8080}},
+	}}
+	g.Expect(c.Create(t.Context(), lb)).To(Succeed())
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	g.Eventually(func() error { return c.Get(t.Context(), client.ObjectKeyFromObject(service), service) }).Should(Succeed())
+	g.Expect(service.Spec.LoadBalancerIP).To(Equal("10.0.0.2"))
+	g.Expect(c.Delete(t.Context(), lb)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(lb), lb))
+	}).Should(BeTrue(), "its address is given back")
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+	g.Expect(pool.Status.Allocated).To(BeEmpty())
 }
 
 func TestTheManagerTakesTheFlagsOfTheOtherManagersAndItsOwn(t *testing.T) {

@@ -16,14 +16,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 )
 
-// Annotations by which a load balancer says what its pool must be for.
-const (
-	networkAnnotation   = "loadbalancer.harvesterhci.io/network"
-	projectAnnotation   = "loadbalancer.harvesterhci.io/project"
-	namespaceAnnotation = "loadbalancer.harvesterhci.io/namespace"
-	clusterAnnotation   = "loadbalancer.harvesterhci.io/cluster"
-)
-
 // id is what a load balancer is called in pools.
 func id(lb *lbv1.LoadBalancer) string { return lb.Namespace + "/" + lb.Name }
 
@@ -49,8 +41,8 @@ func modeChanged(lb *lbv1.LoadBalancer) string {
 // requirement is what the pool of a load balancer must be for that names none.
 func requirement(lb *lbv1.LoadBalancer) ipam.Requirement {
 	return ipam.Requirement{
-		Network: lb.Annotations[networkAnnotation], Project: lb.Annotations[projectAnnotation],
-		Namespace: cmp.Or(lb.Annotations[namespaceAnnotation], lb.Namespace), Cluster: lb.Annotations[clusterAnnotation],
+		Network: lb.Annotations[lbv1.NetworkAnnotation], Project: lb.Annotations[lbv1.ProjectAnnotation],
+		Namespace: cmp.Or(lb.Annotations[lbv1.NamespaceAnnotation], lb.Namespace), Cluster: lb.Annotations[lbv1.ClusterAnnotation],
 		WorkloadCluster: !isForVMs(lb),
 	}
 }

@@ -14,11 +14,15 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
 // allocate gives the load balancer an address. It returns the pool that it is to be of, and why there is none that an event can end. An
 // address of another pool stays in the status until there is one of the wanted pool.
 func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err error) {
+	if wrong := loadbalancer.Validate(s.lb.Spec); len(wrong) > 0 && s.lb.Status.AllocatedAddress.IP == "" {
+		return "", problem{reasonRefused, wrong.ToAggregate().Error()}, nil // one that has been accepted before goes on as well as it can
+	}
 	if wrong := modeChanged(s.lb); wrong != "" {
 		return s.lb.Status.AllocatedAddress.IPPool, problem{reasonModeChanged, wrong}, s.promise(ctx, "")
 	}

@@ -7,17 +7,59 @@ package setup
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Options are what the command line decides.
 type Options struct {
 	// Pools and LoadBalancers are how many are reconciled at the same time.
 	Pools, LoadBalancers int
+	// HealthChecks is how many machines are connected to at the same time; 0 for the default.
+	HealthChecks int
+	// Metrics may be nil.
+	Metrics prometheus.Registerer
 }
 
+// What gives addresses writes who has them.
+//
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;watch;patch
+
 // Add adds every controller to the manager, and what they share.
-func Add(_ context.Context, _ ctrl.Manager, _ Options) error {
+func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	return addBalancers(ctx, mgr, o, ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()))
+}
+
+func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses balancer.Addresses) error {
+	checker, err := newChecker(o)
+	if err != nil {
+		return err
+	}
+	if err := (&balancer.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: mgr.GetEventRecorder("loadbalancer"),
+	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
+		return fmt.Errorf("adding LoadBalancer controller: %w", err)
+	}
 	return nil
+}
+
+func newChecker(o Options) (*health.Checker, error) {
+	if o.HealthChecks == 0 {
+		o.HealthChecks = health.DefaultConnections
+	}
+	if o.Metrics == nil {
+		return health.New(o.HealthChecks, nil), nil
+	}
+	metrics, err := health.NewMetrics(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return health.New(o.HealthChecks, metrics), nil
 }
