@@ -27,6 +27,7 @@ type Options struct {
 	manager flags.ManagerOptions
 
 	leaderElect                              bool
+	leaderNamespace                          string
 	leaseDuration, leaseDeadline, leaseRetry time.Duration
 	syncPeriod                               time.Duration
 	kubeAPIQPS                               float32
@@ -48,6 +49,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		fmt.Sprintf("Reconcile only objects that carry the label %s with this value.", clusterv1.WatchLabel))
 
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Let only one manager at a time reconcile.")
+	fs.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Namespace of the lease. That of the manager when empty.")
 	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long a candidate waits before it takes over the lease.")
 	fs.DurationVar(&o.leaseDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew its lease before it gives up.")
 	fs.DurationVar(&o.leaseRetry, "leader-elect-retry-period", 2*time.Second, "Pause between two tries to acquire or renew the lease.")

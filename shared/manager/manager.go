@@ -97,8 +97,8 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
-		LeaderElection: o.leaderElect, LeaderElectionID: p.LeaderElectionID, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
+		LeaderElection: o.leaderElect, LeaderElectionID: p.LeaderElectionID, LeaderElectionNamespace: o.leaderNamespace,
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
 		Cache: cacheOptions, Controller: ControllerOptions(),
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,
