@@ -146,7 +146,7 @@ kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 .PHONY: generate
 generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 	cd shared && $(CONTROLLER_GEN) object paths=./api/...
-	@for each in $(PROVIDERS) $(BESIDE); do $(MAKE) --no-print-directory generate/$$each || exit 1; done
+	@for each in $(PROVIDERS) $(BESIDE) charts; do $(MAKE) --no-print-directory generate/$$each || exit 1; done
 
 # Versions of the provider's own kinds are in api/v1*. What is beside them in api/ is other people's: their CRDs are not the provider's
 # to install. What is below internal/loadbalancer and internal/cloudprovider are programs of their own, with rights of their own.
@@ -164,6 +164,15 @@ generate/harvester-load-balancer:
 		paths=./api/loadbalancer/... paths=./internal/loadbalancer/... output:crd:dir=./config/loadbalancer/crd/bases \
 		output:rbac:dir=./config/loadbalancer/rbac output:webhook:dir=./config/loadbalancer/webhook
 
+# Charts have what is generated word for word: their templates put in what is particular to a release.
+CHARTS := providers/harvester/charts
+generate/charts: FILES := $(CHARTS)/harvester-load-balancer/files
+generate/charts:
+	rm -rf $(FILES) && mkdir -p $(FILES)/crds $(FILES)/rbac
+	cp providers/harvester/config/loadbalancer/crd/bases/*.yaml $(FILES)/crds/
+	cp providers/harvester/config/loadbalancer/rbac/role.yaml shared/config/rbac/diagnostics_role.yaml shared/config/rbac/leader_election_role.yaml $(FILES)/rbac/
+	cp providers/harvester/config/loadbalancer/webhook/manifests.yaml $(FILES)/webhooks.yaml
+
 .PHONY: tidy
 tidy:
 	@for module in $(MODULES); do (cd $$module && go mod tidy) || exit 1; done
@@ -174,7 +183,7 @@ verify: generate tidy ## Fail when a generated file or a go.mod is not what the 
 
 ##@ Release
 .PHONY: release
-release: $(PROVIDERS:%=release/%) $(BESIDE:%=release/%) release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, and out/kubectl-fd/<version>/ for krew
+release: $(PROVIDERS:%=release/%) $(BESIDE:%=release/%) release/charts release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew
 
 release/%:
 	@mkdir -p $(OUT)/infrastructure-$*/$(VERSION)
@@ -184,6 +193,10 @@ release/%:
 release/harvester-load-balancer:
 	@mkdir -p $(OUT)/harvester-load-balancer/$(VERSION)
 	cd providers/harvester && $(KUSTOMIZE) build config/loadbalancer/default > $(OUT)/harvester-load-balancer/$(VERSION)/components.yaml
+
+release/charts:
+	@mkdir -p $(OUT)/charts/$(VERSION)
+	cd e2e && go run ./cmd/charts --version=$(VERSION) --out=$(OUT)/charts/$(VERSION)
 
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 KREW := $(OUT)/kubectl-fd/$(VERSION)

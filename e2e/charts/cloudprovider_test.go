@@ -34,7 +34,7 @@ cloudConfigPath: /etc/kubernetes/other
 cloudConfig: {secretName: harvester, secretKey: kubeconfig}
 `), cloudProvider).Spec.Template.Spec
 	g.Expect(container(pod).Args).To(ContainElement("--cloud-config=/etc/kubernetes/harvester/cloud-config"))
-	// A folder follows the Secret, a file in it would not.
+	// A folder follows the Secret, so that a container that starts again has it as it is then. A file would not.
 	g.Expect(container(pod).VolumeMounts[0].MountPath).To(Equal("/etc/kubernetes/harvester"))
 	g.Expect(container(pod).VolumeMounts[0].SubPath).To(BeEmpty())
 	g.Expect(pod.Volumes[0].Secret.SecretName).To(Equal("harvester"))
@@ -87,7 +87,7 @@ func TestValuesOfHarvestersCloudProviderChartMeanTheSame(t *testing.T) {
 		"another image of kube-vip": {`kube-vip: {image: {repository: rancher/mirrored-kube-vip-kube-vip-iptables, tag: v1.2.3}}`, func(g Gomega, _ *appsv1.Deployment, vip *appsv1.DaemonSet) {
 			g.Expect(container(vip.Spec.Template.Spec).Image).To(Equal("rancher/mirrored-kube-vip-kube-vip-iptables:v1.2.3"))
 		}},
-		"kube-vip on all nodes": {`kube-vip: {affinity: {nodeAffinity: null}, tolerations: []}`, func(g Gomega, _ *appsv1.Deployment, vip *appsv1.DaemonSet) {
+		"kube-vip on all nodes": {`kube-vip: {affinity: null, tolerations: []}`, func(g Gomega, _ *appsv1.Deployment, vip *appsv1.DaemonSet) {
 			g.Expect(vip.Spec.Template.Spec.Tolerations).To(BeEmpty())
 			g.Expect(vip.Spec.Template.Spec.Affinity).To(BeNil())
 		}},

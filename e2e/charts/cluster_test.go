@@ -5,11 +5,13 @@ package charts_test
 
 import (
 	"testing"
+	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -22,8 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -31,6 +31,8 @@ import (
 const (
 	root      = "../.."
 	namespace = "harvester-system"
+	// patience is more than anything here takes on a busy machine.
+	patience = time.Minute
 )
 
 func scheme(t *testing.T) *runtime.Scheme {

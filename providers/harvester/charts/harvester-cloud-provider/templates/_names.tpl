@@ -32,7 +32,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{- /* Where the container has the kubeconfig for Harvester. A Secret is mounted as a folder: a file by itself would stay as it was at the start. */}}
+{{- /* Where the container has the kubeconfig for Harvester. A Secret is mounted as a folder, so that a container that starts again has it as it is then. */}}
 {{- define "cloud-provider.config" -}}
 {{- if .Values.cloudConfig.secretName }}/etc/kubernetes/harvester/cloud-config{{ else }}/etc/kubernetes/cloud-config{{ end }}
 {{- end }}

@@ -1,0 +1,410 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"helm.sh/helm/v3/pkg/action"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/offline/certmanager"
+)
+
+// variants are values with which every object of a chart is made, in every form.
+func variants() map[string][]string {
+	return map[string][]string{
+		loadBalancer: {
+			``,
+			`{replicaCount: 1, nameOverride: lb, serviceAccount: {annotations: {a: b}}, imagePullSecrets: [{name: a}], podLabels: {a: b}, podAnnotations: {a: b}}`,
+			`{certManager: {enabled: true}, priorityClassName: "", topologySpreadConstraints: [{topologyKey: rack, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}`,
+			`{certManager: {enabled: true, issuerRef: {name: ours}}, crds: {keep: false}, diagnostics: {insecure: true}}`,
+		},
+		cloudProvider: {
+			``,
+			`{replicasCount: 2, clusterName: red, cloudConfig: {secretName: harvester}, extraArgs: [--v=5], serviceAccount: {name: a, annotations: {a: b}}}`,
+			`{nameOverride: cp, imagePullSecrets: [{name: a}], podLabels: {a: b}, podAnnotations: {a: b}, priorityClassName: "", podDisruptionBudget: {maxUnavailable: "50%"}}`,
+			`kube-vip: {enabled: false}`,
+			`kube-vip: {env: {svc_election: "true"}, config: {address: 10.0.0.1}, envValueFrom: {bgp_routerid: {fieldRef: {fieldPath: status.podIP}}}, envFrom: [{secretRef: {name: a}}]}`,
+			`kube-vip: {extraArgs: {prometheusHTTPServer: ":2113"}, hostAliases: [{ip: 10.0.0.1, hostnames: [a]}], volumes: [{name: a, emptyDir: {}}], volumeMounts: [{name: a, mountPath: /a}]}`,
+			`kube-vip: {podMonitor: {enabled: true, labels: {a: b}, annotations: {a: b}}, podSecurityContext: {runAsUser: 0}, nodeSelector: {a: b}}`,
+		},
+	}
+}
+
+func TestAnAPIServerThatIsStrictTakesEveryObject(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	api := newCluster(t, append(certManagerKinds(t), podMonitors())...)
+	g.Expect(api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	strict := client.WithFieldValidation(client.NewDryRunClient(api.Client), metav1.FieldValidationStrict)
+	for name, all := range variants() {
+		for _, values := range all {
+			for _, object := range mustRender(t, load(t, name), values) {
+				what := name + " with " + values + ": " + object.GetKind() + " " + object.GetName()
+				g.Expect(strict.Create(t.Context(), object)).To(Succeed(), what)
+			}
+		}
+	}
+}
+
+// certManagerKinds are the CRDs of cert-manager, from its module.
+func certManagerKinds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	find := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "github.com/cert-manager/cert-manager")
+	find.Dir = "../offline/build/certmanager"
+	out, err := find.Output()
+	if err != nil {
+		t.Fatalf("finding cert-manager: %v: %s", err, out)
+	}
+	module := mustParse(t, string(out))
+	manifest, err := certmanager.Manifest(module["Dir"].(string), module["Version"].(string), "v1.36.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := objects(string(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, object := range all {
+		if object.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, get[apiextensionsv1.CustomResourceDefinition](t, all, object.GetKind(), object.GetName()))
+		}
+	}
+	return crds
+}
+
+// podMonitors are a kind of the operator of Prometheus, as far as charts use it.
+func podMonitors() *apiextensionsv1.CustomResourceDefinition {
+	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+	}
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	endpoint := object(map[string]apiextensionsv1.JSONSchemaProps{"port": text})
+	labels := apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}}
+	schema := object(map[string]apiextensionsv1.JSONSchemaProps{"spec": object(map[string]apiextensionsv1.JSONSchemaProps{
+		"selector":            object(map[string]apiextensionsv1.JSONSchemaProps{"matchLabels": labels}),
+		"podMetricsEndpoints": {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &endpoint}},
+	})})
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "podmonitors.monitoring.coreos.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "monitoring.coreos.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "podmonitors", Singular: "podmonitor", Kind: "PodMonitor", ListKind: "PodMonitorList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
+			}},
+		},
+	}
+}
+
+// harvesters is a release that has what Harvester's own chart of the load balancer makes, as far as it matters here: objects under its
+// names, with its selectors, and what its webhook registers when it runs.
+const harvesters = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: harvester-load-balancer, namespace: {{ .Release.Namespace }}}
+spec:
+  replicas: {{ .Values.replicaCount }}
+  selector:
+    matchLabels: &labels {app.kubernetes.io/name: harvester-load-balancer, app.kubernetes.io/instance: {{ .Release.Name }}}
+  template:
+    metadata: {labels: *labels}
+    spec:
+      serviceAccountName: harvester-load-balancer
+      containers:
+      - {name: harvester-load-balancer, image: rancher/harvester-load-balancer:v1.9.0, command: [harvester-load-balancer]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: harvester-load-balancer-webhook, namespace: {{ .Release.Namespace }}}
+spec:
+  replicas: {{ .Values.webhook.replicasCount }}
+  selector:
+    matchLabels: &webhook {app.kubernetes.io/name: harvester-load-balancer-webhook, app.kubernetes.io/instance: {{ .Release.Name }}}
+  template:
+    metadata: {labels: *webhook}
+    spec:
+      serviceAccountName: harvester-load-balancer-webhook
+      containers:
+      - {name: harvester-load-balancer-webhook, image: rancher/harvester-load-balancer-webhook:v1.9.0, command: [harvester-load-balancer-webhook]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: harvester-load-balancer-webhook, namespace: {{ .Release.Namespace }}}
+spec:
+  selector: {app.kubernetes.io/name: harvester-load-balancer-webhook, app.kubernetes.io/instance: {{ .Release.Name }}}
+  ports: [{name: https, port: 443, targetPort: 8443}]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: harvester-load-balancer, namespace: {{ .Release.Namespace }}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: harvester-load-balancer}
+rules: [{apiGroups: [""], resources: [services], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: harvester-load-balancer-webhook}
+rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
+`
+
+const theirValues = `{replicaCount: 1, resources: {limits: {memory: 128Mi}}, webhook: {replicasCount: 1, httpsPort: 8443, resources: {limits: {memory: 512Mi}}}}`
+
+func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	api := newCluster(t)
+	_, err := api.install(t, namespace, loadBalancer, made(t, loadBalancer, harvesters+definitions(t)), mustParse(t, theirValues))
+	g.Expect(err).NotTo(HaveOccurred())
+	pool := api.makePool(t)
+	api.runTheirWebhook(t)
+
+	// The upgrade.
+	_, err = api.upgrade(t, namespace, loadBalancer, load(t, loadBalancer), mustParse(t, theirValues))
+	g.Expect(err).NotTo(HaveOccurred())
+	manager := &appsv1.Deployment{}
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: loadBalancer}, manager)).To(Succeed())
+	g.Expect(manager.Spec.Template.Spec.Containers).To(HaveLen(1))
+	g.Expect(container(manager.Spec.Template.Spec).Image).To(HavePrefix("docker.io/faultline/"))
+	g.Expect(container(manager.Spec.Template.Spec).Command).To(BeEmpty())
+	err = api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: service}, &appsv1.Deployment{})
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "their webhook is gone")
+	target := &corev1.Service{}
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: service}, target)).To(Succeed())
+	g.Expect(target.Spec.Selector).To(Equal(manager.Spec.Template.Labels))
+	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+	first := api.admission(t)
+	g.Expect(first.trusted).To(Equal(first.authority))
+	api.expectTheirWebhookToBeGone(t)
+
+	// An upgrade keeps the certificate.
+	_, err = api.upgrade(t, namespace, loadBalancer, load(t, loadBalancer), mustParse(t, `replicaCount: 3`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(api.admission(t)).To(Equal(first))
+
+	// Unless it is about to expire.
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: certificate}}
+	g.Expect(api.Patch(t.Context(), secret, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"loadbalancer.harvesterhci.io/renewal":"2020-01-01"}}}`)))).To(Succeed())
+	_, err = api.upgrade(t, namespace, loadBalancer, load(t, loadBalancer), nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	renewed := api.admission(t)
+	g.Expect(renewed.authority).NotTo(Equal(first.authority))
+	g.Expect(renewed.trusted).To(Equal(renewed.authority+first.authority), "pods still show the old certificate")
+
+	// The end of the release is not that of pools, and a new one finds them.
+	g.Expect(api.uninstall(t, namespace, loadBalancer)).To(Succeed())
+	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+	err = api.Get(t.Context(), client.ObjectKey{Name: loadBalancer}, &admissionv1.ValidatingWebhookConfiguration{})
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "nobody is asked any more")
+	_, err = api.install(t, namespace, loadBalancer, load(t, loadBalancer), nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+}
+
+// As Harvester is shipped, the load balancer is a part of its own release, which cannot be without it.
+func TestPoolsOutliveATakeoverFromHarvesterItself(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	api := newCluster(t)
+	all := harvesters + definitions(t)
+	_, err := api.install(t, namespace, "harvester", made(t, "harvester", all), mustParse(t, theirValues))
+	g.Expect(err).NotTo(HaveOccurred())
+	pool := api.makePool(t)
+	api.runTheirWebhook(t)
+	_, err = api.upgrade(t, namespace, "harvester", made(t, "harvester", all), mustParse(t, `{replicaCount: 0, webhook: {replicasCount: 0}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+
+	install := action.NewInstall(api.helm(t, namespace))
+	install.ReleaseName, install.Namespace, install.TakeOwnership = "faultline-load-balancer", namespace, true
+	_, err = install.RunWithContext(t.Context(), load(t, loadBalancer), mustParse(t, `nameOverride: faultline-load-balancer`))
+	g.Expect(err).NotTo(HaveOccurred())
+	api.expectTheirWebhookToBeGone(t)
+	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Name: balancers}, definition)).To(Succeed())
+	g.Expect(definition.Spec.Conversion.Webhook.ClientConfig.Service.Name).To(Equal("faultline-load-balancer-webhook"))
+	theirs := &appsv1.Deployment{}
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: loadBalancer}, theirs)).To(Succeed())
+	g.Expect(*theirs.Spec.Replicas).To(BeZero())
+
+	// Harvester is upgraded, and so is the chart after it.
+	_, err = api.upgrade(t, namespace, "harvester", made(t, "harvester", all), mustParse(t, `{replicaCount: 0, webhook: {replicasCount: 0}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = api.upgrade(t, namespace, "faultline-load-balancer", load(t, loadBalancer), mustParse(t, `nameOverride: faultline-load-balancer`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+}
+
+// makePool makes a pool, as soon as the API server knows what that is.
+func (c *cluster) makePool(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	pool := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "loadbalancer.harvesterhci.io/v1beta1", "kind": "IPPool",
+		"metadata": map[string]any{"name": "theirs"},
+		"spec":     map[string]any{"ranges": []any{map[string]any{"subnet": "192.168.41.0/24"}}},
+	}}
+	NewWithT(t).Eventually(func() error { return c.Create(t.Context(), pool.DeepCopy()) }, patience).Should(Succeed())
+	return pool
+}
+
+// runTheirWebhook leaves what Harvester's own webhook leaves when it has run.
+func (c *cluster) runTheirWebhook(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	target := &admissionv1.ServiceReference{Namespace: namespace, Name: service, Path: ptr.To("/v1/webhook/validation")}
+	rules := []admissionv1.RuleWithOperations{{
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+		Rule:       admissionv1.Rule{APIGroups: []string{"loadbalancer.harvesterhci.io"}, APIVersions: []string{"v1beta1"}, Resources: []string{"ippools"}},
+	}}
+	g.Expect(c.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: service},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "validator." + namespace + "." + service, Rules: rules, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{Service: target}, SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+		}},
+	})).To(Succeed())
+	g.Expect(c.Create(t.Context(), &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: service},
+		Webhooks: []admissionv1.MutatingWebhook{{
+			Name: "mutator." + namespace + "." + service, Rules: rules, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{Service: target}, SideEffects: ptr.To(admissionv1.SideEffectClassNone),
+		}},
+	})).To(Succeed())
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: balancers}}
+	g.Expect(c.Patch(t.Context(), definition, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"conversion":{"strategy":"Webhook",
+		"webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"service":{"namespace":"`+namespace+`","name":"`+service+`","path":"/v1/webhook/conversion"}}}}}}`)))).To(Succeed())
+}
+
+func (c *cluster) expectTheirWebhookToBeGone(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, theirs := range []client.Object{&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}} {
+		err := c.Get(t.Context(), client.ObjectKey{Name: service}, theirs)
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%T: pools would be refused", theirs)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: balancers}, definition)).To(Succeed())
+	g.Expect(definition.Spec.Conversion.Webhook.ClientConfig.Service.Path).To(HaveValue(Equal("/convert")))
+}
+
+// admission is the authority of the webhooks' certificate, and those that the API server trusts.
+type admission struct{ authority, trusted string }
+
+func (c *cluster) admission(t *testing.T) admission {
+	t.Helper()
+	g := NewWithT(t)
+	secret := &corev1.Secret{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: certificate}, secret)).To(Succeed())
+	callers := callers{&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}, &apiextensionsv1.CustomResourceDefinition{}}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: loadBalancer}, callers.validating)).To(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: loadBalancer}, callers.mutating)).To(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: balancers}, callers.conversion)).To(Succeed())
+	bundles := callers.bundles()
+	for _, bundle := range bundles {
+		g.Expect(bundle).To(Equal(bundles[0]))
+	}
+	return admission{string(secret.Data["ca.crt"]), string(bundles[0])}
+}
+
+// definitions are the CRDs as Harvester's own chart has them: they go with the release.
+func definitions(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, file := range load(t, loadBalancer).Files {
+		if strings.HasPrefix(file.Name, "files/crds/") {
+			all.WriteString("\n---\n")
+			all.Write(file.Data)
+		}
+	}
+	return all.String()
+}
+
+// harvestersCloudProvider is the same for the chart of the cloud provider.
+const harvestersCloudProvider = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: harvester-cloud-provider, namespace: {{ .Release.Namespace }}}
+spec:
+  selector:
+    matchLabels: &labels {app.kubernetes.io/name: harvester-cloud-provider, app.kubernetes.io/instance: {{ .Release.Name }}}
+  template:
+    metadata: {labels: *labels}
+    spec:
+      containers:
+      - name: harvester-cloud-provider
+        image: rancher/harvester-cloud-provider:v0.2.8
+        command: [harvester-cloud-provider]
+        args: [--cloud-config=/etc/kubernetes/cloud-config, --cluster-name={{ .Values.global.cattle.clusterName }}]
+        volumeMounts: [{name: cloud-config, mountPath: /etc/kubernetes/cloud-config}]
+      volumes: [{name: cloud-config, hostPath: {path: {{ .Values.cloudConfigPath }}, type: File}}]
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: kube-vip, namespace: {{ .Release.Namespace }}}
+spec:
+  selector:
+    matchLabels: &vip {app.kubernetes.io/name: kube-vip, app.kubernetes.io/instance: {{ .Release.Name }}}
+  template:
+    metadata: {labels: *vip}
+    spec:
+      containers:
+      - {name: kube-vip, image: rancher/mirrored-kube-vip-kube-vip-iptables:v1.2.3, args: [manager]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: harvester-cloud-provider}
+rules: [{apiGroups: [""], resources: [services], verbs: [get]}]
+`
+
+func TestCloudProviderTakesOverFromHarvestersChartAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	api := newCluster(t)
+	const in = "kube-system"
+	values := mustParse(t, `{cloudConfigPath: /etc/kubernetes/admin.conf, global: {cattle: {clusterName: red}}, kube-vip: {env: {vip_interface: eth1}}}`)
+	_, err := api.install(t, in, cloudProvider, made(t, cloudProvider, harvestersCloudProvider), values)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = api.upgrade(t, in, cloudProvider, load(t, cloudProvider), values)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	provider, vip, role := &appsv1.Deployment{}, &appsv1.DaemonSet{}, &rbacv1.ClusterRole{}
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: in, Name: cloudProvider}, provider)).To(Succeed())
+	pod := provider.Spec.Template.Spec
+	g.Expect(pod.Containers).To(HaveLen(1))
+	g.Expect(container(pod).Image).To(HavePrefix("docker.io/faultline/"))
+	g.Expect(container(pod).Command).To(BeEmpty())
+	g.Expect(container(pod).Args).To(ContainElement("--cluster-name=red"))
+	g.Expect(pod.Volumes).To(HaveLen(1))
+	g.Expect(pod.Volumes[0].HostPath.Path).To(Equal("/etc/kubernetes/admin.conf"))
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: in, Name: "kube-vip"}, vip)).To(Succeed())
+	g.Expect(env(container(vip.Spec.Template.Spec))).To(HaveKeyWithValue("vip_interface", "eth1"))
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Name: cloudProvider}, role)).To(Succeed())
+	g.Expect(len(role.Rules)).To(BeNumerically(">", 1))
+
+	g.Expect(api.uninstall(t, in, cloudProvider)).To(Succeed())
+	for _, object := range mustRender(t, load(t, cloudProvider), ``) {
+		if object.GetNamespace() == namespace {
+			object.SetNamespace(in)
+		}
+		err := api.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%s %s is left", object.GetKind(), object.GetName())
+	}
+}
