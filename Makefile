@@ -164,7 +164,8 @@ generate/harvester-load-balancer:
 		paths=./api/loadbalancer/... paths=./internal/loadbalancer/... output:crd:dir=./config/loadbalancer/crd/bases \
 		output:rbac:dir=./config/loadbalancer/rbac output:webhook:dir=./config/loadbalancer/webhook
 
-# Charts have what is generated word for word: their templates put in what is particular to a release.
+# Charts have what is generated word for word: their templates put in what is particular to a release. What the cloud provider may do in
+# a cluster is in its chart alone.
 CHARTS := providers/harvester/charts
 generate/charts: FILES := $(CHARTS)/harvester-load-balancer/files
 generate/charts:
@@ -172,6 +173,8 @@ generate/charts:
 	cp providers/harvester/config/loadbalancer/crd/bases/*.yaml $(FILES)/crds/
 	cp providers/harvester/config/loadbalancer/rbac/role.yaml shared/config/rbac/diagnostics_role.yaml shared/config/rbac/leader_election_role.yaml $(FILES)/rbac/
 	cp providers/harvester/config/loadbalancer/webhook/manifests.yaml $(FILES)/webhooks.yaml
+	cd providers/harvester && $(CONTROLLER_GEN) rbac:roleName=cloud-provider-role paths=./cmd/cloud-provider \
+		output:rbac:dir=./charts/harvester-cloud-provider/files
 
 .PHONY: tidy
 tidy:
@@ -210,7 +213,7 @@ release/kubectl-fd/%:
 	@cp LICENSE $(KUBECTL_FD)/kubectl_complete-fd $(KREW)/$*/ && tar -C $(KREW)/$* -czf $(KREW)/kubectl-fd-$*.tar.gz . && rm -r $(KREW)/$*
 
 .PHONY: images
-images: ## Build the provider images: a static program in each, no registry needed
+images: ## Build the images of providers and charts: a static program in each, no registry needed
 	cd e2e && go run ./cmd/kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) managers
 comma := ,
 space := $(subst ,, )

@@ -45,6 +45,9 @@ const (
 	Clusterctl              = "clusterctl"
 	// MachineInit makes a container look like a virtual machine to what boots in it.
 	MachineInit = "machine-init"
+	// LoadBalancer runs on Harvester, and CloudProvider in clusters on it.
+	LoadBalancer  = "harvester-load-balancer"
+	CloudProvider = "harvester-cloud-provider"
 
 	providerPrefix        = "infrastructure-"
 	cacheFolder           = ".cache/bin"

@@ -18,7 +18,7 @@ import (
 
 // recipe looks up how a program is built.
 func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint()}, programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint()}, harvesterPrograms(), programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -69,6 +69,16 @@ func CAPICoreFolder(version string) string {
 		return "."
 	}
 	return "core"
+}
+
+// harvesterPrograms run beside Harvester's provider: on Harvester and in clusters on it.
+func harvesterPrograms() []recipe.Recipe {
+	program := func(name, folder string) recipe.Recipe {
+		return recipe.Recipe{
+			Name: name, Folder: "providers/harvester", Package: "./cmd/" + folder, Flags: recipe.Plain, Estimate: time.Minute, Ours: true,
+		}
+	}
+	return []recipe.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}
 }
 
 func golangciLint() recipe.Recipe {

@@ -12,21 +12,45 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
 // Names of the charts.
 const (
 	// LoadBalancer is for Harvester itself.
-	LoadBalancer = "harvester-load-balancer"
+	LoadBalancer = binaries.LoadBalancer
 	// CloudProvider is for clusters on Harvester.
-	CloudProvider = "harvester-cloud-provider"
+	CloudProvider = binaries.CloudProvider
 )
 
 // folder is where the charts are, from the root of the repository.
 const folder = "providers/harvester/charts"
 
-// Names returns the names of all charts.
+// Names returns the names of all charts. The program that a chart runs has its name.
 func Names() []string { return []string{LoadBalancer, CloudProvider} }
+
+// Of returns the names of the charts of a provider.
+func Of(provider string) []string {
+	if filepath.Join("providers", provider, "charts") == filepath.FromSlash(folder) {
+		return Names()
+	}
+	return nil
+}
+
+// Image is the image that a chart names for its program.
+func Image(root, name string) (string, error) {
+	c, err := Load(root, name, "")
+	if err != nil {
+		return "", err
+	}
+	image, _ := c.Values["image"].(map[string]any)
+	repository, _ := image["repository"].(string)
+	if repository == "" {
+		return "", fmt.Errorf("chart %s has no image.repository", name)
+	}
+	return repository + ":" + c.Metadata.AppVersion, nil
+}
 
 // Load reads a chart as a release has it: made for the images of that version. Without a version it is as it is in the repository.
 func Load(root, name, version string) (*chart.Chart, error) {

@@ -9,10 +9,12 @@ import (
 	"io"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/charts"
+	"github.com/faultline-io/faultline/e2e/image"
 )
 
-// ManagerImages builds the images of our providers' managers, under the names that their manifests have, and nothing
-// else. It needs no registry: there is one static program in each.
+// ManagerImages builds the images of our providers' managers, and of the programs that their charts run, under the names that
+// manifests and charts have, and nothing else. It needs no registry: there is one static program in each.
 func (e *Environment) ManagerImages(ctx context.Context) error {
 	e.found = findings{}
 	return e.stepper().run(ctx, []step{
@@ -26,6 +28,7 @@ func (e *Environment) buildManagers(ctx context.Context, _ io.Writer) error {
 	var names []string
 	for _, p := range e.Providers {
 		names = append(names, binaries.Provider(p.Describe().Name))
+		names = append(names, charts.Of(p.Describe().Name)...)
 	}
 	var err error
 	e.found.programs, err = e.builder.Ensure(ctx, names...)
@@ -37,7 +40,11 @@ func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer) err
 	if err != nil {
 		return err
 	}
-	for _, i := range images {
+	beside, err := e.chartImages()
+	if err != nil {
+		return err
+	}
+	for _, i := range append(images, beside...) {
 		built, err := i.Ensure(ctx, e.docker(log))
 		if err != nil {
 			return err
@@ -51,4 +58,19 @@ func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer) err
 		}
 	}
 	return nil
+}
+
+// chartImages are those that the charts of our providers name.
+func (e *Environment) chartImages() ([]image.Image, error) {
+	var images []image.Image
+	for _, p := range e.Providers {
+		for _, chart := range charts.Of(p.Describe().Name) {
+			name, err := charts.Image(e.builder.Root, chart)
+			if err != nil {
+				return nil, err
+			}
+			images = append(images, image.Program(name, e.found.programs[chart], managerPath, image.NonRoot))
+		}
+	}
+	return images, nil
 }

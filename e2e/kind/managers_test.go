@@ -6,11 +6,15 @@ package kind
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/harvester"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
 func TestManagerImageIsTheOneOfTheComponents(t *testing.T) {
@@ -33,6 +37,24 @@ func TestManagerImageIsTheOneOfTheComponents(t *testing.T) {
 	manager("a/a:v1", "b/b:v1")
 	_, err := e.managerImage("example")
 	g.Expect(err).To(MatchError(ContainSubstring("one image")))
+}
+
+func TestImagesOfProgramsBesideAProviderAreThoseOfItsCharts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := &Environment{
+		builder: builderOf("../.."), Options: Options{Providers: []provider.InKind{vsphere.Provider{}, harvester.Provider{}}},
+		found: findings{programs: binaries.Paths{binaries.LoadBalancer: "/a", binaries.CloudProvider: "/b"}},
+	}
+	images, err := e.chartImages()
+	g.Expect(err).NotTo(HaveOccurred())
+	programs := map[string]string{}
+	for _, i := range images {
+		programs[i.Name[:strings.LastIndex(i.Name, ":")]] = i.Files[len(i.Files)-1].From
+	}
+	g.Expect(programs).To(Equal(map[string]string{
+		"docker.io/faultline/harvester-load-balancer": "/a", "docker.io/faultline/harvester-cloud-provider": "/b",
+	}))
 }
 
 func builderOf(root string) *binaries.Builder { return &binaries.Builder{Root: root} }
