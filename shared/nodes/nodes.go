@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,6 +68,25 @@ func By(ctx context.Context, reader client.Reader, indexes ...client.MatchingFie
 		found = append(found, list.Items...)
 	}
 	return found, nil
+}
+
+// SetAddresses tells the Node where it is reached, as a cloud provider does. A kubelet that waits for one says no more than its name, and
+// leaves what it is told.
+func SetAddresses(ctx context.Context, workloads clustercache.ClusterCache, cluster client.ObjectKey, node *corev1.Node, of clusterv1.MachineAddresses) error {
+	workload, err := workloads.GetClient(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	before := node.DeepCopy()
+	node.Status.Addresses = nil
+	for _, address := range of {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(address.Type), Address: address.Address})
+	}
+	// The list may have several addresses of one type, which a strategic merge would take for one.
+	if err := workload.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("patching the status of Node %s: %w", node.Name, err)
+	}
+	return nil
 }
 
 // Patch changes a Node of the workload cluster.

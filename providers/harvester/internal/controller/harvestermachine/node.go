@@ -65,7 +65,7 @@ func (s *scope) missing() string {
 	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.place())
 }
 
-// initializeNode gives the Node its provider ID, and makes it usable where no cloud provider does. What is waited for is nil when it has
+// initializeNode gives the Node its provider ID, and makes it reachable and usable where no cloud provider does. What is waited for is nil when it has
 // both.
 func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *refusal, _ error) {
 	cluster := client.ObjectKeyFromObject(s.cluster)
@@ -86,6 +86,12 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 	byCloud := s.infraCluster.Spec.UpdateCloudProviderConfig != infrav1.UpdateCloudProviderConfig{}
 	if node.Spec.ProviderID == id && (byCloud || !nodes.Uninitialized(node)) {
 		return nil, nil
+	}
+	// Nothing runs on the Node before it can be reached.
+	if !byCloud && nodes.Uninitialized(node) {
+		if err := nodes.SetAddresses(ctx, r.Workloads, cluster, node, s.infra.Status.Addresses); err != nil {
+			return nil, err
+		}
 	}
 	return nil, nodes.Patch(ctx, r.Workloads, cluster, node, func(node *corev1.Node) {
 		node.Spec.ProviderID = id

@@ -46,6 +46,12 @@ func TestANodeThatJoinsGetsTheProviderIDAndIsUsableWithoutACloudProvider(t *test
 	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	w.Expect(w.node(infra.Name).Spec.ProviderID).To(Equal(w.now(infra).Spec.ProviderID))
 	w.Expect(w.node(infra.Name).Spec.Taints).NotTo(ContainElement(HaveField("Key", uninitialized)))
+	for _, address := range w.now(infra).Status.Addresses {
+		w.Expect(w.node(infra.Name).Status.Addresses).To(ContainElement(
+			corev1.NodeAddress{Type: corev1.NodeAddressType(address.Type), Address: address.Address},
+		), "its kubelet does not say where it is reached")
+	}
+	w.Expect(w.node(infra.Name).Status.Addresses).To(ContainElement(HaveField("Type", corev1.NodeInternalIP)))
 }
 
 func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
@@ -62,6 +68,7 @@ func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
 	w.join(infra.Name, "")
 	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
+	w.Expect(w.node(infra.Name).Status.Addresses).To(BeEmpty())
 }
 
 func TestWhatIsKeptOfANodeTellsWhoseItIs(t *testing.T) {
