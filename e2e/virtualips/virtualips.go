@@ -1,0 +1,210 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package virtualips lets the load balancers of a simulated Harvester answer. It takes the address of each Service on a network card of
+// this machine, as kube-vip does on a host, and leads connections to the Service's endpoints.
+package virtualips
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// retry is how long it takes to try again what has failed.
+const retry = time.Second
+
+// Card is a network card.
+type Card interface {
+	// Take has it answer for an address. It may have it already.
+	Take(ctx context.Context, address netip.Addr) error
+	// Drop undoes Take.
+	Drop(ctx context.Context, address netip.Addr) error
+}
+
+// Announcer answers for the addresses of Services of type LoadBalancer.
+type Announcer struct {
+	client client.WithWatch
+	card   Card
+	fronts map[front]*listener
+	// connections are those that are open.
+	connections sync.WaitGroup
+}
+
+// front is where a port of a Service is reached.
+type front struct {
+	address netip.Addr
+	port    int32
+	service client.ObjectKey
+}
+
+// New makes an Announcer for a Harvester.
+func New(harvester client.WithWatch, card Card) *Announcer {
+	return &Announcer{client: harvester, card: card, fronts: map[front]*listener{}}
+}
+
+// Run answers until ctx ends.
+func (a *Announcer) Run(ctx context.Context) {
+	defer a.end(ctx)
+	for ctx.Err() == nil {
+		if err := a.follow(ctx); err != nil && ctx.Err() == nil {
+			ctrl.Log.Error(err, "Announcing the addresses of load balancers")
+			wait(ctx, retry)
+		}
+	}
+}
+
+func (a *Announcer) end(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for at := range a.fronts {
+		if err := a.close(ctx, at); err != nil {
+			ctrl.Log.Error(err, "Giving up an address")
+		}
+	}
+	a.connections.Wait()
+}
+
+// follow brings what is announced in line with the Services, again whenever one of them changes, until the watch ends.
+func (a *Announcer) follow(ctx context.Context) error {
+	services := &corev1.ServiceList{}
+	watch, err := a.client.Watch(ctx, services)
+	if err != nil {
+		return fmt.Errorf("watching Services: %w", err)
+	}
+	defer watch.Stop()
+	for {
+		if err := a.client.List(ctx, services); err != nil {
+			return fmt.Errorf("listing Services: %w", err)
+		}
+		if err := a.announce(ctx, frontsOf(services.Items)); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, open := <-watch.ResultChan():
+			if !open {
+				return nil
+			}
+		}
+	}
+}
+
+// frontsOf are where the Services are to be reached that have an address.
+func frontsOf(services []corev1.Service) map[front]bool {
+	wanted := map[front]bool{}
+	for i := range services {
+		service := &services[i]
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
+			address, err := netip.ParseAddr(ingress.IP)
+			if err != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+				continue
+			}
+			for _, port := range service.Spec.Ports {
+				if port.Protocol == corev1.ProtocolTCP || port.Protocol == "" {
+					wanted[front{address, port.Port, client.ObjectKeyFromObject(service)}] = true
+				}
+			}
+		}
+	}
+	return wanted
+}
+
+// announce gives up what is wanted no more before it takes what is new: an address may have gone from one Service to another.
+func (a *Announcer) announce(ctx context.Context, wanted map[front]bool) error {
+	var errs []error
+	for _, at := range slices.Collect(maps.Keys(a.fronts)) {
+		if !wanted[at] {
+			errs = append(errs, a.close(ctx, at))
+		}
+	}
+	for at := range wanted {
+		if a.fronts[at] == nil {
+			errs = append(errs, a.open(ctx, at))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Announcer) open(ctx context.Context, at front) error {
+	if err := a.card.Take(ctx, at.address); err != nil {
+		return fmt.Errorf("taking address %s: %w", at.address, err)
+	}
+	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String())
+	if err != nil {
+		return fmt.Errorf("answering for Service %s: %w", at.service, err)
+	}
+	l := &listener{Listener: found, backends: func(ctx context.Context) ([]string, error) { return a.backends(ctx, at) }}
+	a.fronts[at] = l
+	a.connections.Go(func() { l.serve(ctx) })
+	return nil
+}
+
+// close stops answering. The address goes with its last port.
+func (a *Announcer) close(ctx context.Context, at front) error {
+	err := a.fronts[at].Close()
+	delete(a.fronts, at)
+	for other := range a.fronts {
+		if other.address == at.address {
+			return err
+		}
+	}
+	return errors.Join(err, a.card.Drop(ctx, at.address))
+}
+
+// backends are the endpoints of the Service that are ready, for one of its ports, in an order that is a new one each time.
+func (a *Announcer) backends(ctx context.Context, at front) ([]string, error) {
+	service, slicesOf := &corev1.Service{}, &discoveryv1.EndpointSliceList{}
+	if err := a.client.Get(ctx, at.service, service); err != nil {
+		return nil, fmt.Errorf("reading Service %s: %w", at.service, err)
+	}
+	err := a.client.List(ctx, slicesOf, client.InNamespace(at.service.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: at.service.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing endpoints of Service %s: %w", at.service, err)
+	}
+	i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == at.port })
+	if i < 0 {
+		return nil, nil
+	}
+	return backendsOf(slicesOf.Items, service.Spec.Ports[i].Name), nil
+}
+
+func backendsOf(all []discoveryv1.EndpointSlice, name string) []string {
+	found := map[string]bool{} // whose order is random
+	for i := range all {
+		for _, port := range all[i].Ports {
+			if port.Port == nil || port.Name != nil && *port.Name != name {
+				continue
+			}
+			for _, endpoint := range all[i].Endpoints {
+				for _, address := range endpoint.Addresses {
+					if endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready {
+						found[net.JoinHostPort(address, strconv.Itoa(int(*port.Port)))] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(found))
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualips
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// noted is a card that only remembers.
+type noted struct {
+	mu  sync.Mutex
+	has map[netip.Addr]bool
+}
+
+func (c *noted) set(address netip.Addr, has bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.has[address] = has
+	return nil
+}
+
+func (c *noted) Take(_ context.Context, address netip.Addr) error { return c.set(address, true) }
+func (c *noted) Drop(_ context.Context, address netip.Addr) error { return c.set(address, false) }
+
+func (c *noted) answersFor(address string) func() bool {
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.has[netip.MustParseAddr(address)]
+	}
+}
+
+// backend says its name to whoever connects.
+func backend(t *testing.T, address, name string) (port int32) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address+":0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = fmt.Fprintln(connection, name)
+			_ = connection.Close()
+		}
+	}()
+	return int32(listener.Addr().(*net.TCPAddr).Port)
+}
+
+func freePort(t *testing.T, address string) int32 {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address+":0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = listener.Close() }()
+	return int32(listener.Addr().(*net.TCPAddr).Port)
+}
+
+func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(time.Minute)
+	const address = "127.0.0.1"
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "lb"}
+	service := &corev1.Service{ObjectMeta: meta}
+	service.Spec.Type, service.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Name: "api", Port: freePort(t, address)}}
+	meta.Labels = map[string]string{discoveryv1.LabelServiceName: "lb"}
+	endpoints := &discoveryv1.EndpointSlice{ObjectMeta: meta, Ports: []discoveryv1.EndpointPort{{Name: ptr.To("api"), Port: ptr.To(backend(t, address, "one"))}}}
+	endpoints.Endpoints = []discoveryv1.Endpoint{
+		{Addresses: []string{address}}, {Addresses: []string{"127.0.0.2"}}, // where nobody answers
+		{Addresses: []string{"127.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
+	}
+	harvester := fake.NewClientBuilder().WithObjects(service, endpoints).WithStatusSubresource(service).Build()
+	card := &noted{has: map[netip.Addr]bool{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		New(harvester, card).Run(ctx)
+		close(ended)
+	}()
+
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+	g.Expect(harvester.Status().Update(ctx, service)).To(Succeed())
+	ask := func() (string, error) {
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", address, service.Spec.Ports[0].Port))
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = connection.Close() }()
+		return bufio.NewReader(connection).ReadString('\n')
+	}
+	g.Eventually(ask).Should(Equal("one\n"))
+	for range 10 { // whichever is tried first
+		g.Expect(ask()).To(Equal("one\n"))
+	}
+	g.Expect(card.answersFor(address)()).To(BeTrue())
+
+	g.Expect(harvester.Delete(ctx, service)).To(Succeed())
+	g.Eventually(card.answersFor(address)).Should(BeFalse())
+	_, err := ask()
+	g.Expect(err).To(HaveOccurred())
+	cancel()
+	g.Eventually(ended).Should(BeClosed())
+}
+
+func TestOnlyServicesWithAnAddressOfTheirOwnAreAnnounced(t *testing.T) {
+	t.Parallel()
+	service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lb"}}
+	service.Spec.Ports = []corev1.ServicePort{{Port: 6443}, {Port: 53, Protocol: corev1.ProtocolUDP}}
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}, {Hostname: "lb.example.com"}}
+	g := NewWithT(t)
+	g.Expect(frontsOf([]corev1.Service{service})).To(BeEmpty())
+	service.Spec.Type = corev1.ServiceTypeLoadBalancer
+	g.Expect(frontsOf([]corev1.Service{service})).To(Equal(map[front]bool{
+		{netip.MustParseAddr("10.0.0.1"), 6443, client.ObjectKeyFromObject(&service)}: true,
+	}))
+}
