@@ -20,6 +20,8 @@ type Specified interface {
 	// Connect switches machines of clusters that are kept in memory on and off until ctx ends, as the outside system says. It has
 	// nothing to do where that switches them itself.
 	Connect(ctx context.Context, management *rest.Config, workloads *workload.Simulator) error
+	// CutOff is the fault of the simulator that takes a failure domain away with what is in it.
+	CutOff(domain string) (fault string)
 }
 
 // Management is a management cluster in kind.

@@ -17,7 +17,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/provider/metal3"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
@@ -35,7 +34,7 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 		lost := infra.Domains[2] // it has no worker
 		machine := c.controlPlaneIn(ctx, lost)
 		By("Taking the power from " + lost + ", where " + machine + " is")
-		fault := metal3.DomainWithoutPower(lost)
+		fault := infra.CutOff(lost)
 		Expect(environment.SetFault(ctx, infra, fault, true)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(environment.SetFault(ctx, infra, fault, false)).To(Succeed()) })
 		within := config.GetIntervals(spec, "wait-machine-remediation")

@@ -51,6 +51,7 @@ const (
 	onlyFast = "fast" // needs clusters that are kept in memory, or learns nothing from machines that boot
 	onlyBoot = "boot" // needs machines that boot
 	long     = "long" // is left out by `make e2e` unless asked for
+	notOn    = "not-" // and the name of the provider that it is not for
 	// demonstrated is what the tests of the demo, or those of a package on a real API server, prove as well; .ci/run, which runs
 	// them, leaves it out.
 	demonstrated = "demonstrated"
@@ -70,6 +71,7 @@ func applicable(filter string) string {
 	if *fast {
 		not = []string{onlyBoot}
 	}
+	not = append(not, notOn+*providerName)
 	for _, other := range all.Names[provider.InKind]() {
 		if other != *providerName {
 			not = append(not, other)

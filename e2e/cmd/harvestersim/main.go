@@ -19,13 +19,16 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/faultline-io/faultline/e2e/command"
 	"github.com/faultline-io/faultline/e2e/faultserver"
 	"github.com/faultline-io/faultline/e2e/program"
+	"github.com/faultline-io/faultline/e2e/virtualips"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
@@ -50,6 +53,8 @@ type options struct {
 	listen, host   string
 	kubeconfig     string
 	control        string
+	containers     containers
+	announce       string
 	delays         simulator.Delays
 }
 
@@ -80,6 +85,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.host, "host", "", "what others call this machine instead; needs --listen")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file to write an administrator's kubeconfig to")
 	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and repaired with DELETE, such as :8991")
+	flags.StringVar(&o.containers.prefix, "containers", "", "let virtual machines boot as containers of Docker, whose names begin with this")
+	flags.StringVar(&o.containers.image, "container-image", "", "image of the containers, in the place of the ones that virtual machines name")
+	flags.StringVar(&o.containers.label, "container-label", "", "label of the containers, such as owner=me")
+	flags.StringVar(&o.containers.network, "container-network", "bridge", "network of the containers, which gives them their addresses")
+	flags.StringVar(&o.announce, "announce", "", "network card that takes the addresses of load balancers, which then lead to their virtual machines; empty for none")
 	flags.DurationVar(&o.delays.Import, "import", 0, "time until an image is there")
 	flags.DurationVar(&o.delays.Volume, "volume", 0, "time until a volume is there")
 	flags.DurationVar(&o.delays.Boot, "boot", 0, "time until a virtual machine runs")
@@ -100,6 +110,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	settings = append(settings, o.containers.options(stderr)...)
 	sim, err := simulator.Run(ctx, settings...)
 	if err != nil {
 		return err
@@ -112,12 +123,27 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	defer stop()
+	defer o.answer(ctx, sim, stderr)()
 	if err := o.tell(sim, stdout, stderr); err != nil {
 		return err
 	}
 	go readCommands(ctx, sim, stdin, stderr)
 	<-ctx.Done()
 	return nil
+}
+
+// answer lets load balancers be reached until the returned function is called.
+func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Writer) (stop func()) {
+	if o.announce == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { virtualips.New(sim.Client(), virtualips.Device{Name: o.announce, Run: command.Runner{Log: log}}).Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // tell says how the cluster is reached: by a kubeconfig, and in the variables of cluster templates.
@@ -180,13 +206,13 @@ func (o options) address() (simulator.Option, error) {
 func readCommands(ctx context.Context, sim *simulator.Simulator, stdin io.Reader, stderr io.Writer) {
 	lines := bufio.NewScanner(stdin)
 	for lines.Scan() {
-		if err := command(ctx, sim, strings.Fields(lines.Text())); err != nil {
+		if err := carryOut(ctx, sim, strings.Fields(lines.Text())); err != nil {
 			_, _ = fmt.Fprintln(stderr, "Error:", err)
 		}
 	}
 }
 
-func command(ctx context.Context, sim *simulator.Simulator, words []string) error {
+func carryOut(ctx context.Context, sim *simulator.Simulator, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
@@ -196,9 +222,9 @@ func command(ctx context.Context, sim *simulator.Simulator, words []string) erro
 	commands := map[string]func(context.Context, string) error{
 		"lose": sim.Lose, "return": sim.Return, "drain": sim.Drain, "uncordon": sim.Uncordon,
 	}
-	carryOut, ok := commands[words[0]]
+	act, ok := commands[words[0]]
 	if !ok {
 		return fmt.Errorf("there is no command %q", words[0])
 	}
-	return carryOut(ctx, words[1])
+	return act(ctx, words[1])
 }

@@ -78,6 +78,6 @@ func TestWrongFlagsAndCommandsAreRefused(t *testing.T) {
 	g := NewWithT(t)
 	_, err := options{pool: "vips"}.settings()
 	g.Expect(err).To(MatchError(ContainSubstring("NAME,SUBNET,FIRST,LAST")))
-	g.Expect(command(t.Context(), &simulator.Simulator{}, []string{"lose"})).To(MatchError(ContainSubstring("two words")))
-	g.Expect(command(t.Context(), &simulator.Simulator{}, []string{"win", "host"})).To(MatchError(ContainSubstring("no command")))
+	g.Expect(carryOut(t.Context(), &simulator.Simulator{}, []string{"lose"})).To(MatchError(ContainSubstring("two words")))
+	g.Expect(carryOut(t.Context(), &simulator.Simulator{}, []string{"win", "host"})).To(MatchError(ContainSubstring("no command")))
 }

@@ -24,6 +24,8 @@ import (
 )
 
 const (
+	// cloudVariable tells, if it is external, that the kubelet is to do with a cloud provider what kubeadm has told it.
+	cloudVariable = "FAULTLINE_CLOUD_PROVIDER"
 	// identityVariable has the address of the service that knows the UUIDs of machines.
 	identityVariable = "FAULTLINE_IDENTITY"
 	identityFile     = "/etc/faultline-uuid"
@@ -60,7 +62,7 @@ func run(next []string) error {
 	if err := rename(nameFile, "/etc/hostname"); err != nil {
 		return fmt.Errorf("giving this machine its name back: %w", err)
 	}
-	if err := configure(guestinfo, address, uuid); err != nil {
+	if err := configure(guestinfo, kubeletArguments(address, uuid, os.Getenv(cloudVariable) == "external"), address); err != nil {
 		return err
 	}
 	if err := route(ctx, address); err != nil {
@@ -88,13 +90,13 @@ func rename(from, to string) error {
 }
 
 // configure writes what cloud-init, the kubelet and containerd read.
-func configure(guestinfo []string, address net.IP, uuid string) error {
+func configure(guestinfo []string, kubelet string, address net.IP) error {
 	for _, f := range []struct {
 		path, content string
 		mode          os.FileMode
 	}{
 		{"/etc/cloud/guestinfo.env", strings.Join(guestinfo, "\n") + "\n", 0o600}, // It has the machine's user data.
-		{"/etc/default/kubelet", kubeletArguments(address, uuid), 0o644},
+		{"/etc/default/kubelet", kubelet, 0o644},
 		{"/etc/cni/net.d/10-ptp.conflist", conflist(address), 0o644},
 	} {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {

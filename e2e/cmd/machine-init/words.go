@@ -26,18 +26,19 @@ func split(environment []string) (guestinfo, others []string) {
 	return guestinfo, others
 }
 
-// kubeletArguments are those that a kubelet needs in a container, and what a cloud
-// provider would tell it. They come after kubeadm's and win.
-func kubeletArguments(address net.IP, uuid string) string {
+// kubeletArguments are those that a kubelet needs in a container and, if it has no external one, what a cloud provider would tell it. They
+// come after kubeadm's and win.
+func kubeletArguments(address net.IP, uuid string, external bool) string {
 	arguments := []string{
 		"--runtime-cgroups=/system.slice/containerd.service",
-		"--node-ip=" + address.String(),
-		"--cloud-provider=",
 		"--fail-cgroupv1=false",
 		"--cgroup-root=/kubelet",
 		// The disk is the host's: how full it is says nothing about this machine.
 		"--image-gc-high-threshold=100",
 		"--eviction-hard=nodefs.available<0%,nodefs.inodesFree<0%,imagefs.available<0%",
+	}
+	if !external {
+		arguments = append(arguments, "--node-ip="+address.String(), "--cloud-provider=")
 	}
 	if uuid != "" {
 		arguments = append(arguments, "--provider-id=vsphere://"+uuid)

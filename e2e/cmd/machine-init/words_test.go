@@ -32,9 +32,13 @@ func TestMachinesReachEachOthersPods(t *testing.T) {
 	g.Expect(strings.Count(commands, "\n")).To(Equal(252))
 }
 
-func TestKubeletArguments(t *testing.T) {
+func TestAKubeletWithoutACloudProviderIsToldWhatThatWouldTellIt(t *testing.T) {
 	t.Parallel()
-	got := kubeletArguments(net.IPv4(172, 18, 0, 7), "u-u")
-	NewWithT(t).Expect(got).To(And(ContainSubstring("--provider-id=vsphere://u-u\n"), ContainSubstring("--node-ip=172.18.0.7 ")))
-	NewWithT(t).Expect(kubeletArguments(net.IPv4(172, 18, 0, 7), "")).NotTo(ContainSubstring("provider-id"))
+	g := NewWithT(t)
+	address := net.IPv4(172, 18, 0, 7)
+	g.Expect(kubeletArguments(address, "u-u", false)).To(And(
+		ContainSubstring("--provider-id=vsphere://u-u\n"), ContainSubstring("--node-ip=172.18.0.7 "), ContainSubstring("--cloud-provider= "),
+	))
+	g.Expect(kubeletArguments(address, "", false)).NotTo(ContainSubstring("provider-id"))
+	g.Expect(kubeletArguments(address, "", true)).To(And(Not(ContainSubstring("node-ip")), Not(ContainSubstring("cloud-provider"))))
 }

@@ -29,7 +29,7 @@ const (
 	// installCloudInit adds what turns a node into a machine that is told at boot what
 	// it is.
 	installCloudInit = `apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends cloud-init sudo
+DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends cloud-init sudo qemu-guest-agent
 rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb`
 	kubeVIPImage = "ghcr.io/kube-vip/kube-vip:"
 	// specImage is what the pods run that the specs of Cluster API's test module deploy.
@@ -40,6 +40,20 @@ rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb`
 network: {config: disabled}
 disable_root: false
 locale: false
+`
+	// aptConfig has a machine do with the packages that it has: there is nowhere to get others from.
+	aptConfig = `Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "/dev/null";
+`
+	// guestAgent stands for the agent, which needs a device of a hypervisor's. The simulators know the addresses of containers.
+	guestAgent = `[Unit]
+Description=Stands for the QEMU guest agent
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+[Install]
+WantedBy=multi-user.target
 `
 )
 
@@ -97,6 +111,8 @@ func (b Builder) machineFiles() []image.File {
 		{Path: "/usr/local/bin/machine-init", From: b.Programs[binaries.MachineInit], Mode: 0o755},
 		{Path: "/usr/local/bin/kubeadm", Content: kubeadm, Mode: 0o755},
 		{Path: "/etc/cloud/cloud.cfg.d/99-machine.cfg", Content: []byte(cloudConfig)},
+		{Path: "/etc/apt/apt.conf.d/99-machine", Content: []byte(aptConfig)},
+		{Path: units + "/qemu-guest-agent.service", Content: []byte(guestAgent)},
 		// kubeadm needs containerd, and cloud-init runs kubeadm in its last stage.
 		{
 			Path:    units + "/cloud-final.service.d/20-containerd.conf",

@@ -22,8 +22,8 @@ const (
 	apiServer = ":6443"
 )
 
-// ZoneLost is the fault of a Harvester that has lost the hosts of a zone.
-func ZoneLost(zone string) string { return lostZone + "/" + zone }
+// CutOff takes the power from the hosts of a zone.
+func (Provider) CutOff(zone string) string { return lostZone + "/" + zone }
 
 // Simulator implements provider.Contained.
 func (Provider) Simulator() provider.Simulator {
@@ -40,22 +40,38 @@ func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, 
 		}
 	}
 	variables, err := provider.Told(ctx, k.Docker, k.Container(p.Simulator()), startTimeout, lastVariable)
-	return provider.Beside{Variables: variables, Network: k.Network}, err
+	if err != nil {
+		return provider.Beside{}, err
+	}
+	if k.Boot { // The machines share these out among themselves.
+		variables["POD_CIDR"] = "10.245.0.0/16"
+	}
+	return provider.Beside{Variables: variables, Network: k.Network}, nil
 }
 
-// arguments run the simulated Harvester.
+// arguments run the simulated Harvester. One whose virtual machines are containers starts them beside itself, and answers for their
+// load balancers.
 func (p Provider) arguments(k provider.Kind) []string {
-	return []string{
-		"run", "--detach", "--name", k.Container(p.Simulator()), "--network", k.Network, "--label", k.Label,
-		"--env", binaries.AssetsVariable + "=" + provider.SimulatorPrograms, "--read-only", "--tmpfs", "/tmp",
-		p.Simulator().Image(k.Boot), "--listen", apiServer, "--control", ":" + provider.ControlPort,
+	name, image := k.Container(p.Simulator()), p.Simulator().Image(k.Boot)
+	args := []string{
+		"run", "--detach", "--name", name, "--network", k.Network, "--label", k.Label,
+		"--env", binaries.AssetsVariable + "=" + provider.SimulatorPrograms, "--tmpfs", "/tmp",
+	}
+	command := []string{
+		"--listen", apiServer, "--control", ":" + provider.ControlPort,
 		"--zone-names", strings.Join(zoneNames(), ","), "--hosts-per-zone", strconv.Itoa(hostsPerZone),
 		"--boot", "1s", "--agent", "500ms", "--shutdown", "500ms",
 	}
+	if !k.Boot {
+		return append(append(args, "--read-only", image), command...)
+	}
+	args = append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", "--cap-add", "NET_ADMIN", image)
+	return append(append(args, command...), "--announce", "eth0",
+		"--containers", name, "--container-image", k.Machine, "--container-label", k.Label, "--container-network", k.Network)
 }
 
 // FitTemplate leaves templates as they are.
 func (Provider) FitTemplate(template []byte, _ provider.Kind) ([]byte, error) { return template, nil }
 
 // MachineContainer implements provider.Contained.
-func (Provider) MachineContainer(machine string) string { return "-vm-" + machine + "$" }
+func (Provider) MachineContainer(machine string) string { return "-vm-" + vmNamespace + "-" + machine + "$" }

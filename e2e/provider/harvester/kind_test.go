@@ -31,3 +31,14 @@ func TestAHarvesterInAContainerHasTheProgramsThatItRuns(t *testing.T) {
 		"x-harvester", "io.faultline.environment=x", binaries.AssetsVariable+"="+provider.SimulatorPrograms, "zone-a,zone-b,zone-c",
 	))
 }
+
+func TestAHarvesterOfGuestsThatBootReachesDockerAndAnswersForLoadBalancers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	k := provider.Kind{Name: "x", Network: "kind", Label: "io.faultline.environment=x"}
+	g.Expect(Provider{}.arguments(k)).To(And(ContainElement("--read-only"), Not(ContainElement(ContainSubstring("docker.sock"))), Not(ContainElement("--announce"))))
+	k.Boot, k.Machine = true, "faultline/machine:v1"
+	g.Expect(Provider{}.arguments(k)).To(ContainElements(ContainSubstring("docker.sock"), "NET_ADMIN", "--announce", "x-harvester", "faultline/machine:v1"))
+	g.Expect(Provider{}.arguments(k)).NotTo(ContainElement("--read-only"))
+	g.Expect("x-harvester-vm-default-demo-1").To(MatchRegexp(Provider{}.MachineContainer("demo-1")))
+}

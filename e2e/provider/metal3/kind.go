@@ -22,8 +22,8 @@ import (
 // operatorKubeconfig is where the operator finds the cluster.
 const operatorKubeconfig = "/kubeconfig"
 
-// DomainWithoutPower is a failure domain whose hosts have lost their power.
-func DomainWithoutPower(name string) string { return "lost-domains/" + name }
+// CutOff takes the power from the hosts of a rack.
+func (Provider) CutOff(rack string) string { return "lost-domains/" + rack }
 
 // Simulator implements provider.Contained.
 func (Provider) Simulator() provider.Simulator {

@@ -17,8 +17,8 @@ const (
 	lastVariable = "VSPHERE_ZONE_C_NETWORK"
 )
 
-// HostsLost is the fault of a vCenter that has lost the hosts of a compute cluster.
-func HostsLost(cluster string) string { return "lost-hosts/" + cluster }
+// CutOff has the vCenter lose the hosts of the compute cluster that is the zone.
+func (Provider) CutOff(zone string) string { return "lost-hosts/" + zone }
 
 // Simulator implements provider.Contained.
 func (Provider) Simulator() provider.Simulator {

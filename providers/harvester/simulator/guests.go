@@ -97,7 +97,9 @@ func (g *guests) interfaces(
 	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
 		addresses := static.of(nic.MacAddress, i)
 		if len(addresses) == 0 && !g.troubles.has(noLeases, vmi) {
-			addresses = []string{g.leases.lease(networkOf(vmi, nic.Name), nic.MacAddress).String()}
+			if addresses, err = g.leased(ctx, vmi, i); err != nil {
+				return nil, err
+			}
 		}
 		each := kubevirtv1.VirtualMachineInstanceNetworkInterface{
 			Name: nic.Name, MAC: nic.MacAddress, IPs: addresses,
@@ -109,6 +111,22 @@ func (g *guests) interfaces(
 		out = append(out, each)
 	}
 	return out, nil
+}
+
+// leased is what the DHCP server of an interface's network gives it.
+func (g *guests) leased(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, nic int) ([]string, error) {
+	if nic > 0 || g.hooks.Address == nil {
+		on := vmi.Spec.Domain.Devices.Interfaces[nic]
+		return []string{g.leases.lease(networkOf(vmi, on.Name), on.MacAddress).String()}, nil
+	}
+	address, err := g.hooks.Address(ctx, vmi.DeepCopy())
+	if err != nil {
+		return nil, fmt.Errorf("asking for the address: %w", err)
+	}
+	if address == "" {
+		return nil, nil
+	}
+	return []string{address}, nil
 }
 
 // networkOf is what an interface is connected to: namespace and name of a network, or "pod".

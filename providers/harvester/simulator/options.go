@@ -162,6 +162,9 @@ type Hooks struct {
 	PowerOn func(context.Context, Boot) error
 	// PowerOff is called when an instance that has run is gone, or its host.
 	PowerOff func(context.Context, *kubevirtv1.VirtualMachineInstance) error
+	// Address is asked for the address of an instance's first interface, in the place of a DHCP server of the simulator's. "" is that
+	// it has none yet.
+	Address func(context.Context, *kubevirtv1.VirtualMachineInstance) (string, error)
 	// Erase is called when a virtual machine is gone.
 	Erase func(context.Context, *kubevirtv1.VirtualMachine) error
 }

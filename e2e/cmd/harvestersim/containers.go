@@ -1,0 +1,27 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io"
+
+	"github.com/faultline-io/faultline/e2e/command"
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/guestcontainers"
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// containers are what virtual machines boot as; nothing does without a prefix.
+type containers struct{ prefix, image, label, network string }
+
+func (c containers) options(log io.Writer) []simulator.Option {
+	if c.prefix == "" {
+		return nil
+	}
+	guests := guestcontainers.Containers{Prefix: c.prefix, Image: c.image, Containers: machinecontainers.Containers{
+		Docker: docker.Docker{Runner: command.Runner{Log: log}}, Label: c.label, Network: c.network,
+	}}
+	return []simulator.Option{simulator.WithHooks(guests.Hooks())}
+}
