@@ -1,0 +1,182 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// CloneMode is how a virtual machine is cloned from its template: fullClone or
+// linkedClone.
+type CloneMode string
+
+// VirtualMachineCloneSpec says from what, where and how a virtual machine is
+// cloned. Names may be inventory paths wherever an inventory object is meant.
+type VirtualMachineCloneSpec struct {
+	// template is the name, inventory path or instance UUID of the template
+	// or virtual machine to clone.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	Template string `json:"template"`
+
+	// cloneMode is how to clone. Unless it is fullClone a linked clone is made
+	// when the template has a snapshot.
+	// +optional
+	CloneMode CloneMode `json:"cloneMode,omitempty"`
+
+	// snapshot is the name of the template's snapshot that a linked clone
+	// depends on. Defaults to the template's current snapshot.
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+
+	// server is the host, or host:port, of the vCenter. Defaults to that of
+	// the VSphereCluster.
+	// +optional
+	Server string `json:"server,omitempty"`
+
+	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's
+	// certificate, hexadecimal pairs separated by colons.
+	// +optional
+	Thumbprint string `json:"thumbprint,omitempty"`
+
+	// datacenter that the machine is created in. "*" means the only one.
+	// +optional
+	Datacenter string `json:"datacenter,omitempty"`
+
+	// folder that the machine is created in. Defaults to the datacenter's
+	// root folder for virtual machines.
+	// +optional
+	Folder string `json:"folder,omitempty"`
+
+	// datastore that the machine's files are put on.
+	// +optional
+	Datastore string `json:"datastore,omitempty"`
+
+	// storagePolicyName is the storage policy of the machine's disks.
+	// +optional
+	StoragePolicyName string `json:"storagePolicyName,omitempty"`
+
+	// resourcePool that the machine is created in. Defaults to the root pool
+	// of the failure domain's compute cluster, or of the only one.
+	// +optional
+	ResourcePool string `json:"resourcePool,omitempty"`
+
+	// network is how the machine is connected.
+	// +required
+	Network NetworkSpec `json:"network"`
+
+	// numCPUs is the number of virtual processors.
+	// +optional
+	NumCPUs int32 `json:"numCPUs,omitempty"`
+
+	// numCoresPerSocket is over how many cores a socket the processors are
+	// spread.
+	// +optional
+	NumCoresPerSocket int32 `json:"numCoresPerSocket,omitempty"`
+
+	// resources are reservations, limits and shares of processor and memory.
+	// +optional
+	Resources infrav1.VirtualMachineResources `json:"resources,omitempty,omitzero"`
+
+	// memoryMiB is the size of the memory.
+	// +optional
+	MemoryMiB int64 `json:"memoryMiB,omitempty"`
+
+	// diskGiB is the size of the first disk. Defaults to the template's; it
+	// cannot be smaller. A linked clone keeps the size of its snapshot.
+	// +optional
+	DiskGiB int32 `json:"diskGiB,omitempty"`
+
+	// additionalDisksGiB are the sizes of the template's further disks, in
+	// the template's order.
+	// +optional
+	AdditionalDisksGiB []int32 `json:"additionalDisksGiB,omitempty"`
+
+	// customVMXKeys are advanced settings to add to the machine.
+	// +optional
+	CustomVMXKeys map[string]string `json:"customVMXKeys,omitempty"`
+
+	// tagIDs are vSphere tags to attach to the machine, as URNs.
+	// +optional
+	TagIDs []string `json:"tagIDs,omitempty"`
+
+	// pciDevices are host devices to pass through.
+	// +optional
+	PciDevices []PCIDeviceSpec `json:"pciDevices,omitempty"`
+
+	// os is the family of the guest operating system. Defaults to Linux.
+	// +optional
+	OS infrav1.OS `json:"os,omitempty"`
+
+	// hardwareVersion to upgrade the machine to, such as vmx-17.
+	// +optional
+	HardwareVersion string `json:"hardwareVersion,omitempty"`
+
+	// dataDisks are disks to add that the template does not have.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=29
+	DataDisks []VSphereDisk `json:"dataDisks,omitempty"`
+
+	// nestedHV exposes hardware virtualization to the guest.
+	// +optional
+	NestedHV *bool `json:"nestedHV,omitempty"`
+
+	// ftEncryptionMode is how Fault Tolerance traffic is encrypted.
+	// +optional
+	FtEncryptionMode infrav1.FtEncryptionMode `json:"ftEncryptionMode,omitempty"`
+
+	// migrateEncryption is how vMotion traffic is encrypted.
+	// +optional
+	MigrateEncryption infrav1.MigrateEncryption `json:"migrateEncryption,omitempty"`
+
+	// cryptoKeyID is the key that the machine's files are encrypted with.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	CryptoKeyID string `json:"cryptoKeyID,omitempty"`
+
+	// cryptoProfile is the storage policy that encrypts the machine's files.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	CryptoProfile string `json:"cryptoProfile,omitempty"`
+}
+
+// VSphereDisk is a disk to add to the machine.
+type VSphereDisk struct {
+	// name tells the disk from the others.
+	// +required
+	Name string `json:"name"`
+
+	// sizeGiB is the size of the disk.
+	// +required
+	SizeGiB int32 `json:"sizeGiB"`
+
+	// provisioningMode is how the disk takes its space. Defaults to that of
+	// the storage policy.
+	// +optional
+	ProvisioningMode infrav1.ProvisioningMode `json:"provisioningMode,omitempty"`
+}
+
+// PCIDeviceSpec is a host device, named either by deviceId and vendorId or by
+// vGPUProfile.
+type PCIDeviceSpec struct {
+	// deviceId is the PCI device number.
+	// +optional
+	DeviceID *int32 `json:"deviceId,omitempty"`
+
+	// vendorId is the PCI vendor number.
+	// +optional
+	VendorID *int32 `json:"vendorId,omitempty"`
+
+	// vGPUProfile is the name of a virtual GPU profile.
+	// +optional
+	VGPUProfile string `json:"vGPUProfile,omitempty"`
+
+	// customLabel is the hardware label of the device.
+	// +optional
+	CustomLabel string `json:"customLabel,omitempty"`
+}

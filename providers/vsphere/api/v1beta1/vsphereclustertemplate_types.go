@@ -1,0 +1,49 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VSphereClusterTemplateSpec is what VSphereClusters are made from.
+type VSphereClusterTemplateSpec struct {
+	// template of the VSphereClusters.
+	// +required
+	Template VSphereClusterTemplateResource `json:"template"`
+}
+
+// VSphereClusterTemplateResource is the spec of a VSphereCluster to be.
+type VSphereClusterTemplateResource struct {
+	// spec of the VSphereCluster.
+	// +required
+	Spec VSphereClusterSpec `json:"spec"`
+}
+
+// VSphereClusterTemplate is what the VSphereClusters of a ClusterClass are made
+// from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vsphereclustertemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:deprecatedversion
+type VSphereClusterTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what VSphereClusters are made from.
+	// +optional
+	Spec VSphereClusterTemplateSpec `json:"spec,omitempty,omitzero"`
+}
+
+// VSphereClusterTemplateList is a list of VSphereClusterTemplates.
+//
+// +kubebuilder:object:root=true
+type VSphereClusterTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereClusterTemplate `json:"items"`
+}

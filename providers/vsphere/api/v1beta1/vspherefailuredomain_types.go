@@ -1,0 +1,153 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// VSphereFailureDomainSpec says what part of a vCenter fails together.
+type VSphereFailureDomainSpec struct {
+	// region is the larger unit, by its vSphere tag.
+	// +required
+	Region FailureDomain `json:"region"`
+
+	// zone is the smaller unit, by its vSphere tag.
+	// +required
+	Zone FailureDomain `json:"zone"`
+
+	// topology is where in the inventory the machines of this failure domain
+	// are put.
+	// +required
+	Topology Topology `json:"topology"`
+}
+
+// FailureDomain is a region or a zone: a vSphere tag, and the kind of object
+// that carries it.
+type FailureDomain struct {
+	// name of the tag.
+	// +required
+	Name string `json:"name"`
+
+	// type of the objects that carry the tag.
+	// +required
+	// +kubebuilder:validation:Enum=Datacenter;ComputeCluster;HostGroup
+	Type infrav1.FailureDomainType `json:"type"`
+
+	// tagCategory is the category of the tag.
+	// +required
+	TagCategory string `json:"tagCategory"`
+
+	// autoConfigure had the tag made and attached. Nothing acts on it, and
+	// v1beta2 does not have it.
+	// +optional
+	AutoConfigure *bool `json:"autoConfigure,omitempty"`
+}
+
+// Topology is a place in the inventory.
+type Topology struct {
+	// datacenter of the failure domain.
+	// +required
+	Datacenter string `json:"datacenter"`
+
+	// computeCluster of the failure domain.
+	// +optional
+	ComputeCluster *string `json:"computeCluster,omitempty"`
+
+	// hosts are the groups that tie machines to hosts of the compute cluster.
+	// +optional
+	Hosts *FailureDomainHosts `json:"hosts,omitempty"`
+
+	// networks are names of networks, one for each network card in order.
+	// +optional
+	Networks []string `json:"networks,omitempty"`
+
+	// networkConfigurations are networks and how to configure the cards on
+	// them, one for each network card in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=networkName
+	NetworkConfigurations []NetworkConfiguration `json:"networkConfigurations,omitempty"`
+
+	// datastore that the machines' files are put on.
+	// +optional
+	Datastore string `json:"datastore,omitempty"`
+}
+
+// NetworkConfiguration is a network of a failure domain and how the card on it
+// is configured. What it leaves out is taken from the machine.
+type NetworkConfiguration struct {
+	// networkName is the name or inventory path of the network.
+	// +required
+	NetworkName string `json:"networkName"`
+
+	// dhcp4 makes the guest ask for an IPv4 address.
+	// +optional
+	DHCP4 *bool `json:"dhcp4,omitempty"`
+
+	// dhcp6 makes the guest ask for an IPv6 address.
+	// +optional
+	DHCP6 *bool `json:"dhcp6,omitempty"`
+
+	// nameservers are addresses of DNS servers.
+	// +optional
+	Nameservers []string `json:"nameservers,omitempty"`
+
+	// searchDomains are searched when a name is resolved.
+	// +optional
+	SearchDomains []string `json:"searchDomains,omitempty"`
+
+	// dhcp4Overrides tune the DHCP client for IPv4.
+	// +optional
+	DHCP4Overrides *DHCPOverrides `json:"dhcp4Overrides,omitempty"`
+
+	// dhcp6Overrides tune the DHCP client for IPv6.
+	// +optional
+	DHCP6Overrides *DHCPOverrides `json:"dhcp6Overrides,omitempty"`
+
+	// addressesFromPools are pools that an IPAM provider takes addresses of
+	// the card from.
+	// +optional
+	AddressesFromPools []corev1.TypedLocalObjectReference `json:"addressesFromPools,omitempty"`
+}
+
+// FailureDomainHosts are the groups that tie machines to hosts.
+type FailureDomainHosts struct {
+	// vmGroupName is the group that machines join.
+	// +required
+	VMGroupName string `json:"vmGroupName"`
+
+	// hostGroupName is the group of the hosts.
+	// +required
+	HostGroupName string `json:"hostGroupName"`
+}
+
+// VSphereFailureDomain is a part of a vCenter that fails together.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vspherefailuredomains,scope=Cluster,categories=cluster-api
+// +kubebuilder:deprecatedversion
+type VSphereFailureDomain struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what part of a vCenter fails together.
+	// +optional
+	Spec VSphereFailureDomainSpec `json:"spec,omitempty,omitzero"`
+}
+
+// VSphereFailureDomainList is a list of VSphereFailureDomains.
+//
+// +kubebuilder:object:root=true
+type VSphereFailureDomainList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereFailureDomain `json:"items"`
+}

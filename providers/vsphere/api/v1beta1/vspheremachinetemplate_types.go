@@ -1,0 +1,63 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VSphereMachineTemplateSpec is what VSphereMachines are made from.
+type VSphereMachineTemplateSpec struct {
+	// template of the VSphereMachines.
+	// +required
+	Template VSphereMachineTemplateResource `json:"template"`
+}
+
+// VSphereMachineTemplateResource is metadata and spec of a VSphereMachine to be.
+type VSphereMachineTemplateResource struct {
+	// metadata is labels and annotations to set.
+	// +optional
+	ObjectMeta ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec of the VSphereMachine.
+	// +required
+	Spec VSphereMachineSpec `json:"spec"`
+}
+
+// ObjectMeta is metadata of objects that are made from a template.
+type ObjectMeta struct {
+	// labels to set.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations to set.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// VSphereMachineTemplate is what VSphereMachines are made from.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vspheremachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:deprecatedversion
+type VSphereMachineTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what VSphereMachines are made from.
+	// +optional
+	Spec VSphereMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+}
+
+// VSphereMachineTemplateList is a list of VSphereMachineTemplates.
+//
+// +kubebuilder:object:root=true
+type VSphereMachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereMachineTemplate `json:"items"`
+}

@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// VSphereVMSpec is the virtual machine that is wanted.
+type VSphereVMSpec struct {
+	VirtualMachineCloneSpec `json:",inline"`
+
+	// bootstrapRef names the Secret, in the same namespace, with the data that
+	// the guest boots with.
+	// +optional
+	BootstrapRef *corev1.ObjectReference `json:"bootstrapRef,omitempty"`
+
+	// biosUUID identifies the machine in vCenter. It is set by the controller.
+	// +optional
+	BiosUUID string `json:"biosUUID,omitempty"`
+
+	// powerOffMode is how the machine is powered off before it is deleted.
+	// +optional
+	// +kubebuilder:default=hard
+	PowerOffMode infrav1.VirtualMachinePowerOpMode `json:"powerOffMode,omitempty"`
+
+	// guestSoftPowerOffTimeout is how long powerOffMode trySoft waits for the
+	// guest, in whole seconds. Defaults to five minutes.
+	// +optional
+	GuestSoftPowerOffTimeout *metav1.Duration `json:"guestSoftPowerOffTimeout,omitempty"`
+}
+
+// VSphereVMStatus is what is known of the virtual machine.
+type VSphereVMStatus struct {
+	// host is the name of the host that the machine runs on.
+	// +optional
+	Host string `json:"host,omitempty"`
+
+	// ready tells whether the machine runs and has its addresses.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+
+	// addresses of the machine.
+	// +optional
+	Addresses []string `json:"addresses,omitempty"`
+
+	// cloneMode is how the machine was cloned.
+	// +optional
+	CloneMode CloneMode `json:"cloneMode,omitempty"`
+
+	// snapshot is the snapshot that a linked clone depends on.
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+
+	// retryAfter is when a failed task is tried again.
+	// +optional
+	RetryAfter metav1.Time `json:"retryAfter,omitempty,omitzero"`
+
+	// taskRef is the task that is under way in vCenter.
+	// +optional
+	TaskRef string `json:"taskRef,omitempty"`
+
+	// network is what is known of the machine's network cards.
+	// +optional
+	Network []NetworkStatus `json:"network,omitempty"`
+
+	// failureReason names a terminal problem in one word.
+	// +optional
+	FailureReason *string `json:"failureReason,omitempty"`
+
+	// failureMessage describes a terminal problem.
+	// +optional
+	FailureMessage *string `json:"failureMessage,omitempty"`
+
+	// conditions of the virtual machine, in the format of v1beta1.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // v1beta2 has them as deprecated
+
+	// moduleUUID is the vCenter cluster module that the machine is in.
+	// +optional
+	ModuleUUID *string `json:"moduleUUID,omitempty"`
+
+	// vmRef is the managed object reference of the machine.
+	// +optional
+	VMRef string `json:"vmRef,omitempty"`
+
+	// v1beta2 is what v1beta2 shows in its status.
+	// +optional
+	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// VSphereVM is one virtual machine in a vCenter.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vspherevms,scope=Namespaced,categories=cluster-api
+// +kubebuilder:deprecatedversion
+// +kubebuilder:subresource:status
+type VSphereVM struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the virtual machine that is wanted.
+	// +optional
+	Spec VSphereVMSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what is known of the virtual machine.
+	// +optional
+	Status VSphereVMStatus `json:"status,omitempty,omitzero"`
+}
+
+// VSphereVMList is a list of VSphereVMs.
+//
+// +kubebuilder:object:root=true
+type VSphereVMList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []VSphereVM `json:"items"`
+}

@@ -1,0 +1,186 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/randfill"
+
+	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
+)
+
+func TestNothingIsLostBetweenVersions(t *testing.T) {
+	scheme := runtime.NewScheme()
+	g := NewWithT(t)
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
+	normal := slices.Concat(normalHub(), normalSpoke())
+	t.Run("VSphereCluster", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereCluster, *v1beta1.VSphereCluster]{
+		Scheme: scheme, FromHub: clusterFromHub, ToHub: clusterToHub, Constructor: Cluster, Normal: normal,
+	}))
+	t.Run("VSphereClusterIdentity", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereClusterIdentity, *v1beta1.VSphereClusterIdentity]{
+		Scheme: scheme, FromHub: identityFromHub, ToHub: identityToHub, Constructor: ClusterIdentity, Normal: normal,
+	}))
+	t.Run("VSphereClusterTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereClusterTemplate, *v1beta1.VSphereClusterTemplate]{
+		Scheme: scheme, FromHub: clusterTemplateFromHub, ToHub: clusterTemplateToHub, Constructor: ClusterTemplate, Normal: normal,
+	}))
+	t.Run("VSphereDeploymentZone", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereDeploymentZone, *v1beta1.VSphereDeploymentZone]{
+		Scheme: scheme, FromHub: zoneFromHub, ToHub: zoneToHub, Constructor: DeploymentZone, Normal: normal,
+	}))
+	t.Run("VSphereFailureDomain", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereFailureDomain, *v1beta1.VSphereFailureDomain]{
+		Scheme: scheme, FromHub: domainFromHub, ToHub: domainToHub, Constructor: FailureDomain, Normal: normal,
+	}))
+	t.Run("VSphereMachine", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereMachine, *v1beta1.VSphereMachine]{
+		Scheme: scheme, FromHub: machineFromHub, ToHub: machineToHub, Constructor: Machine, Normal: normal,
+	}))
+	t.Run("VSphereMachineTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereMachineTemplate, *v1beta1.VSphereMachineTemplate]{
+		Scheme: scheme, FromHub: machineTemplateFromHub, ToHub: machineTemplateToHub, Constructor: MachineTemplate, Normal: normal,
+	}))
+	t.Run("VSphereVM", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereVM, *v1beta1.VSphereVM]{
+		Scheme: scheme, FromHub: vmFromHub, ToHub: vmToHub, Constructor: VM, Normal: normal,
+	}))
+}
+
+// normalHub leaves out what the schema of v1beta2 does not let in, and structs that say nothing.
+func normalHub() []any {
+	return []any{
+		func(status **infrav1.DeprecatedStatus, c randfill.Continue) {
+			if conditions := deprecatedConditions(c); conditions != nil {
+				*status = &infrav1.DeprecatedStatus{V1Beta1: &infrav1.V1Beta1DeprecatedStatus{Conditions: conditions}}
+			}
+		},
+		func(status **infrav1.MachineDeprecatedStatus, c randfill.Continue) {
+			if conditions := deprecatedConditions(c); conditions != nil {
+				*status = &infrav1.MachineDeprecatedStatus{V1Beta1: &infrav1.MachineV1Beta1DeprecatedStatus{Conditions: conditions}}
+				c.Fill(&(*status).V1Beta1.FailureReason)
+				c.Fill(&(*status).V1Beta1.FailureMessage)
+			}
+		},
+		func(domains *[]clusterv1.FailureDomain, c randfill.Continue) {
+			c.FillNoCustom(domains)
+			for i := range *domains {
+				if domain := &(*domains)[i]; domain.ControlPlane == nil {
+					domain.ControlPlane = ptr.To(false)
+				}
+			}
+			slices.SortFunc(*domains, func(a, b clusterv1.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
+			*domains = slices.CompactFunc(*domains, func(a, b clusterv1.FailureDomain) bool { return a.Name == b.Name })
+		},
+		func(module *infrav1.ClusterModule, c randfill.Continue) {
+			c.FillNoCustom(module)
+			module.ControlPlane = ptr.To(c.Bool())
+		},
+		func(route *infrav1.NetworkRouteSpec, c randfill.Continue) {
+			c.FillNoCustom(route)
+			route.Metric = ptr.To(c.Int31())
+		},
+		func(spec *infrav1.VSphereMachineSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.Template, spec.GuestSoftPowerOffTimeoutSeconds = "template", c.Int31()
+		},
+		func(spec *infrav1.VSphereVMSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.Template, spec.GuestSoftPowerOffTimeoutSeconds = "template", c.Int31()
+		},
+	}
+}
+
+func deprecatedConditions(c randfill.Continue) clusterv1.Conditions { //nolint:staticcheck // it is what v1beta1 shows
+	var conditions clusterv1.Conditions //nolint:staticcheck // it is what v1beta1 shows
+	c.Fill(&conditions)
+	if len(conditions) == 0 {
+		return nil
+	}
+	return conditions
+}
+
+// normalSpoke leaves out what v1beta2 does not have, and what means nothing: empty structs and texts behind pointers.
+func normalSpoke() []any {
+	return []any{
+		func(spec *v1beta1.NetworkSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.PreferredAPIServerCIDR = ""
+		},
+		func(domain *v1beta1.FailureDomain, c randfill.Continue) {
+			c.FillNoCustom(domain)
+			domain.AutoConfigure = nil
+		},
+		func(spec *v1beta1.VSphereMachineSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.FailureDomain, spec.GuestSoftPowerOffTimeout = nil, seconds(c)
+			spec.ProviderID = meant(spec.ProviderID)
+			if spec.NamingStrategy != nil && meant(spec.NamingStrategy.Template) == nil {
+				spec.NamingStrategy = nil
+			}
+		},
+		func(spec *v1beta1.VSphereVMSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			spec.GuestSoftPowerOffTimeout = seconds(c)
+			spec.BootstrapRef = nil
+		},
+		func(vm *v1beta1.VSphereVM, c randfill.Continue) {
+			c.FillNoCustom(vm)
+			if c.Bool() {
+				vm.Spec.BootstrapRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: "data", Namespace: vm.Namespace}
+			}
+		},
+		func(spec *v1beta1.VSphereClusterSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			if spec.IdentityRef != nil && *spec.IdentityRef == (v1beta1.VSphereIdentityReference{}) {
+				spec.IdentityRef = nil
+			}
+		},
+		func(topology *v1beta1.Topology, c randfill.Continue) {
+			c.FillNoCustom(topology)
+			topology.ComputeCluster = meant(topology.ComputeCluster)
+			if topology.Hosts != nil && *topology.Hosts == (v1beta1.FailureDomainHosts{}) {
+				topology.Hosts = nil
+			}
+		},
+		func(reference *corev1.TypedLocalObjectReference, c randfill.Continue) {
+			c.FillNoCustom(reference)
+			reference.APIGroup = meant(reference.APIGroup)
+		},
+		func(overrides *v1beta1.DHCPOverrides, c randfill.Continue) {
+			c.FillNoCustom(overrides)
+			if overrides.RouteMetric != nil {
+				overrides.RouteMetric = ptr.To(int(c.Int31()))
+			}
+		},
+		func(status **v1beta1.V1Beta2Status, c randfill.Continue) {
+			conditions := []metav1.Condition{}
+			if c.Fill(&conditions); len(conditions) > 0 {
+				*status = &v1beta1.V1Beta2Status{Conditions: conditions}
+			}
+		},
+	}
+}
+
+// meant returns nil for a text that is empty.
+func meant(text *string) *string {
+	if text == nil || *text == "" {
+		return nil
+	}
+	return text
+}
+
+func seconds(c randfill.Continue) *metav1.Duration {
+	if c.Bool() {
+		return nil
+	}
+	return &metav1.Duration{Duration: time.Duration(1+c.Int31n(math.MaxInt32-1)) * time.Second}
+}
