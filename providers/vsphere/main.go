@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/vsphere/internal/webhook"
@@ -43,7 +44,8 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 	p := manager.Provider{
 		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "controller-leader-election-capv",
 		Scheme: []func(*runtime.Scheme) error{
-			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
+			infrav1.AddToScheme, v1beta1.AddToScheme,
 		},
 	}
 	p.Add = func(ctx context.Context, mgr ctrl.Manager) error {

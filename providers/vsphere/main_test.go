@@ -41,7 +41,7 @@ func TestManager(t *testing.T) {
 	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true})
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true, Conversion: true})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	vc := simulator.Start(t, simulator.ThreeZones())

@@ -96,29 +96,42 @@ func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
 // folder has an object of each kind.
 func (a *APIServer) StoresAsWritten(ctx context.Context, t *testing.T, folder string, kinds int) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	g := gomega.NewWithT(t)
+	objects := Objects(t, folder)
+	g.Expect(objects).To(gomega.HaveLen(kinds))
+	for _, want := range objects {
+		what := want.GetKind()
+		got := want.DeepCopy()
+		g.Expect(client.IgnoreNotFound(a.Delete(ctx, got.DeepCopy()))).To(gomega.Succeed(), what)
+		g.Expect(a.Create(ctx, got)).To(gomega.Succeed(), what)
+		g.Expect(got.Object["spec"]).To(gomega.Equal(want.Object["spec"]), what)
+		if want.Object["status"] == nil {
+			continue
+		}
+		got.Object["status"] = want.DeepCopy().Object["status"]
+		g.Expect(a.Status().Update(ctx, got)).To(gomega.Succeed(), what)
+		g.Expect(got.Object["status"]).To(gomega.Equal(want.Object["status"]), what)
+	}
+}
+
+// Objects are those in the YAML files of a folder, one in each.
+func Objects(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(files).To(gomega.HaveLen(kinds))
+	g.Expect(files).NotTo(gomega.BeEmpty(), folder)
+	objects := make([]*unstructured.Unstructured, 0, len(files))
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		content, err := yaml.YAMLToJSON(data)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		want := &unstructured.Unstructured{}
-		g.Expect(want.UnmarshalJSON(content)).To(gomega.Succeed())
-
-		got := want.DeepCopy()
-		g.Expect(client.IgnoreNotFound(a.Delete(ctx, got.DeepCopy()))).To(gomega.Succeed(), file)
-		g.Expect(a.Create(ctx, got)).To(gomega.Succeed(), file)
-		g.Expect(got.Object["spec"]).To(gomega.Equal(want.Object["spec"]), file)
-		if want.Object["status"] == nil {
-			continue
-		}
-		got.Object["status"] = want.DeepCopy().Object["status"]
-		g.Expect(a.Status().Update(ctx, got)).To(gomega.Succeed(), file)
-		g.Expect(got.Object["status"]).To(gomega.Equal(want.Object["status"]), file)
+		object := &unstructured.Unstructured{}
+		g.Expect(object.UnmarshalJSON(content)).To(gomega.Succeed(), file)
+		objects = append(objects, object)
 	}
+	return objects
 }
 
 // Refused expects an object to be refused for exactly these causes.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -30,6 +31,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("VSphereFailureDomain", func(t *testing.T) { testFailureDomainAdmission(t, api) })
 	t.Run("VSphereDeploymentZone", func(t *testing.T) { testZoneAdmission(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
+	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
 }
 
 // wire is the folder of the objects that have every field.
@@ -40,9 +42,10 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	return rulestest.StartAPIServer(t, testenv.Options{
-		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, Serve: SetupWithManager,
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, Serve: SetupWithManager, Conversion: true,
 	})
 }
 
