@@ -11,49 +11,34 @@ package conversion
 
 import (
 	"context"
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Constructor makes the converter of a kind.
-type Constructor func(*runtime.Scheme) (conversion.Converter, error)
-
 // Cluster converts HarvesterClusters.
-func Cluster() Constructor {
-	return pair(&infrav1.HarvesterCluster{}, &v1alpha1.HarvesterCluster{}, clusterFromHub, clusterToHub)
+func Cluster() conversion.Constructor {
+	return conversion.Pair(&infrav1.HarvesterCluster{}, &v1alpha1.HarvesterCluster{}, clusterFromHub, clusterToHub)
 }
 
 // ClusterTemplate converts HarvesterClusterTemplates.
-func ClusterTemplate() Constructor {
-	return pair(&infrav1.HarvesterClusterTemplate{}, &v1alpha1.HarvesterClusterTemplate{}, clusterTemplateFromHub, clusterTemplateToHub)
+func ClusterTemplate() conversion.Constructor {
+	return conversion.Pair(&infrav1.HarvesterClusterTemplate{}, &v1alpha1.HarvesterClusterTemplate{}, clusterTemplateFromHub, clusterTemplateToHub)
 }
 
 // Machine converts HarvesterMachines.
-func Machine() Constructor {
-	return pair(&infrav1.HarvesterMachine{}, &v1alpha1.HarvesterMachine{}, machineFromHub, machineToHub)
+func Machine() conversion.Constructor {
+	return conversion.Pair(&infrav1.HarvesterMachine{}, &v1alpha1.HarvesterMachine{}, machineFromHub, machineToHub)
 }
 
 // MachineTemplate converts HarvesterMachineTemplates.
-func MachineTemplate() Constructor {
-	return pair(&infrav1.HarvesterMachineTemplate{}, &v1alpha1.HarvesterMachineTemplate{}, machineTemplateFromHub, machineTemplateToHub)
+func MachineTemplate() conversion.Constructor {
+	return conversion.Pair(&infrav1.HarvesterMachineTemplate{}, &v1alpha1.HarvesterMachineTemplate{}, machineTemplateFromHub, machineTemplateToHub)
 }
 
-func pair[hub, spoke client.Object](h hub, s spoke, fromHub func(context.Context, hub, spoke) error, toHub func(context.Context, spoke, hub) error) Constructor {
-	return conversion.NewHubSpokeConverter(h, conversion.NewSpokeConverter(s, fromHub, toHub))
-}
-
-func clusterToHub(_ context.Context, src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) error {
-	restored := &infrav1.HarvesterCluster{}
-	if err := restore(src, restored); err != nil {
-		return err
-	}
+func clusterToHub(ctx context.Context, src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) error {
+	restored := conversion.Kept[infrav1.HarvesterCluster](ctx, src)
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = clusterSpecToHub(src.Spec, restored.Spec)
 	dst.Status = infrav1.HarvesterClusterStatus{
@@ -72,14 +57,11 @@ func clusterFromHub(_ context.Context, src *infrav1.HarvesterCluster, dst *v1alp
 		FailureDomains: src.Status.FailureDomains,
 	}
 	dst.Status.FailureReason, dst.Status.FailureMessage = failure(src.Status.Deprecated)
-	return keep(src, dst)
+	return conversion.Keep(src, dst)
 }
 
-func clusterTemplateToHub(_ context.Context, src *v1alpha1.HarvesterClusterTemplate, dst *infrav1.HarvesterClusterTemplate) error {
-	restored := &infrav1.HarvesterClusterTemplate{}
-	if err := restore(src, restored); err != nil {
-		return err
-	}
+func clusterTemplateToHub(ctx context.Context, src *v1alpha1.HarvesterClusterTemplate, dst *infrav1.HarvesterClusterTemplate) error {
+	restored := conversion.Kept[infrav1.HarvesterClusterTemplate](ctx, src)
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecToHub(src.Spec.Template.Spec, restored.Spec.Template.Spec)
@@ -90,7 +72,7 @@ func clusterTemplateFromHub(_ context.Context, src *infrav1.HarvesterClusterTemp
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecFromHub(src.Spec.Template.Spec)
-	return keep(src, dst)
+	return conversion.Keep(src, dst)
 }
 
 // clusterSpecToHub takes what v1alpha1 does not have from what was kept.
@@ -160,20 +142,4 @@ func failure(status *infrav1.DeprecatedStatus) (reason, message string) {
 		return "", ""
 	}
 	return status.V1Alpha1.FailureReason, status.V1Alpha1.FailureMessage
-}
-
-// keep has the annotation of dst hold src, whose metadata it empties.
-func keep(src, dst client.Object) error {
-	if err := utilconversion.MarshalDataUnsafeNoCopy(src, dst); err != nil {
-		return fmt.Errorf("keeping what v1alpha1 does not have: %w", err)
-	}
-	return nil
-}
-
-// restore reads into dst what the annotation of src holds, and removes it.
-func restore(src, dst client.Object) error {
-	if _, err := utilconversion.UnmarshalData(src, dst); err != nil {
-		return fmt.Errorf("reading what v1alpha1 does not have: %w", err)
-	}
-	return nil
 }

@@ -4,50 +4,39 @@
 package conversion
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
-	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/randfill"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
 )
 
-// TestNothingIsLostBetweenVersions makes thousands of random objects of each
-// kind and converts them there and back, both ways.
 func TestNothingIsLostBetweenVersions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	t.Run("HarvesterCluster", roundTrips(scheme, clusterFromHub, clusterToHub))
-	t.Run("HarvesterClusterTemplate", roundTrips(scheme, clusterTemplateFromHub, clusterTemplateToHub))
-	t.Run("HarvesterMachine", roundTrips(scheme, machineFromHub, machineToHub))
-	t.Run("HarvesterMachineTemplate", roundTrips(scheme, machineTemplateFromHub, machineTemplateToHub))
-	for name, constructor := range map[string]Constructor{
-		"HarvesterCluster": Cluster(), "HarvesterClusterTemplate": ClusterTemplate(), "HarvesterMachine": Machine(), "HarvesterMachineTemplate": MachineTemplate(),
-	} {
-		_, err := constructor(scheme)
-		g.Expect(err).NotTo(HaveOccurred(), name)
-	}
-}
-
-func roundTrips[hub, spoke client.Object](scheme *runtime.Scheme, fromHub func(context.Context, hub, spoke) error,
-	toHub func(context.Context, spoke, hub) error,
-) func(*testing.T) {
-	return utilconversion.SpokeConverterFuzzTestFunc(utilconversion.SpokeConverterFuzzTestFuncInput[hub, spoke]{
-		Scheme: scheme, ConvertHubToSpokeFunc: fromHub, ConvertSpokeToHubFunc: toHub, FuzzerFuncs: []fuzzer.FuzzerFuncs{normal},
-	})
+	t.Run("HarvesterCluster", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterCluster, *v1alpha1.HarvesterCluster]{
+		Scheme: scheme, FromHub: clusterFromHub, ToHub: clusterToHub, Constructor: Cluster(), Normal: normal(),
+	}))
+	t.Run("HarvesterClusterTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterClusterTemplate, *v1alpha1.HarvesterClusterTemplate]{
+		Scheme: scheme, FromHub: clusterTemplateFromHub, ToHub: clusterTemplateToHub, Constructor: ClusterTemplate(), Normal: normal(),
+	}))
+	t.Run("HarvesterMachine", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterMachine, *v1alpha1.HarvesterMachine]{
+		Scheme: scheme, FromHub: machineFromHub, ToHub: machineToHub, Constructor: Machine(), Normal: normal(),
+	}))
+	t.Run("HarvesterMachineTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterMachineTemplate, *v1alpha1.HarvesterMachineTemplate]{
+		Scheme: scheme, FromHub: machineTemplateFromHub, ToHub: machineTemplateToHub, Constructor: MachineTemplate(), Normal: normal(),
+	}))
 }
 
 // normal leaves out what says nothing: a struct for deprecated status that has none.
-func normal(runtimeserializer.CodecFactory) []any {
+func normal() []any {
 	return []any{
 		func(status *infrav1.DeprecatedStatus, c randfill.Continue) {
 			c.FillNoCustom(status)
@@ -73,7 +62,15 @@ func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 	g.Expect(got.Spec.TargetNamespace).To(Equal("other"), "not what was kept")
 	g.Expect(got.Spec.FailureDomains).To(Equal(stored.Spec.FailureDomains))
 	g.Expect(got.Annotations).To(BeEmpty())
+}
 
-	older.Annotations = map[string]string{utilconversion.DataAnnotation: "{"}
-	g.Expect(clusterToHub(t.Context(), older, got)).To(MatchError(ContainSubstring("reading what v1alpha1 does not have")))
+func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
+	conversiontest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
+		func(annotations map[string]string) (*infrav1.HarvesterCluster, error) {
+			got := &infrav1.HarvesterCluster{}
+			err := clusterToHub(t.Context(), &v1alpha1.HarvesterCluster{
+				ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: v1alpha1.HarvesterClusterSpec{TargetNamespace: "workloads"},
+			}, got)
+			return got, err
+		})
 }
