@@ -30,6 +30,14 @@ func TestAdmission(t *testing.T) {
 	t.Run("upstream's cases", func(t *testing.T) { testUpstreamCases(t, api) })
 	t.Run("upstream's conversion", func(t *testing.T) { testUpstreamConversion(t, api) })
 	t.Run("the samples of the proposal", func(t *testing.T) { testSamples(t, api) })
+	t.Run("the labels of a pool follow its spec", func(t *testing.T) { testPoolLabels(t, api) })
+	t.Run("a pool keeps addresses that are held", func(t *testing.T) { testHeldAddresses(t, api) })
+	t.Run("a pool that is older than a rule", func(t *testing.T) { testOlderPools(t, api) })
+	t.Run("what may surprise of a pool", func(t *testing.T) { testPoolWarnings(t, api) })
+	t.Run("a load balancer says where it is", func(t *testing.T) { testPlace(t, api) })
+	t.Run("the rules of a load balancer", func(t *testing.T) { testLoadBalancerRules(t, api) })
+	t.Run("one value where a list belongs", func(t *testing.T) { testSingleValues(t, api) })
+	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })
 }
 
 func startAPIServer(t *testing.T) *rulestest.APIServer {

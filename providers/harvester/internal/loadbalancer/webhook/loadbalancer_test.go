@@ -1,0 +1,200 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+)
+
+var web = []lbv1.Listener{{Name: "web", Port: 80, Protocol: "TCP", BackendPort: 8080}}
+
+// newCluster is the load balancer of a guest cluster.
+func newCluster(namespace, name string, annotations map[string]string) *lbv1.LoadBalancer {
+	return &lbv1.LoadBalancer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations},
+		Spec:       lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster},
+	}
+}
+
+// newMachine is a machine with labels on a network.
+func newMachine(namespace, name, network, address string, labels map[string]string) *kubevirtv1.VirtualMachineInstance {
+	machine := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
+	machine.Spec.Networks = []kubevirtv1.Network{
+		{Name: "pods", NetworkSource: kubevirtv1.NetworkSource{Pod: &kubevirtv1.PodNetwork{}}},
+		{Name: "net", NetworkSource: kubevirtv1.NetworkSource{Multus: &kubevirtv1.MultusNetwork{NetworkName: network}}},
+	}
+	machine.Status.Interfaces = []kubevirtv1.VirtualMachineInstanceNetworkInterface{{IP: address, IPs: []string{address}}}
+	return machine
+}
+
+// testPlace wants a load balancer to say where it is, so that a pool is found.
+func testPlace(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant", Annotations: map[string]string{projectAnnotation: "c-1:p-2"}}}
+	g.Expect(api.Create(ctx, tenant)).To(Succeed())
+	for _, machine := range []*kubevirtv1.VirtualMachineInstance{
+		newMachine("tenant", "labelled", "tenant/vlan-1", "10.9.0.1", map[string]string{guestClusterLabel: "one"}),
+		newMachine("tenant", "two-pool1", "tenant/vlan-2", "10.9.0.2", map[string]string{infrav1.CreatorLabel: rancherCreator}),
+		newMachine("tenant", "three-pool1", "tenant/vlan-3", "10.9.0.3", nil),
+	} {
+		g.Expect(api.Create(ctx, machine)).To(Succeed())
+	}
+	for name, tc := range map[string]struct{ given, want map[string]string }{
+		"by-label":   {map[string]string{lbv1.ClusterAnnotation: "one"}, map[string]string{lbv1.NetworkAnnotation: "tenant/vlan-1"}},
+		"by-name":    {map[string]string{lbv1.ClusterAnnotation: "two"}, map[string]string{lbv1.NetworkAnnotation: "tenant/vlan-2"}},
+		"by-nothing": {map[string]string{lbv1.ClusterAnnotation: "three"}, nil},
+		"unnamed":    {nil, nil},
+		"given":      {map[string]string{lbv1.ClusterAnnotation: "one", lbv1.NetworkAnnotation: "a/b", lbv1.ManagementNetworkAnnotation: "c/d"}, nil},
+		"managed":    {map[string]string{lbv1.ClusterAnnotation: "one", lbv1.ManagementNetworkAnnotation: "c/d"}, map[string]string{lbv1.NetworkAnnotation: "c/d"}},
+		"of-others":  {map[string]string{lbv1.ProjectAnnotation: "c-1/p-9", lbv1.NamespaceAnnotation: "default"}, nil},
+	} {
+		lb := newCluster("tenant", name, tc.given)
+		g.Expect(api.Create(ctx, lb)).To(Succeed(), name)
+		want := map[string]string{lbv1.NamespaceAnnotation: "tenant", lbv1.ProjectAnnotation: "c-1/p-2"}
+		for _, given := range []map[string]string{tc.given, tc.want} {
+			for key, value := range given {
+				if _, fact := want[key]; !fact {
+					want[key] = value
+				}
+			}
+		}
+		g.Expect(lb.Annotations).To(Equal(want), name)
+		lb.Annotations = nil
+		g.Expect(api.Update(ctx, lb)).To(Succeed(), name)
+		g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, "c-1/p-2"), name)
+		g.Expect(api.Delete(ctx, lb)).To(Succeed())
+	}
+	machines := &lbv1.LoadBalancer{ObjectMeta: rulestest.Named("vm"), Spec: lbv1.LoadBalancerSpec{Listeners: web}}
+	g.Expect(api.Create(ctx, machines)).To(Succeed())
+	g.Expect(machines.Annotations).To(Equal(map[string]string{lbv1.NamespaceAnnotation: "default"}))
+	g.Expect(api.Delete(ctx, machines)).To(Succeed())
+}
+
+// testLoadBalancerRules wants the rules to be applied, zeros of a health check to be completed, and the status to be written with the object.
+func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	lb := &lbv1.LoadBalancer{ObjectMeta: rulestest.Named("rules"), Spec: lbv1.LoadBalancerSpec{
+		Listeners: web, HealthCheck: &lbv1.HealthCheck{Port: 8080, FailureThreshold: 5}, IPAM: lbv1.IPAMDHCP, IPPool: "pool",
+	}}
+	for want, change := range map[string]func(*lbv1.LoadBalancerSpec){
+		"spec.listeners: Required value":                func(s *lbv1.LoadBalancerSpec) { s.Listeners, s.HealthCheck = nil, nil },
+		"spec.listeners[0].port: Invalid value":         func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Port = 65536 },
+		"spec.healthCheck.port: Invalid value":          func(s *lbv1.LoadBalancerSpec) { s.HealthCheck.Port = 80 },
+		"spec.workloadType: Unsupported value":          func(s *lbv1.LoadBalancerSpec) { s.WorkloadType = "inner" },
+		"spec.ipam: Unsupported value":                  func(s *lbv1.LoadBalancerSpec) { s.IPAM = "DHCP" },
+		"spec.listeners[0].protocol: Unsupported value": func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Protocol, s.HealthCheck = "HTTP", nil },
+	} {
+		broken := lb.DeepCopy()
+		change(&broken.Spec)
+		rulestest.Refused(g, api.Create(ctx, broken), want)
+	}
+	api.Warnings()
+	g.Expect(api.Create(ctx, lb)).To(Succeed())
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.ipPool: is not used"), HavePrefix("spec.backendServerSelector: is empty")))
+	g.Expect(lb.Spec.HealthCheck).To(HaveValue(Equal(lbv1.HealthCheck{Port: 8080, SuccessThreshold: 2, FailureThreshold: 5, PeriodSeconds: 1, TimeoutSeconds: 1})))
+	lb.Status = lbv1.LoadBalancerStatus{Address: "10.0.0.5", AllocatedAddress: lbv1.AllocatedAddress{IP: "0.0.0.0"}, Conditions: []lbv1.Condition{{Type: "Ready", Status: "True"}}}
+	want := lb.Status
+	g.Expect(api.Update(ctx, lb)).To(Succeed())
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(lb), lb)).To(Succeed())
+	g.Expect(lb.Status).To(Equal(want), "a plain update writes the status")
+	changed := lb.DeepCopy()
+	changed.Spec.IPAM, changed.Spec.WorkloadType = lbv1.IPAMPool, lbv1.WorkloadCluster
+	rulestest.Refused(g, api.Update(ctx, changed), "spec.ipam: Forbidden", "spec.workloadType: Forbidden")
+	g.Expect(api.Delete(ctx, lb)).To(Succeed())
+}
+
+// testSingleValues wants one value to be taken where a list belongs, whatever else is wrong or missing.
+func testSingleValues(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	lb := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": lbv1.GroupVersion.String(), "kind": "LoadBalancer", "metadata": map[string]any{"namespace": "default", "name": "single"},
+		"spec": map[string]any{
+			"listeners":             []any{map[string]any{"port": int64(80), "protocol": "TCP", "backendPort": int64(80)}},
+			"backendServerSelector": map[string]any{"example.com/a~b": "one", "app": []any{"x", "y"}},
+		},
+	}}
+	g.Expect(api.Create(ctx, lb)).To(Succeed())
+	typed := &lbv1.LoadBalancer{}
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(lb), typed)).To(Succeed())
+	g.Expect(typed.Spec.BackendServerSelector).To(Equal(map[string][]string{"example.com/a~b": {"one"}, "app": {"x", "y"}}))
+	g.Expect(unstructured.SetNestedField(lb.Object, "two", "spec", "backendServerSelector", "app")).To(Succeed())
+	g.Expect(api.Update(ctx, lb)).To(Succeed())
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(lb), typed)).To(Succeed())
+	g.Expect(typed.Spec.BackendServerSelector).To(HaveKeyWithValue("app", []string{"two"}))
+	g.Expect(unstructured.SetNestedField(lb.Object, int64(2), "spec", "backendServerSelector", "app")).To(Succeed())
+	g.Expect(api.Update(ctx, lb)).To(MatchError(ContainSubstring("backendServerSelector")))
+	g.Expect(api.Delete(ctx, lb)).To(Succeed())
+}
+
+// testOlderClient has a client of v1alpha1 create, read and change a load balancer.
+func testOlderClient(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	for name, address := range map[string]string{"vm1": "10.8.0.1", "vm2": "10.8.0.2", "vm3": "10.8.0.3"} {
+		machine := newMachine("default", name, "default/vlan1", address, map[string]string{infrav1.VMNameLabel: name})
+		g.Expect(api.Create(ctx, machine)).To(Succeed())
+		defer func() { g.Expect(api.Delete(ctx, machine)).To(Succeed()) }()
+	}
+	older := &v1alpha1.LoadBalancer{ObjectMeta: rulestest.Named("old"), Spec: v1alpha1.LoadBalancerSpec{
+		IPAM: lbv1.IPAMPool, BackendServers: []string{"10.8.0.1", "10.8.0.2"},
+		Listeners:   []v1alpha1.Listener{{Name: "web", Port: 80, Protocol: "TCP", BackendPort: 8080}},
+		HealthCheck: &v1alpha1.HealthCheck{Port: 8080, SuccessThreshold: 1, FailureThreshold: 1, PeriodSeconds: 7, TimeoutSeconds: 1},
+	}}
+	key := client.ObjectKeyFromObject(older)
+	g.Expect(api.Create(ctx, older)).To(Succeed())
+	newer := &lbv1.LoadBalancer{}
+	get := func() {
+		t.Helper()
+		g.Expect(api.Get(ctx, key, newer)).To(Succeed())
+		older = &v1alpha1.LoadBalancer{} // The client decodes into what is there.
+		g.Expect(api.Get(ctx, key, older)).To(Succeed())
+	}
+	get()
+	g.Expect(newer.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"vm1", "vm2"}}))
+	g.Expect(newer.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(7))
+	g.Expect(older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(7))
+	g.Expect(newer.Annotations).NotTo(HaveKey(lbv1.BackendServersAnnotation))
+
+	newer.Spec.WorkloadType, newer.Spec.IPPool, newer.Spec.HealthCheck.PeriodSeconds = lbv1.WorkloadVM, "pool", 9
+	newer.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: "pool", IP: "10.0.0.5", Mask: "255.255.255.0"}
+	g.Expect(api.Update(ctx, newer)).To(Succeed())
+	get()
+	g.Expect(older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(9))
+	g.Expect(older.Spec.BackendServers).To(Equal([]string{"10.8.0.1", "10.8.0.2"}))
+	older.Status.Address, older.Spec.HealthCheck.PeriodSeconds = "10.0.0.5", 11
+	g.Expect(api.Update(ctx, older)).To(Succeed())
+	was := newer.DeepCopy()
+	get()
+	was.Spec.HealthCheck.PeriodSeconds, was.Status.Address = 11, "10.0.0.5"
+	g.Expect(newer.Spec).To(Equal(was.Spec))
+	g.Expect(newer.Status).To(Equal(was.Status))
+
+	older.Annotations, older.Spec.BackendServers = nil, []string{"10.8.0.3", "10.8.0.4"}
+	g.Expect(api.Update(ctx, older)).To(Succeed())
+	get()
+	g.Expect(newer.Spec.IPPool).To(Equal("pool"), "what the client cannot say is what it was")
+	g.Expect(newer.Status.AllocatedAddress).To(Equal(was.Status.AllocatedAddress))
+	g.Expect(newer.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"vm3"}}))
+	g.Expect(newer.Annotations).To(HaveKeyWithValue(lbv1.BackendServersAnnotation, `["10.8.0.4"]`))
+	g.Expect(older.Spec.BackendServers).To(Equal([]string{"10.8.0.3", "10.8.0.4"}))
+
+	older.Spec.IPAM = lbv1.IPAMDHCP
+	rulestest.Refused(g, api.Update(ctx, older), "spec.ipam: Forbidden")
+	g.Expect(api.Delete(ctx, older)).To(Succeed())
+}
