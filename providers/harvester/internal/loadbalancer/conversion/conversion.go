@@ -14,38 +14,31 @@ package conversion
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/conversion"
 )
 
 // LoadBalancer makes the converter of LoadBalancers.
-func LoadBalancer(scheme *runtime.Scheme) (conversion.Converter, error) {
-	return conversion.NewHubSpokeConverter(&lbv1.LoadBalancer{}, conversion.NewSpokeConverter(&v1alpha1.LoadBalancer{}, fromHub, toHub))(scheme)
+func LoadBalancer() conversion.Constructor {
+	return conversion.Pair(&lbv1.LoadBalancer{}, &v1alpha1.LoadBalancer{}, fromHub, toHub)
 }
 
-func toHub(_ context.Context, src *v1alpha1.LoadBalancer, dst *lbv1.LoadBalancer) error {
-	kept := &lbv1.LoadBalancer{}
-	known, err := utilconversion.UnmarshalData(src, kept)
-	if err != nil {
-		return fmt.Errorf("reading what v1alpha1 does not have: %w", err)
-	}
+func toHub(ctx context.Context, src *v1alpha1.LoadBalancer, dst *lbv1.LoadBalancer) error {
+	kept := conversion.Kept[lbv1.LoadBalancer](ctx, src)
+	known := !apiequality.Semantic.DeepEqual(kept.Spec, lbv1.LoadBalancerSpec{}) || !apiequality.Semantic.DeepEqual(kept.Status, lbv1.LoadBalancerStatus{})
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = lbv1.LoadBalancerSpec{
 		Description: src.Spec.Description, WorkloadType: kept.Spec.WorkloadType, IPAM: src.Spec.IPAM, IPPool: kept.Spec.IPPool,
 		BackendServerSelector: kept.Spec.BackendServerSelector, HealthCheck: (*lbv1.HealthCheck)(src.Spec.HealthCheck),
+		Listeners: conversion.Each(src.Spec.Listeners, func(l v1alpha1.Listener) lbv1.Listener { return lbv1.Listener(l) }),
 	}
 	if known && kept.Spec.IPAM == "" && src.Spec.IPAM == lbv1.IPAMPool {
 		dst.Spec.IPAM = "" // It has said the default.
-	}
-	for _, l := range src.Spec.Listeners {
-		dst.Spec.Listeners = append(dst.Spec.Listeners, lbv1.Listener(l))
 	}
 	dst.Status = lbv1.LoadBalancerStatus{
 		BackendServers: kept.Status.BackendServers, AllocatedAddress: kept.Status.AllocatedAddress,
@@ -74,18 +67,13 @@ func fromHub(_ context.Context, src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalanc
 	dst.Spec = v1alpha1.LoadBalancerSpec{
 		Description: src.Spec.Description, IPAM: src.Spec.IPAM, BackendServers: backendServers(src),
 		HealthCheck: (*v1alpha1.HealthCheck)(src.Spec.HealthCheck),
+		Listeners:   conversion.Each(src.Spec.Listeners, func(l lbv1.Listener) v1alpha1.Listener { return v1alpha1.Listener(l) }),
 	}
 	if dst.Spec.IPAM == "" {
 		dst.Spec.IPAM = lbv1.IPAMPool
 	}
-	for _, l := range src.Spec.Listeners {
-		dst.Spec.Listeners = append(dst.Spec.Listeners, v1alpha1.Listener(l))
-	}
 	dst.Status = v1alpha1.LoadBalancerStatus{Address: src.Status.Address, Conditions: src.Status.Conditions}
-	if err := utilconversion.MarshalDataUnsafeNoCopy(src, dst); err != nil {
-		return fmt.Errorf("keeping what v1alpha1 does not have: %w", err)
-	}
-	return nil
+	return conversion.Keep(src, dst)
 }
 
 // backendServers are the machines that a load balancer leads to, and those that it is to lead to.

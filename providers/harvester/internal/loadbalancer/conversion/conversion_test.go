@@ -4,20 +4,19 @@
 package conversion
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
 	"sigs.k8s.io/randfill"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
 )
 
 // TestNothingIsLostBetweenVersions makes thousands of random objects and converts them there and back, both ways.
@@ -26,22 +25,33 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(lbv1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	utilconversion.SpokeConverterFuzzTestFunc(utilconversion.SpokeConverterFuzzTestFuncInput[*lbv1.LoadBalancer, *v1alpha1.LoadBalancer]{
-		Scheme: scheme, ConvertHubToSpokeFunc: fromHub, ConvertSpokeToHubFunc: toHub,
-		FuzzerFuncs: []fuzzer.FuzzerFuncs{modes},
-		// What a client asks for stays beside it until it is found.
-		SpokeAfterMutation: func(spoke *v1alpha1.LoadBalancer) { delete(spoke.Annotations, lbv1.BackendServersAnnotation) },
+	conversiontest.RoundTrips(conversiontest.Case[*lbv1.LoadBalancer, *v1alpha1.LoadBalancer]{
+		Scheme: scheme, ToHub: toHub, Constructor: LoadBalancer(), Normal: []any{modes},
+		FromHub: func(ctx context.Context, hub *lbv1.LoadBalancer, spoke *v1alpha1.LoadBalancer) error {
+			err := fromHub(ctx, hub, spoke)
+			delete(spoke.Annotations, lbv1.BackendServersAnnotation) // What a client asks for stays beside it until it is found.
+			return err
+		},
 	})(t)
-	_, err := LoadBalancer(scheme)
-	g.Expect(err).NotTo(HaveOccurred())
 }
 
 // modes has v1alpha1 say where the address is from, which it must.
-func modes(runtimeserializer.CodecFactory) []any {
-	return []any{func(spec *v1alpha1.LoadBalancerSpec, c randfill.Continue) {
-		c.FillNoCustom(spec)
-		spec.IPAM = []lbv1.IPAM{lbv1.IPAMPool, lbv1.IPAMDHCP}[c.Intn(2)]
-	}}
+func modes(spec *v1alpha1.LoadBalancerSpec, c randfill.Continue) {
+	c.FillNoCustom(spec)
+	spec.IPAM = []lbv1.IPAM{lbv1.IPAMPool, lbv1.IPAMDHCP}[c.Intn(2)]
+}
+
+func TestWhateverIsInTheAnnotationALoadBalancerIsConverted(t *testing.T) {
+	t.Parallel()
+	older := &v1alpha1.LoadBalancer{Status: v1alpha1.LoadBalancerStatus{Address: "10.0.0.5"}}
+	older.Spec.IPAM = lbv1.IPAMPool
+	want := &lbv1.LoadBalancer{Spec: lbv1.LoadBalancerSpec{IPAM: lbv1.IPAMPool}}
+	want.Status.Address, want.Status.AllocatedAddress.IP = "10.0.0.5", "10.0.0.5"
+	conversiontest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*lbv1.LoadBalancer, error) {
+		spoke, hub := older.DeepCopy(), &lbv1.LoadBalancer{}
+		spoke.Annotations = annotations
+		return hub, toHub(t.Context(), spoke, hub)
+	})
 }
 
 func TestALoadBalancerWithoutAStatusIsConverted(t *testing.T) {

@@ -41,7 +41,7 @@ func (w *LoadBalancer) SetupWithManager(mgr ctrl.Manager) error {
 	defaulting := admission.WithDefaulter(mgr.GetScheme(), w)
 	defaulting.Handler = lists{defaulting.Handler}
 	mgr.GetWebhookServer().Register("/mutate-loadbalancer-harvesterhci-io-v1beta1-loadbalancer", defaulting)
-	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithValidator(w).WithConverter(conversion.LoadBalancer).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &lbv1.LoadBalancer{}).WithValidator(w).WithConverter(conversion.LoadBalancer()).Complete()
 }
 
 // Default sets what the load balancer says of where it is, completes its health check, and what a client of v1alpha1 cannot say.
