@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -22,7 +24,18 @@ type Allocator struct {
 
 // NewAllocator makes an Allocator that writes with the client and reads with live, which has no cache.
 func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
-	return &Allocator{claimer: Claimer{resident: true}, here: &here{Writer: writer, live: live}}
+	return &Allocator{claimer: Claimer{resident: true, check: among(live)}, here: &here{Writer: writer, live: live}}
+}
+
+// among looks at all pools as they are stored whenever one is read: of two that have the same address one gives none.
+func among(live client.Reader) func(context.Context, *lbv1.IPPool) error {
+	return func(ctx context.Context, pool *lbv1.IPPool) error {
+		all := &lbv1.IPPoolList{}
+		if err := live.List(ctx, all); err != nil {
+			return fmt.Errorf("listing IPPools: %w", err)
+		}
+		return stops(Obstacles(pool, all.Items))
+	}
 }
 
 // here is the cluster that the manager runs in.
@@ -57,6 +70,18 @@ func (a *Allocator) Release(ctx context.Context, pool, id string) error {
 	return a.claimer.Release(ctx, a.here, []string{pool}, id)
 }
 
+// ReleaseAddress takes this address back from the holder, if it has it, and no other.
+func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr netip.Addr) (released bool, _ error) {
+	err := a.claimer.change(ctx, a.here, pool, func(p *Pool) (bool, error) {
+		released = slices.Contains(p.byID[id], addr)
+		if released {
+			p.drop(addr, id)
+		}
+		return released, nil
+	})
+	return released, client.IgnoreNotFound(err)
+}
+
 // Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps ErrHeld when another
 // has it, and ErrOutside when the pool does not have it.
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
@@ -74,16 +99,15 @@ type Settled struct {
 	// Doubled are addresses with several holders, and Several holders with several addresses.
 	Doubled []netip.Addr
 	Several []string
-	// Problem is why the pool gives no address; nil when it would.
-	Problem error
 }
 
 // Settle brings the counts and the history of a pool to what its holders say, and returns what is to be known of it. It does nothing, but
-// ask for the version, as long as they do.
-func (a *Allocator) Settle(ctx context.Context, pool string) (Settled, error) {
+// ask for the version, as long as they do. From now on the pool gives no address while there are obstacles.
+func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList) (Settled, error) {
 	var is Settled
 	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
-		is = Settled{Held: len(p.holders), Problem: p.problem}
+		p.stops(stops(obstacles))
+		is = Settled{Held: len(p.holders)}
 		is.Doubled, is.Several = p.Doubled()
 		return p.tidy(), nil
 	}})
@@ -93,18 +117,22 @@ func (a *Allocator) Settle(ctx context.Context, pool string) (Settled, error) {
 	return is, nil
 }
 
+// stops is why a pool with obstacles gives no address.
+func stops(obstacles field.ErrorList) error {
+	if len(obstacles) == 0 {
+		return nil
+	}
+	return fmt.Errorf("gives no address: %w", obstacles.ToAggregate())
+}
+
 // InUse tells which addresses a load balancer is known to have by others than its pool: its own status, and the Service that announces it.
 // Known is false for an id that is no load balancer.
 type InUse func(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error)
 
 // Repair resolves what a manager that ended between two writes has left: a load balancer that holds several addresses keeps those that it
 // uses, or the lowest when it uses none, and the others are free again. Holders that are no load balancers are left alone.
-func (a *Allocator) Repair(ctx context.Context, pool string, inUse InUse) error {
-	is, err := a.Settle(ctx, pool)
-	if err != nil {
-		return err
-	}
-	for _, id := range is.Several {
+func (a *Allocator) Repair(ctx context.Context, pool string, several []string, inUse InUse) error {
+	for _, id := range several {
 		uses, known, err := inUse(ctx, id)
 		if err != nil {
 			return fmt.Errorf("finding out which addresses %s uses: %w", id, err)
@@ -127,22 +155,4 @@ func (a *Allocator) Forget(pool string) {
 	q.commit.Lock()
 	defer q.commit.Unlock()
 	q.pool = nil
-}
-
-// AdmitChange says why a change of a pool, from whomever, is not to be stored: holders in blocks are not in the status, so nothing may
-// be added to it any more. Who wants an address of such a pool asks the manager for it with a LoadBalancer.
-func AdmitChange(was, is *lbv1.IPPool) error {
-	if was.Annotations[lbv1.BlocksAnnotation] != "true" {
-		return nil
-	}
-	if is.Annotations[lbv1.BlocksAnnotation] != "true" {
-		return fmt.Errorf("metadata.annotations[%s]: holders of the pool's addresses are in IPPoolBlocks, so it stays", lbv1.BlocksAnnotation)
-	}
-	for ip, id := range is.Status.Allocated {
-		if holder, held := was.Status.Allocated[ip]; !held || holder != id {
-			return fmt.Errorf("status.allocated[%s]: the pool has more holders than its status, in IPPoolBlocks, and one of them may have the address: "+
-				"nothing is added to status.allocated; make a LoadBalancer, or use a pool with fewer addresses", ip)
-		}
-	}
-	return nil
 }

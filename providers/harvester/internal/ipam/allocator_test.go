@@ -100,7 +100,7 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 
 	// The counts follow, and another manager finds everything as it is.
 	second := ipam.NewAllocator(api, api)
-	settled, err := second.Settle(t.Context(), made.Name)
+	settled, err := second.Settle(t.Context(), made.Name, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(settled.Held).To(Equal(ipam.MaxInPool + 600))
 	g.Expect(object(t, made.Name).Status.Total).To(BeEquivalentTo(65533))
@@ -144,7 +144,7 @@ func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) 
 		g.Expect(again.IP).To(Equal(got.IP))
 	}
 	g.Expect(claimer.Release(t.Context(), remote, []string{made.Name}, "ns/machine-0")).To(Succeed())
-	settled, err := allocator.Settle(t.Context(), made.Name)
+	settled, err := allocator.Settle(t.Context(), made.Name, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(settled.Held).To(Equal(1104))
 }
@@ -160,12 +160,12 @@ func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T
 	}
 	one := map[string]string{"10.0.0.2": "ns/a"}
 	two := map[string]string{"10.0.0.2": "ns/a", "10.0.0.3": "ns/b"}
-	g.Expect(ipam.AdmitChange(pool("", one), pool("", two))).To(Succeed())
-	g.Expect(ipam.AdmitChange(pool("", one), pool("true", two))).To(Succeed())
-	g.Expect(ipam.AdmitChange(pool("true", two), pool("true", one))).To(Succeed())
-	g.Expect(ipam.AdmitChange(pool("true", one), pool("true", two))).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
-	g.Expect(ipam.AdmitChange(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"}))).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
-	g.Expect(ipam.AdmitChange(pool("true", one), pool("", one))).To(MatchError(ContainSubstring("so it stays")))
+	g.Expect(ipam.ValidateAdded(pool("", one), pool("", two))).To(BeEmpty())
+	g.Expect(ipam.ValidateAdded(pool("", one), pool("true", two))).To(BeEmpty())
+	g.Expect(ipam.ValidateAdded(pool("true", two), pool("true", one))).To(BeEmpty())
+	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", two)).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
+	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"})).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
+	g.Expect(ipam.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("leave it")))
 }
 
 // The marker can be taken off by hand where nothing admits changes.
@@ -203,7 +203,7 @@ func TestBlocksOfAPoolThatIsGoneAreRemovedWhenOneOfItsNameNeedsThem(t *testing.T
 	g.Expect(api.Create(t.Context(), reborn)).To(Succeed())
 	allocator := ipam.NewAllocator(api, api)
 	claimed(t, allocator, made.Name, named("new", 1100))
-	settled, err := allocator.Settle(t.Context(), made.Name)
+	settled, err := allocator.Settle(t.Context(), made.Name, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(settled.Held).To(Equal(1100))
 }
@@ -227,12 +227,12 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	_, err := allocator.Settle(t.Context(), made.Name)
+	_, err := allocator.Settle(t.Context(), made.Name, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	// What is remembered is in five blocks at most, of the eight that addresses were given from.
 	g.Expect(len(blocks(t, made.Name))).To(And(BeNumerically(">", 3), BeNumerically("<", 7)))
 	again := ipam.NewAllocator(api, api)
-	settled, err := again.Settle(t.Context(), made.Name)
+	settled, err := again.Settle(t.Context(), made.Name, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(settled.Held).To(Equal(ipam.MaxInPool))
 	g.Expect(object(t, made.Name).Status.Available).To(BeNumerically(">", 1<<62))
@@ -276,7 +276,10 @@ func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.
 		}
 		return nil, false, nil
 	}
-	g.Expect(allocator.Repair(t.Context(), made.Name, uses)).To(Succeed())
+	settled, err := allocator.Settle(t.Context(), made.Name, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(settled.Several).To(Equal([]string{"default/a", "default/b", "machines/c"}))
+	g.Expect(allocator.Repair(t.Context(), made.Name, settled.Several, uses)).To(Succeed())
 	g.Expect(object(t, made.Name).Status.Allocated).To(Equal(map[string]string{
 		"10.20.0.3": "default/a", "10.20.0.4": "default/b", "10.20.0.6": "machines/c", "10.20.0.7": "machines/c",
 	}))
@@ -335,4 +338,23 @@ func TestAnAddressIsReleasedToAPoolThatGivesNone(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("spec.ranges[0]")))
 	g.Expect(allocator.Release(t.Context(), made.Name, "default/a")).To(Succeed())
 	g.Expect(object(t, made.Name).Status.Allocated).To(BeEmpty())
+}
+
+// The webhook may not see one of two pools that are made at the same time.
+func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	first := created(t, "a-", "", lbv1.Range{Subnet: "10.25.0.0/24"})
+	second := created(t, "b-", "", lbv1.Range{Subnet: "10.25.0.0/25"})
+	allocator := ipam.NewAllocator(api, api)
+	_, err := allocator.Claim(t.Context(), first.Name, "default/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
+	g.Expect(err).To(MatchError(And(ContainSubstring("gives no address"), ContainSubstring("spec.ranges[0]"), ContainSubstring(first.Name))))
+	// When the other one has gone, it does.
+	g.Expect(api.Delete(t.Context(), first)).To(Succeed())
+	_, err = allocator.Settle(t.Context(), second.Name, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
+	g.Expect(err).NotTo(HaveOccurred())
 }

@@ -92,7 +92,7 @@ func Held(ctx context.Context, h Harvester, pools []string, id string) (Claimed,
 
 // holds returns the address that the holder has in a pool, as far as is known.
 func holds(ctx context.Context, h Harvester, name, id string) (Claimed, error) {
-	p, err := load(ctx, h, h, name, false)
+	_, p, err := load(ctx, h, h, name, false)
 	if err != nil {
 		return Claimed{}, client.IgnoreNotFound(err)
 	}

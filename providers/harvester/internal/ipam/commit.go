@@ -27,8 +27,8 @@ const (
 type Claimer struct {
 	// resident says that what is known of a pool stays known, and that holders of a large one go into blocks.
 	resident bool
-	// check says why a pool is not to give addresses although it could; nil for no reason ever.
-	check func(context.Context, *Pool) error
+	// check says why a pool is not to give addresses although it could. It may be nil.
+	check func(context.Context, *lbv1.IPPool) error
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue
@@ -182,7 +182,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 }
 
 // know reads the pool, if it is not known.
-func (q *queue) know(ctx context.Context, live bool) (err error) {
+func (q *queue) know(ctx context.Context, live bool) error {
 	if q.pool != nil {
 		return nil
 	}
@@ -190,13 +190,14 @@ func (q *queue) know(ctx context.Context, live bool) (err error) {
 	if live {
 		from = q.h.Live()
 	}
-	if q.pool, err = load(ctx, q.h, from, q.name, q.resident); err != nil {
+	stored, p, err := load(ctx, q.h, from, q.name, q.resident)
+	if err != nil {
 		return err
 	}
-	q.confirmed = live
-	if q.check != nil && q.pool.problem == nil {
-		q.pool.problem = q.check(ctx, q.pool)
+	if q.check != nil {
+		p.stops(q.check(ctx, stored))
 	}
+	q.pool, q.confirmed = p, live
 	return nil
 }
 

@@ -14,7 +14,7 @@
 //
 // An address is in one place at any moment, and none is ever moved: who is in the status stays there until the address is released. The
 // mark is set with the version of the pool, so who adds to the status at that moment either comes before, and is seen, or fails. Afterwards
-// the status only loses holders (AdmitChange refuses others' additions), so whatever is known of it since is enough to know that an
+// the status only loses holders (ValidateAdded refuses others' additions), so whatever is known of it since is enough to know that an
 // address is free there; and within a block the version of the block decides. The mark stays when there are fewer holders again.
 // Who reads the status of a marked pool finds the right counts, soon, and not every holder.
 //

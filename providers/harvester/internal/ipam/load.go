@@ -24,27 +24,27 @@ var errDeleted = errors.New("is being deleted, and gives no address: name anothe
 
 // load reads a pool, and its blocks: always those of one that may have some without saying so. One that cannot give anything is read all
 // the same, since addresses are released to it.
-func load(ctx context.Context, h Harvester, from getter, name string, always bool) (*Pool, error) {
+func load(ctx context.Context, h Harvester, from getter, name string, always bool) (*lbv1.IPPool, *Pool, error) {
 	stored := &lbv1.IPPool{}
 	if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var blocks []lbv1.IPPoolBlock
 	if always || stored.Annotations[lbv1.BlocksAnnotation] == "true" {
 		list := &lbv1.IPPoolBlockList{}
 		if err := h.Live().List(ctx, list, client.MatchingLabels{lbv1.PoolLabel: poolLabel(name)}); err != nil {
-			return nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", name, err)
+			return nil, nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", name, err)
 		}
 		var err error
 		if blocks, err = ownBlocks(ctx, h, stored, list.Items); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	p, _ := NewPool(stored, blocks...) // it says itself what is wrong with it
 	if !stored.DeletionTimestamp.IsZero() {
-		p.problem = errDeleted
+		p.broken = errDeleted
 	}
-	return p, nil
+	return stored, p, nil
 }
 
 // ownBlocks leaves out those of others, and removes those of a pool of the same name that is gone: they are in the way.

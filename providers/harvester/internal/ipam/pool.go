@@ -4,6 +4,7 @@
 package ipam
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/netip"
@@ -29,8 +30,8 @@ type Pool struct {
 	name, network string
 	uid           types.UID
 	spread        spread
-	// problem is why it gives no address; what is held is released all the same.
-	problem error
+	// broken is why it can give no address, and problem why it is not to. What is held is released all the same.
+	broken, problem error
 	// inBlocks says that new holders go into blocks.
 	inBlocks bool
 	own      *record
@@ -85,7 +86,7 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 		stored: counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
 	}
 	if err != nil {
-		p.problem = &brokenPoolError{err}
+		p.broken = &brokenPoolError{err}
 	}
 	for gateway := range p.spread.gateways {
 		p.taken.add(gateway)
@@ -141,6 +142,9 @@ func (p *Pool) limitHistory() {
 	}
 }
 
+// stops says why the pool is not to give addresses; nil when it is.
+func (p *Pool) stops(why error) { p.problem = why }
+
 // Network is the one that the pool is for; "" for any.
 func (p *Pool) Network() string { return p.network }
 
@@ -170,8 +174,8 @@ func (p *Pool) Get(id string) (_ Address, changed bool, _ error) {
 		p.touched = append(p.touched, p.holders[addr].in)
 		return p.spread.address(addr), false, nil
 	}
-	if p.problem != nil {
-		return Address{}, false, p.problem
+	if err := cmp.Or(p.broken, p.problem); err != nil {
+		return Address{}, false, err
 	}
 	addr, ok := p.had(id)
 	if !ok {

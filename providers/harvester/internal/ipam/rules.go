@@ -27,6 +27,18 @@ func Precedes(pool, other *lbv1.IPPool) bool {
 	return pool.Name < other.Name
 }
 
+// Obstacles are why a pool gives no address although it is stored: ranges that are none, or that have addresses of one another, or of a pool
+// that was there before. An address has one pool that gives it.
+func Obstacles(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
+	errs := validateRanges(pool.Spec.Ranges, field.NewPath("spec", "ranges"))
+	for i := range others {
+		if other := &others[i]; other.Name != pool.Name && Precedes(other, pool) {
+			errs = append(errs, rangesBeside(pool.Spec, other)...)
+		}
+	}
+	return errs
+}
+
 // ValidatePool has the rules of a pool on its own.
 func ValidatePool(spec lbv1.IPPoolSpec) field.ErrorList {
 	path := field.NewPath("spec")
@@ -135,6 +147,27 @@ func ValidateAllocated(pool *lbv1.IPPool, known map[string]string) field.ErrorLi
 			errs = append(errs, field.Invalid(path.Key(given), holder, "is held under what is no IP address: remove it"))
 		case !slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(addr.Unmap()) }):
 			errs = append(errs, field.Invalid(path.Key(given), holder, "is held, and in no range: keep it in spec.ranges until its holder is deleted"))
+		}
+	}
+	return errs
+}
+
+// ValidateAdded wants nothing added to the status of a pool that has not all its holders there: one in an IPPoolBlock may have the address.
+// Who wants one makes a LoadBalancer, whose controller looks at both.
+func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
+	if before.Annotations[lbv1.BlocksAnnotation] != "true" {
+		return nil
+	}
+	if after.Annotations[lbv1.BlocksAnnotation] != "true" {
+		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(lbv1.BlocksAnnotation),
+			"says that holders of the pool's addresses are in IPPoolBlocks: leave it")}
+	}
+	path := field.NewPath("status", "allocated")
+	var errs field.ErrorList
+	for _, ip := range slices.Sorted(maps.Keys(after.Status.Allocated)) {
+		if holder, held := before.Status.Allocated[ip]; !held || holder != after.Status.Allocated[ip] {
+			errs = append(errs, field.Forbidden(path.Key(ip), "is added to a pool of which an IPPoolBlock may have the address: "+
+				"make a LoadBalancer to get an address, or use a pool with fewer"))
 		}
 	}
 	return errs

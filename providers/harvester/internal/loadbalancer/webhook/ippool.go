@@ -93,6 +93,9 @@ func (w *IPPool) ValidateCreate(ctx context.Context, pool *lbv1.IPPool) (admissi
 // ValidateUpdate refuses what ValidateCreate would, and a change of the ranges that leaves out addresses which are held. Others are looked
 // at when the spec has changed: when an address is given, it has not.
 func (w *IPPool) ValidateUpdate(ctx context.Context, before, after *lbv1.IPPool) (admission.Warnings, error) {
+	if added := ipam.ValidateAdded(before, after); len(added) > 0 {
+		return nil, refuse("IPPool", after.Name, added)
+	}
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
