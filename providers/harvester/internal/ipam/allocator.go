@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,17 +100,21 @@ type Settled struct {
 	// Doubled are addresses with several holders, and Several holders with several addresses.
 	Doubled []netip.Addr
 	Several []string
+	// Told says that the condition is another.
+	Told bool
 }
 
-// Settle brings the counts and the history of a pool to what its holders say, and returns what is to be known of it. It does nothing, but
-// ask for the version, as long as they do. From now on the pool gives no address while there are obstacles.
-func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList) (Settled, error) {
+// Settle brings the counts and the history of a pool to what its holders say, and the condition Ready to why it is not. It does nothing, but
+// ask for the version, when they say so. From now on the pool gives no address while there are obstacles.
+func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (Settled, error) {
 	var is Settled
 	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
 		p.stops(stops(obstacles))
 		is = Settled{Held: len(p.holders)}
 		is.Doubled, is.Several = p.Doubled()
-		return p.tidy(), nil
+		reason, message := why(is)
+		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
+		return p.tidy(is.Told), nil
 	}})
 	if err != nil {
 		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)

@@ -48,6 +48,11 @@ func claimed(t *testing.T, allocator *ipam.Allocator, pool string, ids []string)
 	return has
 }
 
+func settled(t *testing.T, allocator *ipam.Allocator, pool string) (ipam.Settled, error) {
+	t.Helper()
+	return allocator.Settle(t.Context(), pool, nil, func(ipam.Settled) (string, string) { return "", "" })
+}
+
 func named(prefix string, count int) []string {
 	ids := make([]string, count)
 	for i := range ids {
@@ -100,9 +105,9 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 
 	// The counts follow, and another manager finds everything as it is.
 	second := ipam.NewAllocator(api, api)
-	settled, err := second.Settle(t.Context(), made.Name, nil)
+	is, err := settled(t, second, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(settled.Held).To(Equal(ipam.MaxInPool + 600))
+	g.Expect(is.Held).To(Equal(ipam.MaxInPool + 600))
 	g.Expect(object(t, made.Name).Status.Total).To(BeEquivalentTo(65533))
 	g.Expect(object(t, made.Name).Status.Available).To(BeEquivalentTo(65533 - ipam.MaxInPool - 600))
 	for _, id := range []string{"few/lb-7", "more/lb-7"} {
@@ -144,9 +149,9 @@ func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) 
 		g.Expect(again.IP).To(Equal(got.IP))
 	}
 	g.Expect(claimer.Release(t.Context(), remote, []string{made.Name}, "ns/machine-0")).To(Succeed())
-	settled, err := allocator.Settle(t.Context(), made.Name, nil)
+	is, err := settled(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(settled.Held).To(Equal(1104))
+	g.Expect(is.Held).To(Equal(1104))
 }
 
 func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T) {
@@ -203,9 +208,9 @@ func TestBlocksOfAPoolThatIsGoneAreRemovedWhenOneOfItsNameNeedsThem(t *testing.T
 	g.Expect(api.Create(t.Context(), reborn)).To(Succeed())
 	allocator := ipam.NewAllocator(api, api)
 	claimed(t, allocator, made.Name, named("new", 1100))
-	settled, err := allocator.Settle(t.Context(), made.Name, nil)
+	is, err := settled(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(settled.Held).To(Equal(1100))
+	g.Expect(is.Held).To(Equal(1100))
 }
 
 func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
@@ -227,14 +232,14 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	_, err := allocator.Settle(t.Context(), made.Name, nil)
+	_, err := settled(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	// What is remembered is in five blocks at most, of the eight that addresses were given from.
 	g.Expect(len(blocks(t, made.Name))).To(And(BeNumerically(">", 3), BeNumerically("<", 7)))
 	again := ipam.NewAllocator(api, api)
-	settled, err := again.Settle(t.Context(), made.Name, nil)
+	is, err := settled(t, again, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(settled.Held).To(Equal(ipam.MaxInPool))
+	g.Expect(is.Held).To(Equal(ipam.MaxInPool))
 	g.Expect(object(t, made.Name).Status.Available).To(BeNumerically(">", 1<<62))
 }
 
@@ -276,10 +281,10 @@ func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.
 		}
 		return nil, false, nil
 	}
-	settled, err := allocator.Settle(t.Context(), made.Name, nil)
+	is, err := settled(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(settled.Several).To(Equal([]string{"default/a", "default/b", "machines/c"}))
-	g.Expect(allocator.Repair(t.Context(), made.Name, settled.Several, uses)).To(Succeed())
+	g.Expect(is.Several).To(Equal([]string{"default/a", "default/b", "machines/c"}))
+	g.Expect(allocator.Repair(t.Context(), made.Name, is.Several, uses)).To(Succeed())
 	g.Expect(object(t, made.Name).Status.Allocated).To(Equal(map[string]string{
 		"10.20.0.3": "default/a", "10.20.0.4": "default/b", "10.20.0.6": "machines/c", "10.20.0.7": "machines/c",
 	}))
@@ -353,7 +358,7 @@ func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("gives no address"), ContainSubstring("spec.ranges[0]"), ContainSubstring(first.Name))))
 	// When the other one has gone, it does.
 	g.Expect(api.Delete(t.Context(), first)).To(Succeed())
-	_, err = allocator.Settle(t.Context(), second.Name, nil)
+	_, err = settled(t, allocator, second.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
 	g.Expect(err).NotTo(HaveOccurred())

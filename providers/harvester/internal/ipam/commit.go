@@ -277,7 +277,7 @@ func (q *queue) put(ctx context.Context, r *record) error {
 	switch p := q.pool; {
 	case !r.isBlock():
 		now := p.counts()
-		if err := q.patch(ctx, r, r.status(now)); err != nil {
+		if err := q.patch(ctx, r, r.status(now, p.conditions)); err != nil {
 			return err
 		}
 		p.stored = now

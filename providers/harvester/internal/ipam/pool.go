@@ -49,7 +49,8 @@ type Pool struct {
 	last netip.Addr
 
 	// stored is what the stored status says.
-	stored counts
+	stored     counts
+	conditions []lbv1.Condition
 	// touched are the records that were read or changed since somebody began to note them.
 	touched []*record
 }
@@ -83,7 +84,8 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 		own:      newRecord(pool, netip.Addr{}, pool.Status.Allocated, pool.Status.AllocatedHistory),
 		blocks:   map[netip.Addr]*record{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
 		byID: map[string][]netip.Addr{}, former: newHistory(),
-		stored: counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
+		stored:     counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
+		conditions: slices.Clone(pool.Status.Conditions),
 	}
 	if err != nil {
 		p.broken = &brokenPoolError{err}

@@ -85,8 +85,11 @@ func (r *record) isEmpty() bool { return len(r.allocated) == 0 && len(r.history)
 
 // status is what of the status of a pool is to be stored, for the object as it is known. It goes to the object itself, which has no
 // subresource for its status. What a status must have is always in it: a pool that nobody has used yet has none.
-func (r *record) status(now counts) map[string]any {
+func (r *record) status(now counts, conditions []lbv1.Condition) map[string]any {
 	status := map[string]any{"total": now.total, "available": now.available, "lastAllocated": now.last}
+	if len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
 	r.changesInto(status)
 	return map[string]any{"metadata": map[string]any{"resourceVersion": r.version}, "status": status}
 }

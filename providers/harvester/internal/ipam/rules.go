@@ -39,13 +39,27 @@ func Obstacles(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
+// Unclear is why it is not certain who has addresses of a pool that is stored. It gives them all the same.
+func Unclear(pool *lbv1.IPPool, others []lbv1.IPPool) field.ErrorList {
+	errs := validateScope(pool.Spec.Selector.Scope)
+	for i := range others {
+		if other := &others[i]; other.Name != pool.Name && Precedes(other, pool) {
+			errs = append(errs, selectorBeside(pool, other)...)
+		}
+	}
+	return errs
+}
+
 // ValidatePool has the rules of a pool on its own.
 func ValidatePool(spec lbv1.IPPoolSpec) field.ErrorList {
-	path := field.NewPath("spec")
-	errs := validateRanges(spec.Ranges, path.Child("ranges"))
-	scope := path.Child("selector", "scope")
-	for i, tuple := range spec.Selector.Scope {
-		for j, earlier := range spec.Selector.Scope[:i] {
+	return append(validateRanges(spec.Ranges, field.NewPath("spec", "ranges")), validateScope(spec.Selector.Scope)...)
+}
+
+func validateScope(tuples []lbv1.Tuple) field.ErrorList {
+	var errs field.ErrorList
+	scope := field.NewPath("spec", "selector", "scope")
+	for i, tuple := range tuples {
+		for j, earlier := range tuples[:i] {
 			if overlap(tuple, earlier) {
 				errs = append(errs, field.Invalid(scope.Index(i), describe(tuple), fmt.Sprintf("is for some that %s is for, too: remove one of them", scope.Index(j))))
 			}

@@ -10,8 +10,8 @@ import (
 )
 
 // tidy drops from the history what is in no range, is held or cannot be read, has the counts stored if they are others, and blocks that say
-// nothing removed. It reports whether that changes anything that is stored.
-func (p *Pool) tidy() (changed bool) {
+// nothing removed. It reports whether that, or else the pool's status as it is told to, changes anything that is stored.
+func (p *Pool) tidy(status bool) (changed bool) {
 	for _, r := range p.records() {
 		for given := range r.history {
 			addr, ok := parse(given)
@@ -19,7 +19,7 @@ func (p *Pool) tidy() (changed bool) {
 				r.forget(given)
 			}
 		}
-		stale := !r.isBlock() && (len(r.historyChanges) > 0 || p.counts() != p.stored)
+		stale := !r.isBlock() && (status || len(r.historyChanges) > 0 || p.counts() != p.stored)
 		if stale || r.isBlock() && r.isEmpty() {
 			r.urgent = true
 			p.touched = append(p.touched, r)

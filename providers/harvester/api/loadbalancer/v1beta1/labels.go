@@ -70,3 +70,10 @@ const (
 	PlaceholderAddress     = "10.52.0.255"
 	PlaceholderIPv6Address = "100::ffff" // of the prefix for what is to be discarded
 )
+
+// ReleaseAnnotation on a pool, with the value "<address>: <namespace>/<name>", takes an address back from a load balancer that does not exist
+// any more.
+const ReleaseAnnotation = "loadbalancer.harvesterhci.io/manuallyReleaseIP"
+
+// ConvertedAnnotation is "true" on the ConfigMap whose ranges have become pools, and on those pools.
+const ConvertedAnnotation = "loadbalancer.harvesterhci.io/after-conversion"

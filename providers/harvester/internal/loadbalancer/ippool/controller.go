@@ -1,0 +1,170 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ippool keeps what pools say of themselves true: how many addresses they have, who had those that are free, and whether they can
+// give any. Who has an address is written by the Allocator, for load balancers, and by others.
+package ippool
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// Reasons of the condition Ready that is not true.
+const (
+	reasonRanges   = "RangesInvalid"
+	reasonSelector = "SelectorInvalid"
+	reasonTwice    = "AddressHeldTwice"
+	reasonDeleting = "Deleting"
+)
+
+// pause is how long a pool is left alone after it was settled: it changes with every address that is given.
+const pause = time.Second
+
+// Reconciler drives IPPools.
+type Reconciler struct {
+	Client client.Client
+	// Live reads what is stored.
+	Live      client.Reader
+	Addresses *ipam.Allocator
+	Recorder  events.EventRecorder
+
+	// settled is when each pool was settled last.
+	settled sync.Map
+}
+
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippoolblocks,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get
+// +kubebuilder:rbac:groups="",resources=services,verbs=get
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile settles a pool.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	pool, err := reconcile.Find(ctx, r.Client, req.NamespacedName, &lbv1.IPPool{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if pool == nil {
+		r.settled.Delete(req.Name)
+		r.Addresses.Forget(req.Name)
+		return ctrl.Result{}, nil
+	}
+	if annotations.HasPaused(pool) {
+		return ctrl.Result{}, nil
+	}
+	wait, err := r.settle(ctx, pool)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	return ctrl.Result{RequeueAfter: wait}, client.IgnoreNotFound(err)
+}
+
+// settle returns how long the pool is to be left alone before it is.
+func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
+	deleting := !pool.DeletionTimestamp.IsZero()
+	if !deleting {
+		if err := r.prepare(ctx, pool); err != nil {
+			return 0, err
+		}
+		if wait := r.rest(pool.Name); wait > 0 {
+			return wait, nil
+		}
+	}
+	all := &lbv1.IPPoolList{}
+	if err := r.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
+		return 0, fmt.Errorf("listing IPPools: %w", err)
+	}
+	var why problem
+	obstacles := ipam.Obstacles(pool, all.Items)
+	settled, err := r.Addresses.Settle(ctx, pool.Name, obstacles, func(s ipam.Settled) (reason, message string) {
+		why = whyNot(pool, obstacles, ipam.Unclear(pool, all.Items), s)
+		return why.reason, why.message
+	})
+	if err != nil {
+		return 0, err
+	}
+	r.settled.Store(pool.Name, time.Now())
+	if settled.Told && why != (problem{}) {
+		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, why.reason, "Settle", "%s", why.message)
+	}
+	if deleting && settled.Held == 0 {
+		return 0, r.end(ctx, pool)
+	}
+	return 0, r.Addresses.Repair(ctx, pool.Name, settled.Several, r.inUse)
+}
+
+// rest is how long the pool is to be left alone still.
+func (r *Reconciler) rest(pool string) time.Duration {
+	last, ok := r.settled.Load(pool)
+	if !ok {
+		return 0
+	}
+	return pause - time.Since(last.(time.Time))
+}
+
+// prepare does what the pool, and annotations of it, ask for.
+func (r *Reconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
+	if err := r.hold(ctx, pool); err != nil {
+		return err
+	}
+	return r.releaseByHand(ctx, pool)
+}
+
+// hold keeps the pool until nobody holds an address of it.
+func (r *Reconciler) hold(ctx context.Context, pool *lbv1.IPPool) error {
+	before := pool.DeepCopy()
+	if !controllerutil.AddFinalizer(pool, lbv1.IPPoolFinalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("adding the finalizer to IPPool %s: %w", pool.Name, err)
+	}
+	return nil
+}
+
+// end lets the pool go as it was read: an address that is given meanwhile is not lost.
+func (r *Reconciler) end(ctx context.Context, pool *lbv1.IPPool) error {
+	before := pool.DeepCopy()
+	if !controllerutil.RemoveFinalizer(pool, lbv1.IPPoolFinalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("removing the finalizer of IPPool %s: %w", pool.Name, client.IgnoreNotFound(err))
+	}
+	return nil
+}
+
+// problem is why a pool is not ready; the zero value when it is.
+type problem struct{ reason, message string }
+
+func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled ipam.Settled) problem {
+	switch {
+	case !pool.DeletionTimestamp.IsZero() && settled.Held > 0:
+		return problem{reasonDeleting, fmt.Sprintf("%d addresses are held: delete the load balancers and machines that hold them", settled.Held)}
+	case len(obstacles) > 0:
+		return problem{reasonRanges, "no address is given: " + obstacles.ToAggregate().Error()}
+	case len(settled.Doubled) > 0:
+		return problem{reasonTwice, fmt.Sprintf(
+			"several hold %s: delete all but one of them, which status.allocated and the IPPoolBlocks name", settled.Doubled[0])}
+	case len(unclear) > 0:
+		return problem{reasonSelector, unclear.ToAggregate().Error()}
+	}
+	return problem{}
+}

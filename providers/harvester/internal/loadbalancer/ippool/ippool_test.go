@@ -1,0 +1,256 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ippool_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// The API server is a real one that all tests share. Every test has its own manager and pools, and addresses of its own.
+var (
+	apiServer *rest.Config
+	scheme    = runtime.NewScheme()
+	user      client.WithWatch
+)
+
+// patience is for a machine that does other things too.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, lbv1.AddToScheme)
+	utilruntime.Must(kinds.AddToScheme(scheme))
+	crds, err := simulator.CRDs()
+	utilruntime.Must(err)
+	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: crds}, func(env *envtest.Environment) (err error) {
+		apiServer = rest.CopyConfig(env.Config)
+		apiServer.QPS, apiServer.RateLimiter = -1, nil
+		user, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
+		return err
+	})
+}
+
+// world is one test with a manager.
+type world struct {
+	*WithT
+	t         *testing.T
+	addresses *ipam.Allocator
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	w := &world{WithT: g, t: t}
+	testworld.Start(t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
+		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
+		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: &events.FakeRecorder{}}
+		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
+	})
+	return w
+}
+
+func (w *world) create(o client.Object) {
+	w.t.Helper()
+	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
+}
+
+// pool makes a pool with these subnets.
+func (w *world) pool(name string, subnets ...string) *lbv1.IPPool {
+	w.t.Helper()
+	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, subnet := range subnets {
+		pool.Spec.Ranges = append(pool.Spec.Ranges, lbv1.Range{Subnet: subnet})
+	}
+	w.create(pool)
+	return pool
+}
+
+func (w *world) get(name string) *lbv1.IPPool {
+	w.t.Helper()
+	pool := &lbv1.IPPool{}
+	w.Expect(user.Get(w.t.Context(), client.ObjectKey{Name: name}, pool)).To(Succeed())
+	return pool
+}
+
+// ready waits until the condition has the reason, "" for a pool that is ready, and returns its message.
+func (w *world) ready(name, reason string) (message string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		conditions := w.get(name).Status.Conditions
+		g.Expect(conditions).To(HaveLen(1))
+		c := conditions[0]
+		g.Expect(c.Type).To(Equal("Ready"))
+		g.Expect(c.Reason).To(Equal(reason), "%+v", c)
+		g.Expect(c.Status).To(Equal(map[bool]corev1.ConditionStatus{true: "True", false: "False"}[reason == ""]))
+		message = c.Message
+	}).Should(Succeed())
+	return message
+}
+
+func (w *world) change(name string, change func(*lbv1.IPPool)) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		pool := w.get(name)
+		change(pool)
+		return user.Update(w.t.Context(), pool)
+	}).Should(Succeed())
+}
+
+func TestAPoolSaysHowManyAddressesItHasAndIsKeptUntilNobodyHoldsOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// The sample of the proposal: 257 addresses, of which one is held.
+	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "sample"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{
+		{RangeStart: "172.16.231.10", RangeEnd: "172.16.231.13", Subnet: "172.16.231.0/24"}, {Subnet: "172.16.232.0/24"},
+	}}}
+	w.create(pool)
+	w.ready("sample", "")
+	is := w.get("sample")
+	w.Expect(is.Status.Total).To(BeEquivalentTo(257))
+	w.Expect(is.Status.Available).To(BeEquivalentTo(257))
+	w.Expect(is.Finalizers).To(Equal([]string{"wrangler.cattle.io/harvester-ipam-controller"}))
+
+	claimed, err := w.addresses.Claim(t.Context(), "sample", "default/lb1")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(claimed.IP.String()).To(Equal("172.16.231.10"))
+	w.Expect(w.get("sample").Status.Available).To(BeEquivalentTo(256))
+
+	w.Expect(user.Delete(t.Context(), pool)).To(Succeed())
+	w.Expect(w.ready("sample", "Deleting")).To(ContainSubstring("1 addresses are held"))
+	_, err = w.addresses.Claim(t.Context(), "sample", "default/lb2")
+	w.Expect(err).To(MatchError(ContainSubstring("is being deleted")))
+	w.Expect(w.addresses.Release(t.Context(), "sample", "default/lb1")).To(Succeed())
+	w.Eventually(func() error { return user.Get(t.Context(), client.ObjectKeyFromObject(pool), pool) }).Should(MatchError(ContainSubstring("not found")))
+}
+
+func TestCountsAndHistoryThatAreWrittenByHandAreCorrected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("byhand", "10.30.0.0/24")
+	w.ready("byhand", "")
+	w.change("byhand", func(pool *lbv1.IPPool) {
+		pool.Status.Total, pool.Status.Available = 7, -3
+		pool.Status.Allocated = map[string]string{"10.30.0.9": "machines/m-1", "10.30.0.10": "default/lb"}
+		pool.Status.AllocatedHistory = map[string]string{"10.30.0.9": "default/old", "10.31.0.1": "default/outside", "none": "default/none", "10.30.0.11": "default/had"}
+	})
+	w.Eventually(func() lbv1.IPPoolStatus {
+		status := w.get("byhand").Status
+		status.Conditions = nil
+		return status
+	}).Should(Equal(lbv1.IPPoolStatus{
+		Total: 253, Available: 251,
+		Allocated:        map[string]string{"10.30.0.9": "machines/m-1", "10.30.0.10": "default/lb"},
+		AllocatedHistory: map[string]string{"10.30.0.11": "default/had"},
+	}))
+}
+
+func TestAPoolThatIsWrongSaysWhichFieldAndGivesNothingUntilItIsCorrected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("wrong", "10.32.0.0")
+	w.Expect(w.ready("wrong", "RangesInvalid")).To(And(ContainSubstring("spec.ranges[0]"), ContainSubstring("no address is given")))
+	w.change("wrong", func(pool *lbv1.IPPool) { pool.Spec.Ranges[0].Subnet = "10.32.0.0/24" })
+	w.ready("wrong", "")
+
+	w.pool("wrong-later", "10.32.0.128/25")
+	w.Expect(w.ready("wrong-later", "RangesInvalid")).To(ContainSubstring("IPPool wrong,"))
+	_, err := w.addresses.Claim(t.Context(), "wrong-later", "default/lb")
+	w.Expect(err).To(MatchError(ContainSubstring("gives no address")))
+	w.change("wrong", func(pool *lbv1.IPPool) { pool.Spec.Ranges[0].Subnet = "10.32.0.0/25" })
+	w.ready("wrong-later", "")
+	_, err = w.addresses.Claim(t.Context(), "wrong-later", "default/lb")
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestTheLaterOfTwoPoolsForTheSameSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	scope := []lbv1.Tuple{{Project: "*", Namespace: "unclear", GuestCluster: "*"}}
+	for i, name := range []string{"unclear-a", "unclear-b"} {
+		w.create(&lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: lbv1.IPPoolSpec{
+			Ranges: []lbv1.Range{{Subnet: fmt.Sprintf("10.33.%d.0/24", i)}}, Selector: lbv1.Selector{Scope: scope},
+		}})
+	}
+	w.ready("unclear-a", "")
+	w.Expect(w.ready("unclear-b", "SelectorInvalid")).To(ContainSubstring("unclear-a"))
+	_, err := w.addresses.Claim(t.Context(), "unclear-b", "default/lb")
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestAnAddressIsTakenBackByHandFromALoadBalancerThatIsGoneOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("hand", "fd00:34::/64")
+	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lives"}})
+	for _, id := range []string{"default/lives", "default/gone"} {
+		_, err := w.addresses.Claim(t.Context(), "hand", id)
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	ask := func(asked string) {
+		w.change("hand", func(pool *lbv1.IPPool) { metav1.SetMetaDataAnnotation(&pool.ObjectMeta, lbv1.ReleaseAnnotation, asked) })
+		w.Eventually(func() map[string]string { return w.get("hand").Annotations }).ShouldNot(HaveKey(lbv1.ReleaseAnnotation))
+	}
+	ask("fd00:34::2: default/lives")
+	ask("fd00:34::9: default/gone")
+	ask("whatever")
+	w.Expect(w.get("hand").Status.Allocated).To(HaveLen(2))
+	ask("fd00:34::3: default/gone")
+	w.Expect(w.get("hand").Status.Allocated).To(Equal(map[string]string{"fd00:34::2": "default/lives"}))
+}
+
+// Between two writes a manager may end, or be replaced by another that does not know.
+func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}})
+	w.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: "10.35.0.9", Ports: []corev1.ServicePort{{Port: 80}},
+	}})
+	w.create(&lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "twice"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.35.0.0/24"}}},
+		Status: lbv1.IPPoolStatus{Allocated: map[string]string{"10.35.0.3": "default/twice", "10.35.0.9": "default/twice", "10.35.0.4": "m/m", "10.35.0.5": "m/m"}}})
+	w.Eventually(func() map[string]string { return w.get("twice").Status.Allocated }).Should(Equal(
+		map[string]string{"10.35.0.9": "default/twice", "10.35.0.4": "m/m", "10.35.0.5": "m/m"}))
+	w.ready("twice", "")
+}
+
+func TestTheCountsOfALargePoolFollow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("large", "10.36.0.0/20")
+	w.change("large", func(pool *lbv1.IPPool) {
+		pool.Status.Allocated = map[string]string{}
+		for i := range ipam.MaxInPool {
+			pool.Status.Allocated[fmt.Sprintf("10.36.%d.%d", 1+i/256, i%256)] = fmt.Sprintf("machines/m-%d", i)
+		}
+	})
+	for i := range 20 {
+		_, err := w.addresses.Claim(t.Context(), "large", fmt.Sprintf("default/lb-%d", i))
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.Eventually(func() int64 { return w.get("large").Status.Available }).Should(BeEquivalentTo(4093 - ipam.MaxInPool - 20))
+	w.Expect(w.get("large").Annotations).To(HaveKeyWithValue(lbv1.BlocksAnnotation, "true"))
+}

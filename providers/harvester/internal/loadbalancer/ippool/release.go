@@ -1,0 +1,105 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ippool
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// vipAnnotation of a Service has the addresses that kube-vip is to announce.
+const vipAnnotation = "kube-vip.io/loadbalancerIPs"
+
+// releaseByHand does what the annotation asks for, which is "<address>: <namespace>/<name>": it takes an address back from a load balancer
+// that does not exist any more. Then, or when it is not to be done, the annotation goes.
+func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error {
+	asked, ok := pool.Annotations[lbv1.ReleaseAnnotation]
+	if !ok {
+		return nil
+	}
+	result, err := r.release(ctx, pool.Name, asked)
+	if err != nil {
+		return err
+	}
+	before := pool.DeepCopy()
+	delete(pool.Annotations, lbv1.ReleaseAnnotation)
+	if err := r.Client.Patch(ctx, pool, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("removing annotation %s of IPPool %s: %w", lbv1.ReleaseAnnotation, pool.Name, err)
+	}
+	r.Recorder.Eventf(pool, nil, corev1.EventTypeNormal, "ReleaseByHand", "Release", "%s: %s", asked, result)
+	return nil
+}
+
+// release returns what has become of it.
+func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, error) {
+	address, id, _ := cutLast(asked, ":")
+	addr, err := netip.ParseAddr(strings.TrimSpace(address))
+	namespace, name, ok := strings.Cut(strings.TrimSpace(id), "/")
+	if err != nil || !ok || namespace == "" || name == "" {
+		return "nothing was released, as that is not <address>: <namespace>/<name>", nil //nolint:nilerr // it is told
+	}
+	lb, err := reconcile.Find(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: name}, &lbv1.LoadBalancer{})
+	switch {
+	case err != nil:
+		return "", err
+	case lb != nil:
+		return "nothing was released, as the LoadBalancer exists: delete it", nil
+	}
+	released, err := r.Addresses.ReleaseAddress(ctx, pool, namespace+"/"+name, addr.Unmap())
+	switch {
+	case err != nil:
+		return "", err
+	case !released:
+		return "nothing was released, as it does not hold the address", nil
+	}
+	return "released", nil
+}
+
+// cutLast cuts at the last separator: addresses of IPv6 have some, too.
+func cutLast(s, separator string) (before, after string, ok bool) {
+	at := strings.LastIndex(s, separator)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(separator):], true
+}
+
+// inUse tells which addresses a load balancer has by its status and its Service.
+func (r *Reconciler) inUse(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error) {
+	namespace, name, ok := strings.Cut(id, "/")
+	if !ok {
+		return nil, false, nil
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	lb, err := reconcile.Find(ctx, r.Live, key, &lbv1.LoadBalancer{})
+	if err != nil || lb == nil {
+		return nil, false, err
+	}
+	service, err := reconcile.Find(ctx, r.Live, key, &corev1.Service{})
+	if err != nil {
+		return nil, false, err
+	}
+	given := []string{lb.Status.AllocatedAddress.IP, lb.Status.Address}
+	if service != nil {
+		given = append(given, service.Spec.LoadBalancerIP, service.Annotations[vipAnnotation])
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
+			given = append(given, ingress.IP)
+		}
+	}
+	for _, one := range strings.Split(strings.Join(given, ","), ",") {
+		if addr, err := netip.ParseAddr(strings.TrimSpace(one)); err == nil {
+			addresses = append(addresses, addr.Unmap())
+		}
+	}
+	return addresses, true, nil
+}
