@@ -1,0 +1,250 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+const (
+	// globalPool is the name of the pool for all who have none of their own.
+	globalPool = "global"
+	// servicesKey of the ConfigMap of a namespace has the addresses that were given there.
+	servicesKey = "kubevip-services"
+)
+
+// settings are keys of the ConfigMap that are about how addresses were chosen, and name none.
+var settings = []string{"search-order", "skip-end-ips-in-cidr", "allow-share", "interface"} //nolint:gochecknoglobals // a constant that Go cannot express as one
+
+// Complaint is what cannot be migrated.
+type Complaint struct {
+	// Namespace is that of the ConfigMap, Key the key in it.
+	Namespace, Key string
+	Text           string
+}
+
+// Pools are those that the ConfigMap asks for, by name, without holders. The global one may have been made wider than those of namespaces:
+// of an address in both, the namespace's pool has it.
+func Pools(config *corev1.ConfigMap) ([]*lbv1.IPPool, []Complaint) {
+	var complaints []Complaint
+	ranges := map[string][]lbv1.Range{}
+	for _, key := range slices.Sorted(maps.Keys(config.Data)) {
+		format, name, ok := strings.Cut(key, "-")
+		read := formats()[format]
+		switch {
+		case key == servicesKey || slices.Contains(settings, key):
+			continue
+		case !ok || name == "" || read == nil:
+			complaints = append(complaints, Complaint{config.Namespace, key, "is neither cidr-<namespace> nor range-<namespace>: it was left out; make an IPPool if it names addresses"})
+			continue
+		}
+		for _, part := range strings.Split(config.Data[key], ",") {
+			r, err := read(strings.TrimSpace(part))
+			if err != nil {
+				complaints = append(complaints, Complaint{config.Namespace, key, fmt.Sprintf("%q %s: it was left out; add it to IPPool %s", part, err, name)})
+				continue
+			}
+			ranges[name] = append(ranges[name], r)
+		}
+	}
+	var pools []*lbv1.IPPool
+	for _, name := range names(ranges) {
+		pool := newPool(name)
+		for _, r := range ranges[name] {
+			if other := overlapping(r, append(pools, pool)); other != "" {
+				complaints = append(complaints, Complaint{config.Namespace, "*-" + name, fmt.Sprintf(
+					"%s has addresses of IPPool %s: it was left out; correct the ranges of both pools", describe(r), other)})
+				continue
+			}
+			pool.Spec.Ranges = append(pool.Spec.Ranges, r)
+		}
+		if len(pool.Spec.Ranges) > 0 {
+			pools = append(pools, pool)
+		}
+	}
+	return pools, complaints
+}
+
+// names are in the order in which pools have what several name: the global pool is last.
+func names(ranges map[string][]lbv1.Range) []string {
+	return slices.SortedFunc(maps.Keys(ranges), func(a, b string) int {
+		switch {
+		case a == b:
+			return 0
+		case a == globalPool:
+			return 1
+		case b == globalPool:
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+func newPool(name string) *lbv1.IPPool {
+	scope := lbv1.Tuple{Project: lbv1.All, Namespace: name, GuestCluster: lbv1.All}
+	if name == globalPool {
+		scope.Namespace = lbv1.All
+	}
+	return &lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{lbv1.ConvertedAnnotation: "true"}},
+		Spec:       lbv1.IPPoolSpec{Selector: lbv1.Selector{Scope: []lbv1.Tuple{scope}}},
+	}
+}
+
+// formats are how a value names addresses.
+func formats() map[string]func(string) (lbv1.Range, error) {
+	return map[string]func(string) (lbv1.Range, error){"cidr": readCIDR, "range": readRange}
+}
+
+func readCIDR(given string) (lbv1.Range, error) {
+	prefix, err := netip.ParsePrefix(given)
+	if err != nil {
+		return lbv1.Range{}, fmt.Errorf("is no subnet as 192.168.1.0/24")
+	}
+	return lbv1.Range{Subnet: prefix.Masked().String()}, nil
+}
+
+// readRange makes a range of the smallest subnet that has both ends, and neither as its own address or for broadcasts.
+func readRange(given string) (lbv1.Range, error) {
+	from, to, _ := strings.Cut(given, "-")
+	first, errFirst := netip.ParseAddr(strings.TrimSpace(from))
+	last, errLast := netip.ParseAddr(strings.TrimSpace(to))
+	first, last = first.Unmap(), last.Unmap()
+	if errFirst != nil || errLast != nil || first.Is4() != last.Is4() {
+		return lbv1.Range{}, fmt.Errorf("is no range as 192.168.1.10-192.168.1.20")
+	}
+	if first == last {
+		return lbv1.Range{Subnet: netip.PrefixFrom(first, first.BitLen()).String()}, nil
+	}
+	for bits := first.BitLen() - 1; bits > 0; bits-- {
+		subnet := netip.PrefixFrom(first, bits).Masked()
+		r := lbv1.Range{RangeStart: first.String(), RangeEnd: last.String(), Subnet: subnet.String()}
+		if !subnet.Contains(last) {
+			continue
+		}
+		if made, err := ipam.MakeRange(r); err == nil && made.Size() > 0 {
+			return r, nil
+		}
+	}
+	return lbv1.Range{}, fmt.Errorf("is in no subnet")
+}
+
+func describe(r lbv1.Range) string {
+	if r.RangeStart == "" {
+		return r.Subnet
+	}
+	return r.RangeStart + "-" + r.RangeEnd
+}
+
+// overlapping is the name of a pool that has addresses of a range.
+func overlapping(r lbv1.Range, pools []*lbv1.IPPool) string {
+	made, err := ipam.MakeRange(r)
+	for _, pool := range pools {
+		for _, other := range pool.Spec.Ranges {
+			theirs, errTheirs := ipam.MakeRange(other)
+			if err == nil && errTheirs == nil && !made.Last.Less(theirs.First) && !theirs.Last.Less(made.First) {
+				return pool.Name
+			}
+		}
+	}
+	return ""
+}
+
+// Given is an address that a Service was given.
+type Given struct {
+	IP netip.Addr
+	// ID is the Service, and the LoadBalancer of its name.
+	ID string
+}
+
+// GivenIn are the addresses that were given in the namespace of the ConfigMap.
+func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
+	text := config.Data[servicesKey]
+	if text == "" {
+		return nil, nil
+	}
+	var list struct {
+		Services []struct {
+			VIP  string `json:"vip"`
+			Name string `json:"serviceName"`
+		} `json:"services"`
+	}
+	complain := func(text string) Complaint { return Complaint{config.Namespace, servicesKey, text} }
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, []Complaint{complain(fmt.Sprintf("is no list of services: %s; addresses that Services have are found by the Services only", err))}
+	}
+	var given []Given
+	var complaints []Complaint
+	for _, service := range list.Services {
+		addr, err := netip.ParseAddr(service.VIP)
+		switch {
+		case err == nil && addr.IsUnspecified(): // a DHCP server gives it
+		case err != nil || service.Name == "":
+			complaints = append(complaints, complain(fmt.Sprintf("vip %q of Service %q: one of them is none; it was left out", service.VIP, service.Name)))
+		default:
+			given = append(given, Given{addr.Unmap(), config.Namespace + "/" + service.Name})
+		}
+	}
+	return given, complaints
+}
+
+// Fill notes in the pools who has, and who had, which address. What is in no pool of its namespace is in the global one. InUse tells
+// whether an address is in use.
+func Fill(pools []*lbv1.IPPool, given []Given, inUse func(Given) bool) {
+	for _, one := range given {
+		pool := poolOf(pools, one)
+		if pool == nil {
+			continue
+		}
+		status, into := &pool.Status, &pool.Status.AllocatedHistory
+		ip := one.IP.String()
+		_, held := status.Allocated[ip]
+		switch {
+		case held:
+			continue
+		case inUse(one):
+			into = &status.Allocated
+			delete(status.AllocatedHistory, ip)
+		}
+		if *into == nil {
+			*into = map[string]string{}
+		}
+		(*into)[ip] = one.ID
+	}
+	for _, pool := range pools {
+		if full, err := ipam.NewPool(pool); err == nil {
+			counted := full.Status()
+			pool.Status.Total, pool.Status.Available = counted.Total, counted.Available
+		}
+	}
+}
+
+func poolOf(pools []*lbv1.IPPool, given Given) *lbv1.IPPool {
+	namespace, _, _ := strings.Cut(given.ID, "/")
+	var global *lbv1.IPPool
+	for _, pool := range pools {
+		has := slices.ContainsFunc(pool.Spec.Ranges, func(r lbv1.Range) bool {
+			made, err := ipam.MakeRange(r)
+			return err == nil && made.Contains(given.IP)
+		})
+		switch {
+		case has && pool.Name == namespace:
+			return pool
+		case has && pool.Name == globalPool:
+			global = pool
+		}
+	}
+	return global
+}

@@ -1,0 +1,246 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package migration takes over addresses from what gave them before: from kube-vip's ConfigMap, whose ranges become pools, and from another
+// manager of the same pools, whose load balancers keep the addresses that they show. It runs when a manager begins to lead, and nobody is
+// given an address before it has ended.
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// What the ConfigMap is called, in every namespace. That of kube-system has the ranges.
+const (
+	systemNamespace = "kube-system"
+	configName      = "kubevip"
+)
+
+// Migration takes over. It is a Runnable of the manager that leads.
+type Migration struct {
+	Client client.Client
+	// Live reads what is stored.
+	Live      client.Reader
+	Addresses *ipam.Allocator
+	Recorder  events.EventRecorder
+
+	done chan struct{}
+}
+
+// New makes a Migration.
+func New(c client.Client, live client.Reader, addresses *ipam.Allocator, recorder events.EventRecorder) *Migration {
+	return &Migration{Client: c, Live: live, Addresses: addresses, Recorder: recorder, done: make(chan struct{})}
+}
+
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;create
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Start takes over, again and again until it has succeeded.
+func (m *Migration) Start(ctx context.Context) error {
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: time.Minute}
+	for {
+		err := m.Run(ctx)
+		if err == nil {
+			close(m.done)
+			return nil
+		}
+		ctrl.LoggerFrom(ctx).Error(err, "Taking over addresses; no load balancer is given any before")
+		select {
+		case <-time.After(backoff.Step()):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Claim is the Allocator's, once everything has been taken over.
+func (m *Migration) Claim(ctx context.Context, pool, id string) (ipam.Claimed, error) {
+	select {
+	case <-m.done:
+		return m.Addresses.Claim(ctx, pool, id)
+	case <-ctx.Done():
+		return ipam.Claimed{}, fmt.Errorf("waiting until addresses have been taken over: %w", ctx.Err())
+	}
+}
+
+// Release is the Allocator's.
+func (m *Migration) Release(ctx context.Context, pool, id string) error {
+	return m.Addresses.Release(ctx, pool, id)
+}
+
+// Run takes over once. It may be run any number of times.
+func (m *Migration) Run(ctx context.Context) error {
+	if err := m.convert(ctx); err != nil {
+		return fmt.Errorf("converting ConfigMap %s/%s: %w", systemNamespace, configName, err)
+	}
+	return m.takeOver(ctx)
+}
+
+// convert makes pools of the ConfigMap, each with its holders, by one request. The mark comes last, so what was not made before a crash is
+// made afterwards.
+func (m *Migration) convert(ctx context.Context) error {
+	config, err := reconcile.Find(ctx, m.Live, client.ObjectKey{Namespace: systemNamespace, Name: configName}, &corev1.ConfigMap{})
+	if err != nil || config == nil || config.Annotations[lbv1.ConvertedAnnotation] == "true" {
+		return err
+	}
+	pools, complaints := Pools(config)
+	given, more, err := m.given(ctx)
+	if err != nil {
+		return err
+	}
+	uses, err := m.uses(ctx)
+	if err != nil {
+		return err
+	}
+	Fill(pools, append(given, uses...), func(one Given) bool { return slices.Contains(uses, one) })
+	for _, pool := range pools {
+		complaint, err := m.make(ctx, pool)
+		if err != nil {
+			return err
+		}
+		complaints = append(complaints, complaint...)
+	}
+	for _, c := range append(complaints, more...) {
+		m.Recorder.Eventf(config, nil, corev1.EventTypeWarning, "NotConverted", "Convert", "ConfigMap %s/%s, key %s: %s", c.Namespace, configName, c.Key, c.Text)
+	}
+	before := config.DeepCopy()
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, lbv1.ConvertedAnnotation, "true")
+	if err := m.Client.Patch(ctx, config, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("marking it: %w", err)
+	}
+	return nil
+}
+
+// make makes a pool, unless there is one of its name. One that is refused is reported: nobody can correct it in the ConfigMap.
+func (m *Migration) make(ctx context.Context, pool *lbv1.IPPool) ([]Complaint, error) {
+	err := m.Client.Create(ctx, pool)
+	complain := func(text string) []Complaint { return []Complaint{{systemNamespace, "*-" + pool.Name, text}} }
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		existing, err := reconcile.Find(ctx, m.Live, client.ObjectKeyFromObject(pool), &lbv1.IPPool{})
+		if err != nil || existing != nil && existing.Annotations[lbv1.ConvertedAnnotation] == "true" {
+			return nil, err
+		}
+		return complain(fmt.Sprintf("IPPool %s existed before, and was left as it is", pool.Name)), nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return complain(fmt.Sprintf("IPPool %s was refused: %s; make it by hand", pool.Name, err)), nil
+	case err != nil:
+		return nil, fmt.Errorf("creating IPPool %s: %w", pool.Name, err)
+	}
+	return nil, nil
+}
+
+// given are the addresses that the ConfigMaps of all namespaces name.
+func (m *Migration) given(ctx context.Context) (all []Given, complaints []Complaint, _ error) {
+	configs := &corev1.ConfigMapList{}
+	if err := m.Live.List(ctx, configs, client.MatchingFields{"metadata.name": configName}); err != nil {
+		return nil, nil, fmt.Errorf("listing ConfigMaps: %w", err)
+	}
+	for i := range configs.Items {
+		given, more := GivenIn(&configs.Items[i])
+		all, complaints = append(all, given...), append(complaints, more...)
+	}
+	return all, complaints, nil
+}
+
+// uses are the addresses that load balancers, and Services of their kind, have.
+func (m *Migration) uses(ctx context.Context) ([]Given, error) {
+	services, balancers := &corev1.ServiceList{}, &lbv1.LoadBalancerList{}
+	if err := m.Live.List(ctx, balancers); err != nil {
+		return nil, fmt.Errorf("listing LoadBalancers: %w", err)
+	}
+	if err := m.Live.List(ctx, services); err != nil {
+		return nil, fmt.Errorf("listing Services: %w", err)
+	}
+	var uses []Given
+	add := func(o client.Object, addresses ...string) {
+		for _, address := range addresses {
+			if addr, err := netip.ParseAddr(address); err == nil && !addr.IsUnspecified() {
+				uses = append(uses, Given{addr.Unmap(), o.GetNamespace() + "/" + o.GetName()})
+			}
+		}
+	}
+	for i := range balancers.Items {
+		lb := &balancers.Items[i]
+		add(lb, lb.Status.AllocatedAddress.IP, lb.Status.Address)
+	}
+	for i := range services.Items {
+		service := &services.Items[i]
+		if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			continue
+		}
+		add(service, service.Spec.LoadBalancerIP)
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
+			add(service, ingress.IP)
+		}
+	}
+	return uses, nil
+}
+
+// takeOver makes the pools say what load balancers show: one that was ended between two writes, or has written one of them twice, shows
+// another address than its pool has for it. What it shows is what answers.
+func (m *Migration) takeOver(ctx context.Context) error {
+	pools, balancers := &lbv1.IPPoolList{}, &lbv1.LoadBalancerList{}
+	if err := m.Live.List(ctx, pools); err != nil {
+		return fmt.Errorf("listing IPPools: %w", err)
+	}
+	if err := m.Live.List(ctx, balancers); err != nil {
+		return fmt.Errorf("listing LoadBalancers: %w", err)
+	}
+	type in struct{ pool, id string }
+	holds := map[in][]string{}
+	for i := range pools.Items {
+		for ip, id := range pools.Items[i].Status.Allocated {
+			key := in{pools.Items[i].Name, id}
+			holds[key] = append(holds[key], ip)
+		}
+	}
+	var errs []error
+	for i := range balancers.Items {
+		lb := &balancers.Items[i]
+		has := lb.Status.AllocatedAddress
+		if !slices.Equal(holds[in{has.IPPool, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
+			errs = append(errs, m.keep(ctx, lb))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keep has a load balancer hold the address that it shows.
+func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer) error {
+	has := lb.Status.AllocatedAddress
+	addr, err := netip.ParseAddr(strings.TrimSpace(has.IP))
+	if err != nil || addr.IsUnspecified() || has.IPPool == "" || !lb.DeletionTimestamp.IsZero() {
+		return nil //nolint:nilerr // it shows none that is of a pool
+	}
+	err = m.Addresses.Give(ctx, has.IPPool, lb.Namespace+"/"+lb.Name, addr.Unmap())
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
+		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, "AddressNotKept", "TakeOver", "%s: make the load balancer again to get another address", err)
+		return nil
+	}
+	return fmt.Errorf("taking over the address of LoadBalancer %s/%s: %w", lb.Namespace, lb.Name, err)
+}
