@@ -5,7 +5,9 @@ package ipam
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -56,6 +58,8 @@ type queue struct {
 	pool *Pool
 	// confirmed says that the pool is as it was stored after those who wait began to.
 	confirmed bool
+	// doubtful are the records, by the first address of the block, of which a write was not answered: it may take effect yet.
+	doubtful map[netip.Addr]bool
 }
 
 // change is what somebody wants of a pool.
@@ -111,7 +115,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 func (c *Claimer) leave(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users--; q.users == 0 && (!c.resident || q.pool == nil) {
+	if q.users--; q.users == 0 && len(q.doubtful) == 0 && (!c.resident || q.pool == nil) {
 		delete(c.queues, queueKey{harvester: q.h, pool: q.name})
 	}
 }
@@ -148,8 +152,11 @@ func (q *queue) store(ctx context.Context, own *change) {
 
 // try begins with what is known, and reads the pool itself after somebody else has changed it. It returns what is to be tried again.
 func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*change, _ error) {
-	if err := q.know(ctx, live || q.resident); err != nil {
+	if err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil {
 		return nil, err
+	}
+	if ok, err := q.fence(ctx); err != nil || !ok {
+		return batch, err
 	}
 	if ok, err := q.makeRoom(ctx, len(batch)); err != nil || !ok {
 		return batch, err
@@ -199,6 +206,46 @@ func (q *queue) know(ctx context.Context, live bool) error {
 	}
 	q.pool, q.confirmed = p, live
 	return nil
+}
+
+// doubt notes that a write may have been done, or may be done yet.
+func (q *queue) doubt(r *record, err error) {
+	var answer apierrors.APIStatus
+	refused := errors.As(err, &answer) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsInternalError(err)
+	if refused {
+		return
+	}
+	if q.doubtful == nil {
+		q.doubtful = map[netip.Addr]bool{}
+	}
+	q.doubtful[r.first] = true
+}
+
+// fence gives what a write may be on its way to another version, so that it fails if it arrives after all. It is false when the pool is
+// another by now.
+func (q *queue) fence(ctx context.Context) (bool, error) {
+	for first := range q.doubtful {
+		r := q.pool.own
+		if first.IsValid() {
+			r = q.pool.blockAt(first)
+		}
+		var err error
+		if r.isBlock() && r.version == "" {
+			err = q.put(ctx, r)
+		} else {
+			err = q.patch(ctx, r, map[string]any{"metadata": map[string]any{
+				"resourceVersion": r.version, "annotations": map[string]string{fencedAnnotation: r.version},
+			}})
+		}
+		if err = conflict(r, err); apierrors.IsConflict(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		delete(q.doubtful, first)
+	}
+	return true, nil
 }
 
 // makeRoom has new holders go into blocks from now on if the pool's own status would become too large, or if there are blocks. It is false
@@ -265,6 +312,7 @@ func (q *queue) write(ctx context.Context) map[*record]error {
 				mu.Lock()
 				defer mu.Unlock()
 				failed[r] = conflict(r, err)
+				q.doubt(r, err)
 			}
 		})
 	}

@@ -23,8 +23,9 @@
 // Every write is one object with the version that it was computed from, and nothing needs two: an address is held or not. After a write
 // that failed, or was not answered, what is known of the pool is thrown away and read again. What is remembered gives no address twice,
 // since a version that is not the stored one is refused, and it is never all that an answer is based on: that somebody has an address
-// already, or that none is free, is looked up. What remains is a holder with two addresses, when two managers give it one from different
-// blocks at a time, or a write takes effect after its sender has given up: Repair finds that, and leaves the one that is used.
+// already, or that none is free, is looked up. A write that was not answered may take effect later: the object is given another version
+// first, so that it does not. What remains is a holder with two addresses, when a manager that does not lead any more gives it one of another
+// block at the same moment, or ended with such a write on its way: Repair finds that, and leaves the one that is used.
 //
 // # How addresses are given
 //

@@ -267,7 +267,10 @@ func (p *Pool) recordOf(addr netip.Addr) *record {
 	if !p.inBlocks {
 		return p.own
 	}
-	first := blockOf(addr)
+	return p.blockAt(blockOf(addr))
+}
+
+func (p *Pool) blockAt(first netip.Addr) *record {
 	r := p.blocks[first]
 	if r == nil {
 		r = newRecord(nil, first, nil, nil)

@@ -32,7 +32,12 @@ func TestARangeIsCompletedAsHarvestersLoadBalancerDoes(t *testing.T) {
 		"an address inside the subnet":   {lbv1.Range{Subnet: "192.168.100.77/24"}, "192.168.100.1", "192.168.100.254", "192.168.100.1", 253},
 		"IPv6":                           {lbv1.Range{Subnet: "fd00::/120"}, "fd00::1", "fd00::ff", "fd00::1", 254},
 		"a single address of IPv6":       {lbv1.Range{Subnet: "fd00::5/128"}, "fd00::5", "fd00::5", "", 1},
-		"more than can be counted":       {lbv1.Range{Subnet: "fd00::/16"}, "fd00::1", "fd00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fd00::1", math.MaxInt64},
+		"two addresses":                  {lbv1.Range{Subnet: "192.168.100.6/31"}, "192.168.100.6", "192.168.100.7", "192.168.100.7", 1},
+		"two addresses, the first of them the gateway": {lbv1.Range{Subnet: "192.168.100.6/31", Gateway: "192.168.100.6"}, "192.168.100.6", "192.168.100.7", "192.168.100.6", 1},
+		"two addresses of IPv6":                        {lbv1.Range{Subnet: "fd00::6/127"}, "fd00::6", "fd00::7", "fd00::7", 1},
+		"an end that IPv6 has":                         {lbv1.Range{Subnet: "fd00::/120", RangeStart: "fd00::f0", RangeEnd: "fd00::ff"}, "fd00::f0", "fd00::ff", "fd00::1", 16},
+		"as IPv6 writes IPv4":                          {lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "::ffff:10.0.0.9", RangeEnd: "10.0.0.11"}, "10.0.0.9", "10.0.0.11", "10.0.0.1", 3},
+		"more than can be counted":                     {lbv1.Range{Subnet: "fd00::/16"}, "fd00::1", "fd00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fd00::1", math.MaxInt64},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,6 +74,78 @@ func TestARangeThatIsNoneIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
 			_, err := ipam.MakeRange(tc.given)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.says)))
 		})
+	}
+}
+
+// The pools of the proposal, and others.
+func TestTheTotalOfAPoolIsWhatItCanGive(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ranges           []lbv1.Range
+		held             []string
+		total, available int64
+	}{
+		"the proposal's first": {[]lbv1.Range{{RangeStart: "172.16.231.10", RangeEnd: "172.16.231.13", Subnet: "172.16.231.0/24"}, {Subnet: "172.16.232.0/24"}},
+			[]string{"172.16.231.10"}, 257, 256},
+		"the proposal's second":            {[]lbv1.Range{{Subnet: "192.168.41.0/24"}}, []string{"192.168.41.4", "192.168.41.5"}, 253, 251},
+		"a /16":                            {[]lbv1.Range{{Subnet: "10.0.0.0/16"}}, nil, 65533, 65533},
+		"the gateway of another range":     {[]lbv1.Range{{RangeStart: "10.0.0.1", RangeEnd: "10.0.0.9", Gateway: "10.0.0.20", Subnet: "10.0.0.0/24"}, {RangeStart: "10.0.0.20", RangeEnd: "10.0.0.29", Subnet: "10.0.0.0/24"}}, nil, 17, 17},
+		"what is held elsewhere":           {[]lbv1.Range{{Subnet: "10.0.0.0/29"}}, []string{"10.0.0.1", "10.9.0.1", "no address", "10.0.0.2"}, 5, 4},
+		"two spellings of the same":        {[]lbv1.Range{{Subnet: "fd00::/126"}}, []string{"fd00::2", "fd00:0::2"}, 2, 1},
+		"more than can be counted":         {[]lbv1.Range{{Subnet: "fd00::/64"}, {Subnet: "fd01::/64"}}, []string{"fd00::9"}, math.MaxInt64, math.MaxInt64 - 1},
+		"a range that is its gateway only": {[]lbv1.Range{{RangeStart: "10.0.0.1", RangeEnd: "10.0.0.1", Subnet: "10.0.0.0/24"}}, nil, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			status := lbv1.IPPoolStatus{Allocated: map[string]string{}}
+			for _, ip := range tc.held {
+				status.Allocated[ip] = "ns/a"
+			}
+			is := read(t, pool(status, tc.ranges...)).Status()
+			g.Expect([]int64{is.Total, is.Available}).To(Equal([]int64{tc.total, tc.available}))
+		})
+	}
+}
+
+// Each of the 2^64 addresses has its turn, and nothing is as large as they are.
+func TestAnAddressOfALargeSubnetIsFoundBehindManyThatAreHeld(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	held := map[string]string{}
+	addr := netip.MustParseAddr("fd00::fffe")
+	for range 3000 {
+		held[addr.String()] = "ns/a"
+		addr = addr.Next()
+	}
+	p := read(t, pool(lbv1.IPPoolStatus{LastAllocated: "fd00::fffd", Allocated: held}, lbv1.Range{Subnet: "fd00::/64"}))
+	got, _, err := p.Get("ns/b")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.IP).To(Equal(addr))
+	end := read(t, pool(lbv1.IPPoolStatus{LastAllocated: "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}, lbv1.Range{Subnet: "ffff:ffff:ffff:ffff::/64"}))
+	got, _, err = end.Get("ns/b")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.IP.String()).To(Equal("ffff:ffff:ffff:ffff::2"))
+}
+
+func TestNoMoreIsRememberedThanTheLastThatWereReleased(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := read(t, pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "10.0.0.0/16"}))
+	given := map[string]string{}
+	for i := range ipam.MaxHistory + 10 {
+		id := fmt.Sprintf("ns/%d", i)
+		address, _, err := p.Get(id)
+		g.Expect(err).NotTo(HaveOccurred())
+		given[id] = address.IP.String()
+		g.Expect(p.Release(id)).To(BeTrue())
+	}
+	g.Expect(p.Status().AllocatedHistory).To(HaveLen(ipam.MaxHistory))
+	for i, same := range map[int]bool{9: false, 10: true, ipam.MaxHistory: true} {
+		id := fmt.Sprintf("ns/%d", i)
+		address, _, err := p.Get(id)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(address.IP.String() == given[id]).To(Equal(same), id)
 	}
 }
 

@@ -24,6 +24,9 @@ const (
 	MaxInPool = 1024
 
 	nameLimit, labelLimit = 253, 63
+
+	// fencedAnnotation changes with nothing but the version of an object.
+	fencedAnnotation = "loadbalancer.harvesterhci.io/fenced"
 )
 
 // record is a stored object that says who holds addresses: the pool itself, or one of its blocks. An address is in one of them.

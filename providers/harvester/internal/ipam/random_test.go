@@ -1,0 +1,493 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// What a run is made of; the variables are for longer ones, and for one again. What runs at a time takes its own turns all the same.
+const (
+	seedVariable   = "FAULTLINE_IPAM_SEED"
+	roundsVariable = "FAULTLINE_IPAM_ROUNDS"
+	rounds         = 12
+	workers        = 8
+)
+
+// act is a claim or a release as it is seen from outside. Which address a claim is to get is known when it has returned.
+type act struct {
+	claims bool
+	id     string
+	ip     netip.Addr
+}
+
+// oneHolder says that an address which is claimed is free, or the holder's own, and that it is free when the holder has released it.
+func oneHolder() porcupine.Model {
+	return porcupine.Model{
+		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+			byAddress := map[netip.Addr][]porcupine.Operation{}
+			for _, o := range history {
+				ip := o.Input.(act).ip
+				byAddress[ip] = append(byAddress[ip], o)
+			}
+			var all [][]porcupine.Operation
+			for _, of := range byAddress {
+				all = append(all, of)
+			}
+			return all
+		},
+		Init: func() any { return "" },
+		Step: func(state, input, _ any) (bool, any) {
+			holder, is := state.(string), input.(act)
+			switch {
+			case is.claims:
+				return holder == "" || holder == is.id, is.id
+			case holder == is.id:
+				return true, ""
+			}
+			return true, holder
+		},
+	}
+}
+
+// play is one run: managers that give addresses of a pool, and those who want some.
+type play struct {
+	t        *testing.T
+	seed     uint64
+	pool     string
+	managers []*manager
+	// stage is held by those who ask a manager, and alone by one that ends.
+	stage sync.RWMutex
+
+	now     atomic.Int64
+	mu      sync.Mutex
+	history []porcupine.Operation
+	// lives has the addresses that each id has got since it last released any.
+	lives map[string][]netip.Addr
+}
+
+func (p *play) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) } //nolint:gosec // a test's
+
+// did notes what was done since the moment.
+func (p *play) did(since int64, acts ...act) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range acts {
+		p.history = append(p.history, porcupine.Operation{ClientId: 0, Input: a, Call: since, Return: p.now.Add(1)})
+		if !a.claims {
+			delete(p.lives, a.id)
+		} else if !slices.Contains(p.lives[a.id], a.ip) {
+			p.lives[a.id] = append(p.lives[a.id], a.ip)
+		}
+	}
+}
+
+// until asks managers, whichever they are, until one has done it.
+func (p *play) until(random *rand.Rand, do func(context.Context, *ipam.Allocator) error) error {
+	var err error
+	for range 200 {
+		p.stage.RLock()
+		m := p.managers[random.IntN(len(p.managers))]
+		ctx, allocator := m.working()
+		err = do(ctx, allocator)
+		p.stage.RUnlock()
+		if err == nil || p.t.Context().Err() != nil {
+			return err
+		}
+		if random.IntN(3) == 0 {
+			pause(random)
+		}
+	}
+	return err
+}
+
+// pause lets others go on.
+func pause(random *rand.Rand) {
+	<-time.After(time.Duration(random.IntN(3000)) * time.Microsecond)
+}
+
+// work claims and releases addresses for some holders of its own.
+func (p *play) work(worker, times int) {
+	random := p.random(uint64(100 + worker))
+	for range times {
+		id := fmt.Sprintf("default/lb-%d-%d", worker, random.IntN(2))
+		if random.IntN(5) < 3 {
+			p.claim(random, id)
+		} else {
+			p.release(random, id)
+		}
+	}
+}
+
+func (p *play) claim(random *rand.Rand, id string) {
+	since := p.now.Add(1)
+	var got ipam.Claimed
+	err := p.until(random, func(ctx context.Context, a *ipam.Allocator) (err error) {
+		got, err = a.Claim(ctx, p.pool, id)
+		return err
+	})
+	if err != nil {
+		p.t.Errorf("seed %d: %s gets no address: %v", p.seed, id, err)
+		return
+	}
+	p.did(since, act{true, id, got.IP})
+}
+
+func (p *play) release(random *rand.Rand, id string) {
+	since := p.now.Add(1)
+	err := p.until(random, func(ctx context.Context, a *ipam.Allocator) error { return a.Release(ctx, p.pool, id) })
+	if err != nil {
+		p.t.Errorf("seed %d: %s cannot release: %v", p.seed, id, err)
+		return
+	}
+	p.mu.Lock()
+	had := slices.Clone(p.lives[id])
+	p.mu.Unlock()
+	for _, ip := range had {
+		p.did(since, act{false, id, ip})
+	}
+}
+
+// meddle writes the pool as others do: it adds a holder of its own as another program does, which reads and writes the whole object, and
+// takes it out again, and makes the rest of the status wrong.
+func (p *play) meddle(times int, adds bool) {
+	random := p.random(99)
+	mine := map[string]bool{}
+	for range times {
+		since := p.now.Add(1)
+		now := object(p.t, p.pool)
+		var done []act
+		for ip, id := range now.Status.Allocated {
+			if mine[ip] && random.IntN(2) == 0 {
+				delete(now.Status.Allocated, ip)
+				done = append(done, act{false, id, netip.MustParseAddr(ip)})
+			}
+		}
+		if adds {
+			ip := netip.MustParsePrefix(now.Spec.Ranges[0].Subnet).Addr().Next().Next()
+			for now.Status.Allocated[ip.String()] != "" {
+				ip = ip.Next()
+			}
+			if now.Status.Allocated == nil {
+				now.Status.Allocated = map[string]string{}
+			}
+			now.Status.Allocated[ip.String()] = "machines/m-" + ip.String()
+			now.Status.LastAllocated = ip.String()
+			mine[ip.String()] = true
+			done = append(done, act{true, "machines/m-" + ip.String(), ip})
+		}
+		now.Status.Total, now.Status.Available = random.Int64N(100), -1
+		now.Status.AllocatedHistory = map[string]string{"nonsense": "x", "10.99.99.99": "default/lb-0-0"}
+		if err := api.Update(p.t.Context(), now); err == nil {
+			p.did(since, done...)
+		} else if !apierrors.IsConflict(err) {
+			p.t.Error(err)
+		}
+		pause(random)
+	}
+}
+
+// crash ends managers between any two of their writes. Those of one that is alone arrive before another begins.
+func (p *play) crash(times int) {
+	random := p.random(98)
+	for range times {
+		m := p.managers[random.IntN(len(p.managers))]
+		pause(random)
+		m.end()
+		if len(p.managers) == 1 {
+			p.stage.Lock()
+			m.faults.late.Wait()
+			m.begin()
+			p.stage.Unlock()
+		} else {
+			m.begin()
+		}
+	}
+}
+
+// run has everybody do something at once, and looks at what came of it.
+func (p *play) run(times int, adds bool) porcupine.CheckResult {
+	var wg sync.WaitGroup
+	for worker := range workers {
+		wg.Go(func() { p.work(worker, times) })
+	}
+	wg.Go(func() { p.meddle(times, adds) })
+	wg.Go(func() { p.crash(times) })
+	wg.Wait()
+	for _, m := range p.managers {
+		m.faults.late.Wait()
+	}
+	result, _ := porcupine.CheckOperationsVerbose(oneHolder(), p.history, time.Minute)
+	return result
+}
+
+// end is what a manager finds that begins now, after it has repaired what is to be.
+func (p *play) end() (leaked int) {
+	p.t.Helper()
+	allocator := ipam.NewAllocator(api, api)
+	is, err := settled(p.t, allocator, p.pool)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if len(is.Doubled) > 0 {
+		p.t.Errorf("seed %d: several hold %v", p.seed, is.Doubled)
+	}
+	err = allocator.Repair(p.t.Context(), p.pool, is.Several, func(_ context.Context, id string) ([]netip.Addr, bool, error) {
+		return p.lives[id], true, nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	stored := map[string][]netip.Addr{}
+	note := func(allocated map[string]string) {
+		for ip, id := range allocated {
+			stored[id] = append(stored[id], netip.MustParseAddr(ip))
+		}
+	}
+	note(object(p.t, p.pool).Status.Allocated)
+	for _, block := range blocks(p.t, p.pool) {
+		note(block.Allocated)
+	}
+	for id, has := range p.lives {
+		if !slices.ContainsFunc(stored[id], func(ip netip.Addr) bool { return slices.Contains(has, ip) }) {
+			p.t.Errorf("seed %d: %s has got %v and is stored with %v", p.seed, id, has, stored[id])
+		}
+	}
+	for id := range stored {
+		if _, lives := p.lives[id]; !lives && id != filler {
+			leaked++
+			p.t.Logf("%s has nothing, and is stored with %v", id, stored[id])
+		}
+	}
+	return leaked
+}
+
+// filler holds what is not to be given.
+const filler = "machines/filler"
+
+// newPlay makes a pool and managers for a run.
+func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *play, times int) {
+	t.Helper()
+	p = &play{t: t, seed: number(t, seedVariable, rand.Uint64()>>1), lives: map[string][]netip.Addr{}} //nolint:gosec // a test's
+	t.Logf("%s=%d", seedVariable, p.seed)
+	if err := api.Create(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	p.pool = pool.Name
+	for i := range managers {
+		m := &manager{t: t, faults: faults{often: often, random: p.random(uint64(i))}}
+		m.begin()
+		p.managers = append(p.managers, m)
+	}
+	return p, int(number(t, roundsVariable, rounds)) //nolint:gosec // it is small
+}
+
+func number(t *testing.T, variable string, otherwise uint64) uint64 {
+	t.Helper()
+	given := os.Getenv(variable)
+	if given == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// smallPool has few addresses, so that everybody is in everybody's way.
+func smallPool(subnet string) *lbv1.IPPool {
+	return &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}}}
+}
+
+// largePool has so many holders that others are in blocks, and few free addresses, in three of them.
+func largePool(subnet string) *lbv1.IPPool {
+	pool := smallPool(subnet)
+	pool.GenerateName = "large-"
+	pool.Status.Allocated = map[string]string{}
+	first := netip.MustParsePrefix(subnet).Addr().As4()
+	for third := range byte(8) {
+		for last := range 256 {
+			free := third >= 5 && last >= 100 && last < 116
+			if !free {
+				pool.Status.Allocated[netip.AddrFrom4([4]byte{first[0], first[1], first[2] + third, byte(last)}).String()] = filler
+			}
+		}
+	}
+	return pool
+}
+
+func TestNoAddressIsGivenTwiceWhateverFails(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		managers int
+		pool     *lbv1.IPPool
+		adds     bool
+	}{
+		"three managers of a small pool": {3, smallPool("10.50.0.0/26"), true},
+		"one manager of a large pool":    {1, largePool("10.51.0.0/21"), false},
+		"three managers of a large pool": {3, largePool("10.52.0.0/21"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, times := newPlay(t, tc.managers, tc.pool, often{refused: 5, unanswered: 5, lateDone: 5, slow: 10})
+			if result := p.run(times, tc.adds); result != porcupine.Ok {
+				t.Errorf("seed %d: the history of %d claims and releases is %s", p.seed, len(p.history), result)
+			}
+			// Managers that work at the same time, as one does that has not noticed yet that it does not lead any more, may each give a
+			// holder an address of another block.
+			if leaked := p.end(); leaked > 0 && (tc.managers == 1 || tc.adds) {
+				t.Errorf("seed %d: %d addresses are held by nobody", p.seed, leaked)
+			}
+		})
+	}
+}
+
+// What shows that the test above would fail: managers whose writes do not have the version that they were computed from.
+func TestAddressesThatAreGivenTwiceAreFound(t *testing.T) {
+	t.Parallel()
+	for try := range 10 {
+		p, times := newPlay(t, 3, smallPool(fmt.Sprintf("10.53.%d.0/26", try)), often{blind: true, slow: 20})
+		if p.run(times, true) == porcupine.Illegal {
+			return
+		}
+	}
+	t.Error("writes without a version have given no address twice")
+}
+
+// manager is one that is begun again when it has ended.
+type manager struct {
+	t      *testing.T
+	faults faults
+
+	mu        sync.Mutex
+	ctx       context.Context //nolint:containedctx // it ends with the manager
+	cancel    context.CancelFunc
+	allocator *ipam.Allocator
+}
+
+func (m *manager) working() (context.Context, *ipam.Allocator) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ctx, m.allocator
+}
+
+func (m *manager) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ctx, m.cancel = context.WithCancel(m.t.Context())
+	m.allocator = ipam.NewAllocator(&unreliable{Writer: api, faults: &m.faults}, api)
+}
+
+func (m *manager) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cancel()
+}
+
+// often is how often, of a hundred, a write has a fault.
+type often struct {
+	// refused is not sent, unanswered is done and its answer lost, lateDone is given up and done afterwards, slow takes a while.
+	refused, unanswered, lateDone, slow int
+	// blind has writes without a version.
+	blind bool
+}
+
+// faults are those of a manager.
+type faults struct {
+	often
+	mu     sync.Mutex
+	random *rand.Rand
+	late   sync.WaitGroup
+}
+
+var errLost = errors.New("the connection was lost")
+
+func (f *faults) draw() (fault int, wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.random.IntN(100), time.Duration(f.random.IntN(15)) * time.Millisecond
+}
+
+// unreliable is a writer with faults.
+type unreliable struct {
+	client.Writer
+	faults *faults
+}
+
+func (u *unreliable) send(ctx context.Context, o client.Object, write func(context.Context, client.Object) error) error {
+	f := u.faults
+	drawn, wait := f.draw()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case drawn < f.refused:
+		return errLost
+	case drawn < f.refused+f.unanswered:
+		_ = write(context.WithoutCancel(ctx), o.DeepCopyObject().(client.Object))
+		return errLost
+	case drawn < f.refused+f.unanswered+f.lateDone:
+		later := o.DeepCopyObject().(client.Object)
+		f.late.Go(func() {
+			<-time.After(wait)
+			_ = write(context.WithoutCancel(ctx), later)
+		})
+		return errLost
+	case drawn < f.refused+f.unanswered+f.lateDone+f.slow:
+		<-time.After(wait)
+	}
+	return write(ctx, o)
+}
+
+func (u *unreliable) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	return u.send(ctx, o, func(ctx context.Context, o client.Object) error { return u.Writer.Create(ctx, o, opts...) })
+}
+
+func (u *unreliable) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	return u.send(ctx, o, func(ctx context.Context, o client.Object) error { return u.Writer.Delete(ctx, o, opts...) })
+}
+
+func (u *unreliable) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if u.faults.blind {
+		data, err := p.Data(o)
+		if err != nil {
+			return err
+		}
+		p = client.RawPatch(p.Type(), withoutVersion(data))
+	}
+	return u.send(ctx, o, func(ctx context.Context, o client.Object) error { return u.Writer.Patch(ctx, o, p, opts...) })
+}
+
+// withoutVersion is a patch for whatever is stored.
+func withoutVersion(data []byte) []byte {
+	body := map[string]any{}
+	if err := json.Unmarshal(data, &body); err != nil {
+		return data
+	}
+	if metadata, ok := body["metadata"].(map[string]any); ok {
+		delete(metadata, "resourceVersion")
+	}
+	data, _ = json.Marshal(body) // it was read a moment ago
+	return data
+}
