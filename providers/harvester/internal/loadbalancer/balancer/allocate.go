@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -33,11 +35,12 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 		s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: lbv1.UnspecifiedAddress}
 		return "", problem{}, nil
 	}
+	known := s.restore()
 	wanted, why, err = s.choose(ctx)
 	if err != nil || wanted == "" {
 		return "", why, err
 	}
-	if has, ok := s.confirmed.Load(s.key()); ok && has == s.lb.Status.AllocatedAddress && s.lb.Status.AllocatedAddress.IPPool == wanted {
+	if known && s.lb.Status.AllocatedAddress.IPPool == wanted {
 		return wanted, problem{}, s.promise(ctx, "")
 	}
 	if err := s.promise(ctx, wanted); err != nil {
@@ -45,6 +48,28 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 	}
 	why, err = s.claim(ctx, wanted)
 	return wanted, why, err
+}
+
+// confirmed is what one load balancer has.
+type confirmed struct {
+	uid     types.UID
+	address lbv1.AllocatedAddress
+}
+
+// restore has the status say what the pool has said, and reports whether that is known: somebody else may have written another address.
+func (s *scope) restore() bool {
+	known, ok := s.confirmed.Load(s.key())
+	if !ok || known.(confirmed).uid != s.lb.UID {
+		return false
+	}
+	take(s.lb, known.(confirmed).address)
+	return true
+}
+
+// confirm remembers what the pool has said.
+func (s *scope) confirm(address lbv1.AllocatedAddress) {
+	take(s.lb, address)
+	s.confirmed.Store(s.key(), confirmed{uid: s.lb.UID, address: address})
 }
 
 // choose is the pool that the load balancer is to have an address of: the one that it names, else the one that it has one of, else the one
@@ -69,31 +94,46 @@ func (s *scope) choose(ctx context.Context) (string, problem, error) {
 
 // claim takes the address of the pool, the one that the load balancer has there if it has one. It is in the status, and confirmed, then.
 func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
-	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
 	has := s.lb.Status.AllocatedAddress
+	if has.IPPool == pool {
+		if kept, err := s.keep(ctx, has); kept || err != nil {
+			return problem{}, err
+		}
+	}
+	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
 	switch {
 	case errors.Is(err, ipam.ErrExhausted):
 		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that have its addresses",
 			noAvailableIP, pool)}, nil
-	case apierrors.IsNotFound(err) && has.IP != "" && has.IPPool == pool: // nobody else can be given it
-		return problem{}, nil
 	case apierrors.IsNotFound(err):
 		return problem{reasonNoPool, fmt.Sprintf("IPPool %s, named by spec.ipPool, does not exist: create it, or name another", pool)}, nil
 	case err != nil:
 		return problem{}, err
 	}
 	address := allocated(claimed)
-	if address.IPPool == has.IPPool && address.IP == has.IP && address.Mask == "" {
-		address = has // the pool has the address, but no range any more that it is of
-	}
 	switch {
-	case address == has:
 	case has.IP == "":
 		s.tell(corev1.EventTypeNormal, "AddressAllocated", "Address %s of IPPool %s", address.IP, address.IPPool)
 	case has.IP != address.IP:
 		s.tell(corev1.EventTypeNormal, "AddressChanged", "Address %s of IPPool %s instead of %s of %s", address.IP, address.IPPool, has.IP, has.IPPool)
 	}
-	take(s.lb, address)
-	s.confirmed.Store(s.key(), address)
+	s.confirm(address)
 	return problem{}, nil
+}
+
+// keep has the pool say that the address in the status is the load balancer's, which it should already. It is false for one that is another's.
+func (s *scope) keep(ctx context.Context, has lbv1.AllocatedAddress) (bool, error) {
+	addr, err := netip.ParseAddr(has.IP)
+	if err != nil {
+		return false, nil //nolint:nilerr // what is no address is not kept
+	}
+	switch err := s.Addresses.Give(ctx, has.IPPool, id(s.lb), addr); {
+	case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
+		return false, nil
+	case apierrors.IsNotFound(err): // nobody else is given an address of a pool that is gone
+	case err != nil:
+		return false, err
+	}
+	s.confirm(has)
+	return true, nil
 }

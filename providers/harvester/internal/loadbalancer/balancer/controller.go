@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -35,6 +38,9 @@ type Addresses interface {
 	// Claim gives the holder an address of the pool: the same again when it has one. The error wraps ipam.ErrExhausted when none is free,
 	// and is NotFound when there is no such pool.
 	Claim(ctx context.Context, pool, id string) (ipam.Claimed, error)
+	// Give gives the holder an address that it has already, as its status shows. The error wraps ipam.ErrHeld when another has it, and
+	// ipam.ErrOutside when the pool does not have it.
+	Give(ctx context.Context, pool, id string, addr netip.Addr) error
 	// Release takes the holder's address back. It is nil when the holder has none, or there is no such pool.
 	Release(ctx context.Context, pool, id string) error
 }
@@ -49,8 +55,8 @@ type Reconciler struct {
 	Recorder  events.EventRecorder
 
 	written patch.Written
-	// confirmed is which address each load balancer has according to its pool, since this process runs. What a status says beside that
-	// has been written by somebody else.
+	// confirmed is which address each load balancer has according to its pool, by its name. What a status says beside that has been written
+	// by somebody else.
 	confirmed sync.Map
 }
 
@@ -95,12 +101,34 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	s := &scope{Reconciler: r, lb: lb, before: lb.DeepCopy()}
+	if err := s.complete(ctx); err != nil {
+		return outcome(err, nil)
+	}
 	if lb.DeletionTimestamp.IsZero() {
 		err = s.balance(ctx)
 	} else {
 		err = s.end(ctx)
 	}
 	return outcome(err, s.store(ctx))
+}
+
+// complete looks up what a client of v1alpha1 has said in another way, and stores that before anything is done with it.
+func (s *scope) complete(ctx context.Context) error {
+	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
+	if conversion.NeedsPool(s.lb) {
+		if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing pools: %w", err)
+		}
+	}
+	if len(conversion.Asked(s.lb)) > 0 {
+		if err := s.Client.List(ctx, machines, client.InNamespace(s.lb.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing virtual machines: %w", err)
+		}
+	}
+	if conversion.Complete(s.lb, pools.Items, machines.Items) {
+		return s.store(ctx)
+	}
+	return nil
 }
 
 // outcome is that of work and of writing it down. What has lost against another's write comes again when the cache has had time to show it.

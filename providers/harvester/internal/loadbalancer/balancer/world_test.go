@@ -271,3 +271,38 @@ func interfaces(addresses []string) []kubevirtv1.VirtualMachineInstanceNetworkIn
 
 // kubevirtInstance has a name that fits into a line.
 type kubevirtInstance = kubevirtv1.VirtualMachineInstance
+
+// kubeVIP plays kube-vip until the test ends, for all Services of the namespace: it announces each at the address that it asks for, and fails
+// the test when one leads nowhere at that moment.
+func (w *world) kubeVIP() {
+	w.t.Helper()
+	events, err := user.Watch(w.t.Context(), &corev1.ServiceList{}, client.InNamespace(w.name))
+	w.Expect(err).NotTo(HaveOccurred())
+	done := make(chan struct{})
+	w.t.Cleanup(func() {
+		events.Stop()
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for event := range events.ResultChan() {
+			if service, ok := event.Object.(*corev1.Service); ok && w.t.Context().Err() == nil {
+				w.announceAsAsked(service)
+			}
+		}
+	}()
+}
+
+func (w *world) announceAsAsked(service *corev1.Service) {
+	asked, has := service.Spec.LoadBalancerIP, service.Status.LoadBalancer.Ingress
+	if asked == "" || !service.DeletionTimestamp.IsZero() || len(has) > 0 && has[0].IP == asked {
+		return
+	}
+	slices := &discoveryv1.EndpointSliceList{}
+	err := user.List(w.t.Context(), slices, client.InNamespace(w.name), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
+	if err == nil && len(slices.Items) == 0 && w.get(service) == nil && service.DeletionTimestamp.IsZero() {
+		w.t.Errorf("Service %s leads nowhere", service.Name)
+	}
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: asked}}
+	_ = user.Status().Update(w.t.Context(), service) // a conflict is an event that follows
+}
