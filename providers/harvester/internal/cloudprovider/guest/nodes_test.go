@@ -4,12 +4,24 @@
 package guest_test
 
 import (
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// usable is a Node that has been initialized. There is nobody here to take away that it is not ready.
+func usable() types.GomegaMatcher {
+	return HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", uninitialized))))
+}
 
 func TestNodeIsInitializedWithAddressesAndZoneAndAServiceGetsItsAddress(t *testing.T) {
 	s := newSite(t)
@@ -20,7 +32,7 @@ func TestNodeIsInitializedWithAddressesAndZoneAndAServiceGetsItsAddress(t *testi
 	c.start()
 
 	c.Eventually(c.read("node-1")).Should(And(
-		HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", uninitialized)))),
+		usable(),
 		HaveField("Spec.ProviderID", "harvester://"+string(vmi.OwnerReferences[0].UID)),
 		HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyZone, s.zone("node-1"))),
 		HaveField("Status.Addresses", ConsistOf(
@@ -44,4 +56,118 @@ func TestNodeIsInitializedWithAddressesAndZoneAndAServiceGetsItsAddress(t *testi
 		return client.IgnoreNotFound(c.client.Get(t.Context(), client.ObjectKeyFromObject(service), service))
 	}).Should(Succeed())
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(BeZero())
+}
+
+func TestNodeGoesWithItsVirtualMachineAndStaysWhileHarvesterIsDown(t *testing.T) {
+	s := newSite(t)
+	for _, name := range []string{"node-1", "node-2", "node-3"} {
+		s.vm(name)
+	}
+	c := s.cluster("blue")
+	for _, name := range []string{"node-1", "node-2", "node-3"} {
+		c.node(name)
+	}
+	c.start()
+	initialized := HaveField("Spec.ProviderID", HavePrefix("harvester://"))
+	for _, name := range []string{"node-1", "node-2", "node-3"} {
+		c.Eventually(c.read(name)).Should(initialized)
+	}
+
+	// A cloud provider that starts while Harvester is down knows nothing of any virtual machine.
+	sim.Down()
+	t.Cleanup(func() { _ = sim.Up(t.Context()) }) // It may be up.
+	c.provider.kill()
+	c.start()
+	c.kubelet("node-1", corev1.ConditionUnknown)
+	c.Eventually(c.provider.log.String).Should(ContainSubstring("error checking if node node-1 exists"))
+	c.Expect(c.read("node-1")()).NotTo(BeNil())
+
+	vm := &kubevirtv1.VirtualMachine{}
+	c.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "node-1"}, vm)).To(Succeed())
+	c.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
+	c.Eventually(func() error { return s.client.Get(t.Context(), client.ObjectKeyFromObject(vm), vm) }).Should(MatchError(ContainSubstring("not found")))
+	c.Expect(sim.Up(t.Context())).To(Succeed())
+	c.Eventually(func() error {
+		_, err := c.read("node-1")()
+		return err
+	}).Should(MatchError(ContainSubstring("not found")), "its virtual machine is gone")
+
+	// One that is off is not gone.
+	off := &kubevirtv1.VirtualMachine{}
+	c.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "node-2"}, off)).To(Succeed())
+	off.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
+	c.Expect(s.client.Update(t.Context(), off)).To(Succeed())
+	c.kubelet("node-2", corev1.ConditionUnknown)
+	c.Eventually(c.read("node-2")).Should(HaveField("Spec.Taints", ContainElement(HaveField("Key", "node.cloudprovider.kubernetes.io/shutdown"))))
+	c.Expect(c.read("node-3")()).To(HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", "node.cloudprovider.kubernetes.io/shutdown")))))
+}
+
+func TestNodeIsToldItsZoneWhenItsVirtualMachineMigratesAndIsUsedAllTheWhile(t *testing.T) {
+	s := newSite(t)
+	s.vm("node-1")
+	c := s.cluster("blue")
+	c.node("node-1")
+	c.start()
+	was := s.zone("node-1")
+	c.Eventually(c.read("node-1")).Should(And(HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyZone, was)), usable()))
+	tainted := c.taints("node-1")
+
+	to := "zone-1"
+	if was == to {
+		to = "zone-2"
+	}
+	c.Expect(sim.Migrate(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "node-1"}, to+"-host-1")).To(Succeed())
+	c.Eventually(c.read("node-1")).Should(HaveField("Labels", And(
+		HaveKeyWithValue(corev1.LabelTopologyZone, to), HaveKeyWithValue(corev1.LabelFailureDomainBetaZone, to))))
+	c.Expect(sim.Label(t.Context(), to+"-host-1", corev1.LabelTopologyRegion, "south")).To(Succeed())
+	t.Cleanup(func() { _ = sim.Label(t.Context(), to+"-host-1", corev1.LabelTopologyRegion, "") }) // for other tests
+	c.Eventually(c.read("node-1")).Should(HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyRegion, "south")))
+	c.Expect(tainted.Load()).To(BeFalse(), "pods could be scheduled to it all the while")
+}
+
+// taints notes whether a Node has a taint from now on.
+func (c *cluster) taints(name string) *atomic.Bool {
+	c.t.Helper()
+	noted := &atomic.Bool{}
+	events, err := c.client.Watch(c.t.Context(), &corev1.NodeList{})
+	c.Expect(err).NotTo(HaveOccurred())
+	c.t.Cleanup(events.Stop)
+	go func() {
+		for event := range events.ResultChan() {
+			if node, ok := event.Object.(*corev1.Node); ok && node.Name == name && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized }) {
+				noted.Store(true)
+			}
+		}
+	}()
+	return noted
+}
+
+func TestNodeIsInitializedWhenItsGuestHasToldItsAddress(t *testing.T) {
+	s := newSite(t)
+	c := s.cluster("blue")
+	c.Expect(sim.SetFault(t.Context(), "no-agents", true)).To(Succeed())
+	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) }) // It may have ended.
+	s.create("node-1")
+	c.node("node-1")
+	c.start()
+	c.Eventually(c.provider.log.String).Should(ContainSubstring("has told no address of its first network"))
+	c.Expect(c.read("node-1")()).NotTo(usable())
+	c.Expect(sim.SetFault(t.Context(), "no-agents", false)).To(Succeed())
+	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Status.Addresses", ContainElement(HaveField("Type", corev1.NodeInternalIP)))))
+}
+
+func TestNodesWithoutRightsOnHostsHaveTheZoneThatHarvesterHasNoted(t *testing.T) {
+	s := newSite(t)
+	s.vm("node-1", func(vm *kubevirtv1.VirtualMachine) {
+		vm.Spec.Template.ObjectMeta.Labels = map[string]string{"harvesterhci.io/creator": "docker-machine-driver-harvester"}
+	})
+	s.vm("node-2")
+	c := s.cluster("blue")
+	c.node("node-1")
+	c.node("node-2")
+	c.bind(slices.DeleteFunc(rules(t, harvesterMarker), func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "nodes") }))
+	c.start()
+	c.Eventually(c.read("node-1")).Should(HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyZone, s.zone("node-1"))))
+	c.Eventually(c.read("node-2")).Should(And(usable(), HaveField("Labels", Not(HaveKey(corev1.LabelTopologyZone)))))
+	c.Expect(strings.Count(c.provider.log.String(), "has no right to see the hosts of Harvester")).To(Equal(1))
 }

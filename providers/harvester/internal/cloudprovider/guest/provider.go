@@ -11,13 +11,16 @@ import (
 	"io"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/instances"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/services"
 )
@@ -75,18 +78,30 @@ func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, sto
 // SetInformers begins to work, when they have begun.
 func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	nodes, all := factory.Core().V1().Nodes(), factory.Core().V1().Services()
-	balancers, err := services.New(p.view, p.client, all.Informer(), p.services)
+	balancers, err := services.New(p.view, p.client, all.Informer(), p.nic, p.services)
 	if err != nil {
 		klog.Fatalf("Preparing load balancers: %v", err)
 	}
 	p.balancers = balancers
 	p.instances = instances.New(p.view, nodes.Lister(), p.addresses, balancers.Balanced)
-	p.background("load balancers", func(ctx context.Context) error { return balancers.Follow(ctx, all.Informer(), p.view.balancers()) })
+	p.background("load balancers", func(ctx context.Context) error {
+		return balancers.Follow(ctx, all.Informer(), p.view.changes(&lbv1.LoadBalancer{}))
+	})
+	if p.follow {
+		p.background("Nodes", func(ctx context.Context) error {
+			return p.instances.Follow(ctx, p.client, nodes.Informer(), p.view.changes(&kubevirtv1.VirtualMachineInstance{}), p.view.changes(&corev1.Node{}))
+		})
+	}
 	ctx, cancel := context.WithTimeout(p.ctx, firstReading)
 	defer cancel()
 	if !toolscache.WaitForCacheSync(ctx.Done(), p.view.read) {
 		klog.Info("Harvester has not answered yet")
 	}
+}
+
+// nic is the interface of the Nodes in a network.
+func (p *Provider) nic(ctx context.Context, network string) (string, error) {
+	return p.instances.NIC(ctx, network)
 }
 
 func (p *Provider) background(what string, run func(context.Context) error) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,18 @@ func (s *site) pool(cluster, subnet, first, last string) {
 // vm makes a virtual machine, and returns its instance when it runs and its address is known.
 func (s *site) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
+	vm := s.create(name, change...)
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	s.Eventually(func() bool {
+		err := s.client.Get(s.t.Context(), client.ObjectKeyFromObject(vm), vmi)
+		return err == nil && len(vmi.Status.Interfaces) > 0 && vmi.Status.Interfaces[0].IP != ""
+	}).Should(BeTrue(), "virtual machine %s runs", name)
+	return vmi
+}
+
+// create makes a virtual machine.
+func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
+	s.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)
 	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
@@ -112,12 +125,7 @@ func (s *site) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kube
 		each(vm)
 	}
 	s.Expect(s.client.Create(s.t.Context(), vm)).To(Succeed())
-	vmi := &kubevirtv1.VirtualMachineInstance{}
-	s.Eventually(func() bool {
-		err := s.client.Get(s.t.Context(), client.ObjectKeyFromObject(vm), vmi)
-		return err == nil && len(vmi.Status.Interfaces) > 0 && vmi.Status.Interfaces[0].IP != ""
-	}).Should(BeTrue(), "virtual machine %s runs", name)
-	return vmi
+	return vm
 }
 
 // zone is that of the host of a virtual machine.
@@ -166,11 +174,21 @@ func (s *site) cluster(name string) *cluster {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(os.WriteFile(c.kubeconfig, data, 0o600)).To(Succeed())
 	c.allow(rules(s.t, guestMarker))
-	account := sim.KubeconfigFor(s.namespace+"-"+name, rules(s.t, harvesterMarker), "")
-	account = bytes.ReplaceAll(account, []byte("    user: "), []byte("    namespace: "+s.namespace+"\n    user: "))
-	s.Expect(os.WriteFile(c.harvester, account, 0o600)).To(Succeed())
+	everything := rules(s.t, harvesterMarker)
+	c.bind(everything)
+	sim.Grant(c.account(), slices.DeleteFunc(everything, func(rule rbacv1.PolicyRule) bool { return !slices.Contains(rule.Resources, "nodes") }), "")
 	c.vips = newVIPs(c)
 	return c
+}
+
+// account is the name of the cloud provider on Harvester.
+func (c *cluster) account() string { return c.namespace + "-" + c.name }
+
+// bind makes a kubeconfig of Harvester with these rights in its namespace alone.
+func (c *cluster) bind(rules []rbacv1.PolicyRule) {
+	c.t.Helper()
+	sim.Grant(c.account(), nil, "")
+	c.Expect(os.WriteFile(c.harvester, sim.KubeconfigFor(c.account(), rules, c.namespace), 0o600)).To(Succeed())
 }
 
 // allow gives the cloud provider rights in the guest cluster.

@@ -220,9 +220,9 @@ func (v *view) Balancers(ctx context.Context, labels client.MatchingLabels) ([]l
 	return list.Items, err
 }
 
-// balancers tells of changes of load balancers.
-func (v *view) balancers() cache.Informer {
-	return v.informers[fmt.Sprintf("%T", &lbv1.LoadBalancer{})]
+// changes tells of those of a kind.
+func (v *view) changes(kind client.Object) cache.Informer {
+	return v.informers[fmt.Sprintf("%T", kind)]
 }
 
 // read reports whether all has been read once that the account may see.

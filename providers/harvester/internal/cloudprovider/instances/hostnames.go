@@ -78,3 +78,10 @@ func connected(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	}
 	return false
 }
+
+// has reports whether the guest is known to have said that it has this hostname.
+func (h *hostnames) has(vmi types.UID, hostname string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known[vmi] == hostname
+}

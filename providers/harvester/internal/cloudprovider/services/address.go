@@ -44,6 +44,10 @@ func (s *Services) sharing(primary types.NamespacedName) []*corev1.Service {
 	return list
 }
 
+func keyOf(service *corev1.Service) types.NamespacedName {
+	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
+}
+
 // service is nil when there is none of that name.
 func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 	o, there, err := s.known.GetByKey(key.String())
@@ -59,7 +63,7 @@ func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 
 // ensureShared gives a Service the address of another, and gives its own back.
 func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, primary types.NamespacedName) error {
-	own := types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
+	own := keyOf(service)
 	if sharing := s.sharing(own); len(sharing) > 0 {
 		return fmt.Errorf("Service %s/%s has the address of this one, so it cannot have that of %s", sharing[0].Namespace, sharing[0].Name, primary) //nolint:staticcheck // a kind
 	}
@@ -74,24 +78,37 @@ func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, pr
 	if len(addresses) == 0 {
 		return wait(fmt.Sprintf("Service %s has no address yet", primary))
 	}
-	if err := s.address(ctx, service, addresses, primary.Namespace+"."+primary.Name); err != nil {
+	nic, err := s.nic(ctx, of)
+	if err != nil {
 		return err
 	}
-	for _, p := range s.options.parts(service) {
-		had, err := s.remembered(ctx, service, p.name)
-		if err != nil {
-			return err
-		}
-		if err := s.release(ctx, service, had); err != nil {
-			return err
-		}
+	if err := s.address(ctx, service, given{addresses: addresses, shares: primary.Namespace + "." + primary.Name, nic: nic}); err != nil {
+		return err
 	}
-	return nil
+	return s.sweep(ctx, own, service, s.options.wants)
 }
 
-// address writes the addresses into a Service; none takes them out. shares is the label of a Service that has those of another.
-func (s *Services) address(ctx context.Context, service *corev1.Service, addresses []string, shares string) error {
-	change := changeOf(service, addresses, shares)
+// given is what a Service is given.
+type given struct {
+	addresses []string
+	// shares is the label of a Service that has the addresses of another.
+	shares string
+	// nic is the interface of Nodes that the addresses belong on; "" for the one that kube-vip has by itself.
+	nic string
+}
+
+// nic is the interface of Nodes in the network that a Service asks for.
+func (s *Services) nic(ctx context.Context, service *corev1.Service) (string, error) {
+	network := service.Annotations[networkAnnotation]
+	if network == "" {
+		return "", nil
+	}
+	return s.nics(ctx, network)
+}
+
+// address writes what a Service is given; nothing takes its addresses out.
+func (s *Services) address(ctx context.Context, service *corev1.Service, g given) error {
+	change := changeOf(service, g)
 	if change == nil {
 		return nil
 	}
@@ -107,40 +124,39 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, address
 }
 
 // changeOf is a merge patch; nil when nothing is to be changed. It fails on a Service that has changed meanwhile.
-func changeOf(service *corev1.Service, addresses []string, shares string) map[string]any {
-	if len(validation.IsValidLabelValue(shares)) > 0 {
-		shares = "" // It is for people, and does not fit.
+func changeOf(service *corev1.Service, g given) map[string]any {
+	if len(validation.IsValidLabelValue(g.shares)) > 0 {
+		g.shares = "" // It is for people, and does not fit.
 	}
 	first := ""
-	if len(addresses) > 0 {
-		first = addresses[0]
+	if len(g.addresses) > 0 {
+		first = g.addresses[0]
 	}
-	metadata := map[string]any{}
-	changed := put(metadata, "annotations", service.Annotations, addressAnnotation, joined(addresses))
-	changed = put(metadata, "labels", service.Labels, primaryLabel, shares) || changed
+	annotations, labels := map[string]any{}, map[string]any{}
+	put(annotations, service.Annotations, addressAnnotation, joined(g.addresses))
+	put(labels, service.Labels, primaryLabel, g.shares)
+	if g.nic != "" {
+		put(annotations, service.Annotations, nicAnnotation, g.nic)
+	}
+	metadata := map[string]any{"uid": service.UID, "resourceVersion": service.ResourceVersion, "annotations": annotations, "labels": labels}
 	change := map[string]any{"metadata": metadata}
 	if service.Spec.LoadBalancerIP != first {
-		changed, change["spec"] = true, map[string]any{"loadBalancerIP": first}
-	}
-	if !changed {
+		change["spec"] = map[string]any{"loadBalancerIP": first}
+	} else if len(annotations)+len(labels) == 0 {
 		return nil
 	}
-	metadata["uid"], metadata["resourceVersion"] = service.UID, service.ResourceVersion
 	return change
 }
 
-// put sets a value, or takes it out, and reports whether that changes anything.
-func put(in map[string]any, field string, had map[string]string, key, value string) bool {
+// put sets a value, or takes it out, if it is another.
+func put(in map[string]any, had map[string]string, key, value string) {
 	was, there := had[key]
 	switch {
 	case value == "" && there:
-		in[field] = map[string]any{key: nil}
+		in[key] = nil
 	case value != "" && was != value:
-		in[field] = map[string]any{key: value}
-	default:
-		return false
+		in[key] = value
 	}
-	return true
 }
 
 // Balanced reports whether an address is that of a Service.

@@ -7,13 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
@@ -28,29 +32,42 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
-
 // Informer tells of changes.
 type Informer interface {
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
+}
+
+// follower goes on with Services and LoadBalancers, one after the other.
+type follower struct {
+	*Services
+	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	events record.EventRecorder
+	// said is what Services wait for, as their events say.
+	said map[types.NamespacedName]string
 }
 
 // Follow goes on with Services when their LoadBalancers have changed, and with LoadBalancers when their Services have: the service controller of
 // the framework hears neither of an address on Harvester nor of a status that kube-vip has written. It also deletes LoadBalancers
 // whose Service is gone. It returns when ctx ends.
 func (s *Services) Follow(ctx context.Context, services, balancers Informer) error {
-	q := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "harvester-services"})
-	defer q.ShutDown()
+	recording := record.NewBroadcaster(record.WithContext(ctx))
+	defer recording.Shutdown()
+	recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.guest.CoreV1().Events("")})
+	f := &follower{
+		Services: s, said: map[types.NamespacedName]string{},
+		events: recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "harvester-cloud-provider"}),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "harvester-services"}),
+	}
 	both := []toolscache.InformerSynced{}
-	for informer, handle := range map[Informer]func(queue, any){services: s.serviceChanged, balancers: s.balancerChanged} {
+	for informer, handle := range map[Informer]func(any){services: f.serviceChanged, balancers: f.balancerChanged} {
 		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(o any) { handle(q, o) }, UpdateFunc: func(_, o any) { handle(q, o) }, DeleteFunc: func(o any) {
+			AddFunc: handle, UpdateFunc: func(_, o any) { handle(o) }, DeleteFunc: func(o any) {
 				if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 					o = gone.Obj
 				}
-				handle(q, o)
+				handle(o)
 			},
 		})
 		if err != nil {
@@ -63,67 +80,79 @@ func (s *Services) Follow(ctx context.Context, services, balancers Informer) err
 	}
 	go func() {
 		<-ctx.Done()
-		q.ShutDown()
+		f.queue.ShutDown()
 	}()
-	for s.next(ctx, q) {
+	for f.next(ctx) {
 	}
 	return nil
 }
 
 // serviceChanged goes on with a Service, with those that share its address and with the one whose address it shares.
-func (s *Services) serviceChanged(q queue, o any) {
+func (f *follower) serviceChanged(o any) {
 	service, ok := o.(*corev1.Service)
 	if !ok {
 		return
 	}
-	key := types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
-	q.Add(key)
-	for _, sharing := range s.sharing(key) {
-		q.Add(types.NamespacedName{Namespace: sharing.Namespace, Name: sharing.Name})
+	key := keyOf(service)
+	f.queue.Add(key)
+	for _, sharing := range f.sharing(key) {
+		f.queue.Add(keyOf(sharing))
 	}
 	if primary, err := primaryOf(service); err == nil && primary.Name != "" {
-		q.Add(primary)
+		f.queue.Add(primary)
 	}
 }
 
-func (s *Services) balancerChanged(q queue, o any) {
-	if lb, ok := o.(*lbv1.LoadBalancer); ok && lb.Labels[clusterLabel] == s.options.Cluster {
-		q.Add(types.NamespacedName{Namespace: lb.Labels[namespaceLabel], Name: lb.Labels[nameLabel]})
+func (f *follower) balancerChanged(o any) {
+	if lb, ok := o.(*lbv1.LoadBalancer); ok && lb.Labels[clusterLabel] == f.options.Cluster {
+		f.queue.Add(types.NamespacedName{Namespace: lb.Labels[namespaceLabel], Name: lb.Labels[nameLabel]})
 	}
 }
 
 // next reports false when there will be no other.
-func (s *Services) next(ctx context.Context, q queue) bool {
-	key, ended := q.Get()
+func (f *follower) next(ctx context.Context) bool {
+	key, ended := f.queue.Get()
 	if ended {
 		return false
 	}
-	defer q.Done(key)
-	err := s.follow(ctx, key)
+	defer f.queue.Done(key)
+	service, err := f.service(key)
+	if err == nil {
+		err = f.follow(ctx, key, service)
+	}
 	var waits *cloudproviderapi.RetryError
 	switch {
-	case err == nil, errors.As(err, &waits):
-		q.Forget(key)
+	case err == nil:
+		delete(f.said, key)
+		f.queue.Forget(key)
+	case errors.As(err, &waits):
+		f.say(key, service, waits.Error())
+		f.queue.Forget(key)
 	default:
 		if !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Info("Going on with a Service failed", "service", key, "reason", err.Error())
 		}
-		q.AddRateLimited(key)
+		f.queue.AddRateLimited(key)
 	}
 	return true
 }
 
+// say tells of what a Service waits for when that is something else than before: the service controller would say it much later.
+func (f *follower) say(key types.NamespacedName, service *corev1.Service, what string) {
+	if f.said[key] != what {
+		f.said[key] = what
+		f.events.Event(service, corev1.EventTypeNormal, "WaitingForAddress", what)
+	}
+}
+
 // follow goes on with a Service. Until it has the finalizer of the service controller, nothing is made for it, and as long as one has the
 // finalizer that is to lose its load balancer, that is the service controller's business.
-func (s *Services) follow(ctx context.Context, key types.NamespacedName) error {
-	service, err := s.service(key)
-	if err != nil {
+func (s *Services) follow(ctx context.Context, key types.NamespacedName, service *corev1.Service) error {
+	if err := s.sweep(ctx, key, service, s.options.all); err != nil {
 		return err
 	}
 	switch {
-	case service == nil, !servicehelper.HasLBFinalizer(service) && (service.DeletionTimestamp != nil || !wantsBalancer(service)):
-		return s.sweep(ctx, key)
-	case !servicehelper.HasLBFinalizer(service):
+	case service == nil || !servicehelper.HasLBFinalizer(service):
 		return nil
 	case service.DeletionTimestamp != nil:
 		return s.free(ctx, service)
@@ -136,37 +165,44 @@ func (s *Services) follow(ctx context.Context, key types.NamespacedName) error {
 // free takes the address out of a Service that is being deleted when no other shares it any more. The service controller, which has waited for that,
 // hears of it by this change.
 func (s *Services) free(ctx context.Context, service *corev1.Service) error {
-	if len(s.sharing(types.NamespacedName{Namespace: service.Namespace, Name: service.Name})) > 0 {
+	if len(s.sharing(keyOf(service))) > 0 {
 		return nil
 	}
-	return client.IgnoreNotFound(s.address(ctx, service, nil, ""))
+	return client.IgnoreNotFound(s.address(ctx, service, given{}))
 }
 
-// sweep deletes the LoadBalancers that are left of a Service that is gone or wants none. Only those that were made for this very cluster are.
-func (s *Services) sweep(ctx context.Context, key types.NamespacedName) error {
+// sweep deletes the LoadBalancers of a Service, which is nil when it is gone, that it does not keep: those of one that was deleted, or made anew under
+// its name, or has fewer addresses now. Only those go that were made for this very cluster.
+func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service *corev1.Service, keeps func(*corev1.Service) []part) error {
 	left, err := s.harvester.Balancers(ctx, client.MatchingLabels{clusterLabel: s.options.Cluster, namespaceLabel: key.Namespace, nameLabel: key.Name})
-	if err != nil || len(left) == 0 {
+	if err != nil {
 		return err
+	}
+	keep := names(keeps(service))
+	left = slices.DeleteFunc(left, func(lb lbv1.LoadBalancer) bool { return slices.Contains(keep, lb.Name) || lb.DeletionTimestamp != nil })
+	if len(left) == 0 {
+		return nil
 	}
 	owner, err := s.whose(ctx)
 	if err != nil {
 		return err
 	}
-	service, err := s.guest.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
+	// What is remembered may be old.
+	service, err = s.guest.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		service = nil
+	} else if err != nil {
 		return fmt.Errorf("reading Service %s: %w", key, err)
-	case wantsBalancer(service) || servicehelper.HasLBFinalizer(service):
-		return nil // It is there again, or not gone yet.
 	}
+	keep, known := names(keeps(service)), names(s.options.all(service))
 	for i := range left {
-		lb := &left[i]
-		if lb.Annotations[ownerAnnotation] != owner || lb.DeletionTimestamp != nil {
+		of := left[i].Annotations[ownerAnnotation]
+		mine := of == owner || of == "" && slices.Contains(known, left[i].Name)
+		if !mine || slices.Contains(keep, left[i].Name) {
 			continue
 		}
-		klog.FromContext(ctx).Info("Deleting a LoadBalancer whose Service is gone", "loadBalancer", lb.Name, "service", key)
-		if err := s.remove(ctx, lb); err != nil {
+		klog.FromContext(ctx).Info("Deleting a LoadBalancer that its Service does not have any more", "loadBalancer", left[i].Name, "service", key)
+		if err := s.remove(ctx, &left[i]); err != nil {
 			return err
 		}
 	}

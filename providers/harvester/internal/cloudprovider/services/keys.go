@@ -19,6 +19,8 @@ const (
 
 	// addressAnnotation has the addresses that kube-vip announces, separated by commas.
 	addressAnnotation = "kube-vip.io/loadbalancerIPs"
+	// nicAnnotation is the interface that it announces them on.
+	nicAnnotation = "kube-vip.io/serviceInterface"
 )
 
 // Labels and annotations of LoadBalancers.

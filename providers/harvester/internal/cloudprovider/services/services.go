@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/retry"
@@ -47,6 +46,7 @@ type Services struct {
 	harvester Harvester
 	guest     kubernetes.Interface
 	known     toolscache.Indexer // the Services of the guest cluster
+	nics      NICs
 
 	mu    sync.Mutex
 	owner string // which guest cluster it is; "" before that is known
@@ -54,17 +54,20 @@ type Services struct {
 
 var _ cloudprovider.LoadBalancer = &Services{}
 
+// NICs returns the interface that all Nodes have in a network of Harvester; "" when they have not said yet.
+type NICs func(ctx context.Context, network string) (string, error)
+
 // New makes Services of those that the informer knows.
-func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedIndexInformer, o Options) (*Services, error) {
+func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedIndexInformer, nics NICs, o Options) (*Services, error) {
 	if err := informer.AddIndexers(toolscache.Indexers{sharingIndex: bySharing}); err != nil {
 		return nil, fmt.Errorf("indexing Services: %w", err)
 	}
-	return &Services{options: o, harvester: h, guest: guest, known: informer.GetIndexer()}, nil
+	return &Services{options: o, harvester: h, guest: guest, known: informer.GetIndexer(), nics: nics}, nil
 }
 
 // GetLoadBalancer reports whether the Service has a LoadBalancer on Harvester. One that shares another's address has none.
 func (s *Services) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	for _, p := range s.options.parts(service) {
+	for _, p := range s.options.all(service) {
 		lb, err := s.live(ctx, p.name)
 		if err != nil {
 			return nil, false, err
@@ -96,16 +99,16 @@ func (s *Services) UpdateLoadBalancer(context.Context, string, *corev1.Service, 
 
 // EnsureLoadBalancerDeleted gives the address back. As long as other Services share it, it stays, and so does the Service.
 func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
-	if sharing := s.sharing(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}); len(sharing) > 0 {
+	if sharing := s.sharing(keyOf(service)); len(sharing) > 0 {
 		return fmt.Errorf("Service %s/%s has the same address (annotation %s): delete it first, or let it have its own", //nolint:staticcheck // a kind
 			sharing[0].Namespace, sharing[0].Name, primaryAnnotation)
 	}
 	if service.DeletionTimestamp == nil {
-		if err := s.address(ctx, service, nil, ""); err != nil {
+		if err := s.address(ctx, service, given{}); err != nil {
 			return err
 		}
 	}
-	for _, p := range s.options.parts(service) {
+	for _, p := range s.options.all(service) {
 		lb, err := s.live(ctx, p.name)
 		if err != nil {
 			return err
@@ -158,7 +161,7 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 		return s.ensureShared(ctx, service, primary)
 	}
 	var addresses []string
-	for _, p := range s.options.parts(service) {
+	for _, p := range s.options.wants(service) {
 		lb, err := s.balancer(ctx, service, p)
 		if err != nil {
 			return err
@@ -172,7 +175,14 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 		}
 		addresses = append(addresses, address)
 	}
-	return s.address(ctx, service, addresses, "")
+	nic, err := s.nic(ctx, service)
+	if err != nil {
+		return err
+	}
+	if err := s.address(ctx, service, given{addresses: addresses, nic: nic}); err != nil {
+		return err
+	}
+	return s.sweep(ctx, keyOf(service), service, s.options.wants)
 }
 
 func wait(reason string) error { return cloudproviderapi.NewRetryError(reason, patience) }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	servicehelper "k8s.io/cloud-provider/service/helpers"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
@@ -33,20 +34,42 @@ type part struct {
 	pool   string // "" for the one that Harvester chooses
 }
 
-// parts are the addresses that a Service is to have: one, or one of each family where the Service has both and there is a pool for the second.
-func (o Options) parts(service *corev1.Service) []part {
-	first := corev1.IPv4Protocol
-	if len(service.Spec.IPFamilies) > 0 {
-		first = service.Spec.IPFamilies[0]
+// all are the addresses that a Service may have: one of each family that it has. A Service that is to have no load balancer has none, but for one that
+// the service controller has yet to clean up. service may be nil.
+func (o Options) all(service *corev1.Service) []part {
+	if service == nil || !wantsBalancer(service) && !servicehelper.HasLBFinalizer(service) {
+		return nil
 	}
-	list := []part{{name: Name(o.Cluster, service), family: first, pool: o.Pools[first]}}
-	if len(service.Spec.IPFamilies) > 1 {
-		second := service.Spec.IPFamilies[1]
-		if pool := o.Pools[second]; pool != "" && ipamOf(service) == lbv1.IPAMPool {
-			other := service.DeepCopy()
-			other.UID += "/second"
-			list = append(list, part{name: Name(o.Cluster, other), family: second, pool: pool})
-		}
+	first, second := corev1.IPv4Protocol, corev1.IPv6Protocol
+	if len(service.Spec.IPFamilies) > 0 && service.Spec.IPFamilies[0] == second {
+		first, second = second, first
+	}
+	other := service.DeepCopy()
+	other.UID += "/second"
+	return []part{
+		{name: Name(o.Cluster, service), family: first, pool: o.Pools[first]},
+		{name: Name(o.Cluster, other), family: second, pool: o.Pools[second]},
+	}
+}
+
+// wants are the addresses that a Service is to have: one, or one of each family where it has both and there is a pool for the second. One that
+// shares another's has none of its own.
+func (o Options) wants(service *corev1.Service) []part {
+	list := o.all(service)
+	switch {
+	case len(list) == 0, service.Annotations[primaryAnnotation] != "":
+		return nil
+	case len(service.Spec.IPFamilies) > 1 && list[1].pool != "" && ipamOf(service) == lbv1.IPAMPool:
+		return list
+	default:
+		return list[:1]
+	}
+}
+
+func names(parts []part) []string {
+	var list []string
+	for _, p := range parts {
+		list = append(list, p.name)
 	}
 	return list
 }

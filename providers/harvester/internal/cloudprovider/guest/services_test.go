@@ -1,0 +1,305 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guest_test
+
+import (
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+const (
+	vipAnnotation     = "kube-vip.io/loadbalancerIPs"
+	ipamAnnotation    = "cloudprovider.harvesterhci.io/ipam"
+	primaryAnnotation = "cloudprovider.harvesterhci.io/primary-service"
+	networkAnnotation = "cloudprovider.harvesterhci.io/network"
+	ownerAnnotation   = "cloudprovider.harvesterhci.io/cluster-uid"
+)
+
+func annotated(pairs ...string) func(*corev1.Service) {
+	return func(s *corev1.Service) {
+		for n := 0; n < len(pairs); n += 2 {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, pairs[n], pairs[n+1])
+		}
+	}
+}
+
+func port(name string, number int32, protocol corev1.Protocol) func(*corev1.Service) {
+	return func(s *corev1.Service) {
+		s.Spec.Ports = []corev1.ServicePort{{Name: name, Port: number, Protocol: protocol}}
+	}
+}
+
+// reached waits until a Service is reached at an address.
+func (c *cluster) reached(name string, addresses ...string) {
+	c.t.Helper()
+	var want []any
+	for _, address := range addresses {
+		want = append(want, HaveField("IP", address))
+	}
+	c.Eventually(c.current(name)).Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(want...)), "the address of %s", name)
+}
+
+// change changes a Service.
+func (c *cluster) change(name string, change func(*corev1.Service)) {
+	c.t.Helper()
+	service, err := c.current(name)()
+	c.Expect(err).NotTo(HaveOccurred())
+	before := service.DeepCopy()
+	change(service)
+	c.Expect(c.client.Patch(c.t.Context(), service, client.MergeFrom(before))).To(Succeed())
+}
+
+func (c *cluster) remove(name string) {
+	c.t.Helper()
+	service, err := c.current(name)()
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(c.client.Delete(c.t.Context(), service)).To(Succeed())
+}
+
+func (c *cluster) gone(name string) {
+	c.t.Helper()
+	c.Eventually(func() error {
+		_, err := c.current(name)()
+		return err
+	}).Should(MatchError(ContainSubstring("not found")))
+}
+
+// told waits for an event of a Service.
+func (c *cluster) told(name, text string) {
+	c.t.Helper()
+	c.Eventually(func() ([]corev1.Event, error) {
+		list := &corev1.EventList{}
+		err := c.client.List(c.t.Context(), list, client.InNamespace("default"))
+		return list.Items, err
+	}).Should(ContainElement(And(HaveField("InvolvedObject.Name", name), HaveField("Message", ContainSubstring(text)))))
+}
+
+// counter counts the load balancers of a namespace that come and go.
+type counter struct {
+	mu         sync.Mutex
+	made, gone int
+}
+
+func (s *site) count() *counter {
+	s.t.Helper()
+	n := &counter{}
+	events, err := s.client.Watch(s.t.Context(), &lbv1.LoadBalancerList{}, client.InNamespace(s.namespace))
+	s.Expect(err).NotTo(HaveOccurred())
+	s.t.Cleanup(events.Stop)
+	go func() {
+		for event := range events.ResultChan() {
+			n.mu.Lock()
+			switch event.Type { //nolint:exhaustive // others are changes
+			case watch.Added:
+				n.made++
+			case watch.Deleted:
+				n.gone++
+			}
+			n.mu.Unlock()
+		}
+	}()
+	return n
+}
+
+func (n *counter) is() [2]int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return [2]int{n.made, n.gone}
+}
+
+func TestServiceWaitsForASlowAddressWithOneLoadBalancer(t *testing.T) {
+	s := newSite(t)
+	n := s.count()
+	c := s.cluster("blue")
+	c.start()
+	c.service("web")
+	c.told("web", "no matched IPPool with requirement")
+	// It waits longer than anybody would by asking again and again, and others do not wait for it.
+	c.service("db", annotated(ipamAnnotation, "dhcp"))
+	c.reached("db", "192.168.77.1")
+	c.Expect(n.is()).To(Equal([2]int{2, 0}))
+
+	c.provider.kill()
+	c.start()
+	s.pool("blue", "172.19.2.0/24", "172.19.2.10", "172.19.2.20")
+	s.nudge("blue", "web")
+	c.reached("web", "172.19.2.10")
+	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
+		HaveField("Status.Address", "172.19.2.10"), HaveField("Status.Address", "192.168.77.1")))
+	c.Expect(n.is()).To(Equal([2]int{2, 0}), "each Service had one load balancer all the time")
+}
+
+// nudge has Harvester look at a load balancer again: the simulated one does not watch pools.
+func (s *site) nudge(cluster, service string) {
+	s.t.Helper()
+	for _, lb := range s.balancers(cluster) {
+		if lb.Labels["cloudprovider.harvesterhci.io/serviceName"] == service {
+			before := lb.DeepCopy()
+			metav1.SetMetaDataAnnotation(&lb.ObjectMeta, "nudged", "true")
+			s.Expect(s.client.Patch(s.t.Context(), &lb, client.MergeFrom(before))).To(Succeed())
+		}
+	}
+}
+
+func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.3.0/24", "172.19.3.10", "172.19.3.20")
+	c := s.cluster("blue")
+	c.start()
+	c.service("web")
+	c.reached("web", "172.19.3.10")
+	lb := s.balancers("blue")[0]
+
+	// What happens while it does not run is found when it runs again.
+	c.provider.kill()
+	c.service("late")
+	c.Expect(s.client.Delete(t.Context(), &lb)).To(Succeed())
+	orphan := lb.DeepCopy()
+	orphan.ObjectMeta = metav1.ObjectMeta{
+		Namespace: s.namespace, Name: "orphan", Labels: map[string]string{}, Annotations: map[string]string{ownerAnnotation: lb.Annotations[ownerAnnotation]},
+	}
+	for key, value := range lb.Labels {
+		orphan.Labels[key] = value
+	}
+	orphan.Labels["cloudprovider.harvesterhci.io/serviceName"] = "long-gone"
+	unknown := orphan.DeepCopy()
+	unknown.Name, unknown.Annotations = "unknown", map[string]string{}
+	c.Expect(s.client.Create(t.Context(), orphan)).To(Succeed())
+	c.Expect(s.client.Create(t.Context(), unknown)).To(Succeed())
+	c.start()
+	c.reached("web", "172.19.3.10")
+	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
+		HaveField("Labels", HaveKeyWithValue("cloudprovider.harvesterhci.io/serviceName", "web")),
+		HaveField("Labels", HaveKeyWithValue("cloudprovider.harvesterhci.io/serviceName", "late")),
+		HaveField("Name", "unknown"), // It does not say whose it is.
+	))
+}
+
+func TestClustersOfOneNamespaceHaveTheirOwnLoadBalancers(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.4.0/24", "172.19.4.10", "172.19.4.20")
+	s.pool("green", "172.19.5.0/24", "172.19.5.10", "172.19.5.20")
+	blue, green := s.cluster("blue"), s.cluster("green")
+	blue.start()
+	green.start()
+	blue.service("web")
+	green.service("web")
+	blue.reached("web", "172.19.4.10")
+	green.reached("web", "172.19.5.10")
+
+	// One that takes another's name could have its addresses.
+	other := s.cluster("blue")
+	other.start()
+	other.service("web")
+	other.told("web", "give each cluster of that namespace its own --cluster-name")
+	c := s.balancers("blue")
+	s.Expect(c).To(HaveLen(1))
+	other.remove("web")
+	other.gone("web")
+	green.remove("web")
+	green.gone("web")
+	s.Eventually(func() int { return len(s.balancers("green")) }).Should(BeZero())
+	s.Expect(s.balancers("blue")).To(HaveLen(1))
+	blue.reached("web", "172.19.4.10")
+}
+
+func TestServicesShareAnAddressUntilTheLastIsGone(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.6.0/24", "172.19.6.10", "172.19.6.20")
+	c := s.cluster("blue")
+	c.start()
+	shares := annotated(primaryAnnotation, "default/dns")
+	c.service("dns-udp", shares, port("dns", 53, corev1.ProtocolUDP))
+	c.told("dns-udp", "is not there")
+	c.service("dns", port("dns", 53, corev1.ProtocolTCP))
+	c.reached("dns", "172.19.6.10")
+	c.reached("dns-udp", "172.19.6.10")
+	c.service("taken", shares, port("dns", 53, corev1.ProtocolTCP))
+	c.told("taken", "port 53/TCP is that of Service default/dns")
+	c.Eventually(c.current("dns-udp")).Should(HaveField("Labels", HaveKeyWithValue(primaryAnnotation, "default.dns")))
+	c.Expect(s.balancers("blue")).To(HaveLen(1))
+
+	// One that had its own address gives it back.
+	c.service("web")
+	c.reached("web", "172.19.6.11")
+	c.change("web", shares)
+	c.reached("web", "172.19.6.10")
+	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
+
+	c.remove("taken")
+	c.gone("taken")
+	c.remove("dns")
+	c.told("dns", "has the same address")
+	c.reached("dns-udp", "172.19.6.10")
+	c.Expect(s.balancers("blue")).To(HaveLen(1), "the address stays as long as somebody has it")
+	c.remove("dns-udp")
+	c.change("web", func(service *corev1.Service) { delete(service.Annotations, primaryAnnotation) })
+	c.gone("dns-udp")
+	c.gone("dns")
+	c.reached("web", "172.19.6.11")
+	c.Expect(s.balancers("blue")).To(HaveLen(1))
+}
+
+func TestServiceThatWantsNoLoadBalancerAnyMoreGivesItsAddressBack(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.7.0/24", "172.19.7.10", "172.19.7.20")
+	c := s.cluster("blue")
+	c.start()
+	local := func(service *corev1.Service) {
+		service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		service.Spec.Ports = []corev1.ServicePort{
+			{Name: "tcp", Port: 443, Protocol: corev1.ProtocolTCP}, {Name: "udp", Port: 443, Protocol: corev1.ProtocolUDP}, {Name: "http", Port: 80, Protocol: corev1.ProtocolTCP},
+		}
+	}
+	c.service("web", local)
+	c.reached("web", "172.19.7.10")
+	c.Expect(c.current("web")()).To(HaveField("Spec.ExternalTrafficPolicy", corev1.ServiceExternalTrafficPolicyLocal))
+	other := c.service("other", func(service *corev1.Service) { service.Spec.LoadBalancerClass = ptr.To("example.com/other") })
+
+	c.change("web", func(service *corev1.Service) {
+		service.Spec.Type, service.Spec.ExternalTrafficPolicy = corev1.ServiceTypeClusterIP, ""
+	})
+	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(BeZero())
+	c.Eventually(c.current("web")).Should(And(
+		HaveField("Annotations", Not(HaveKey(vipAnnotation))), HaveField("Spec.LoadBalancerIP", ""), HaveField("Status.LoadBalancer.Ingress", BeEmpty()),
+		HaveField("Finalizers", BeEmpty()),
+	))
+	c.change("web", func(service *corev1.Service) { service.Spec.Type = corev1.ServiceTypeLoadBalancer })
+	c.reached("web", "172.19.7.10")
+	c.Expect(c.current(other.Name)()).To(HaveField("Annotations", Not(HaveKey(vipAnnotation))), "another class is another's business")
+}
+
+func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.8.0/24", "172.19.8.10", "172.19.8.20")
+	six := simulator.Pool(s.namespace+"-six", "fd00:19:8::/120", "fd00:19:8::10", "fd00:19:8::20")
+	s.Expect(s.client.Create(t.Context(), &six)).To(Succeed())
+	c := s.cluster("blue")
+	c.start("--ipv6-pool=" + six.Name)
+	c.service("web", func(service *corev1.Service) {
+		service.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack)
+		service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	})
+	c.reached("web", "172.19.8.10", "fd00:19:8::10")
+	c.Expect(c.current("web")()).To(HaveField("Spec.LoadBalancerIP", "172.19.8.10"))
+	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
+		HaveField("Status.Address", "172.19.8.10"), HaveField("Status.Address", "fd00:19:8::10")))
+
+	c.change("web", func(service *corev1.Service) {
+		service.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
+		service.Spec.IPFamilies, service.Spec.ClusterIPs = service.Spec.IPFamilies[:1], service.Spec.ClusterIPs[:1]
+	})
+	c.reached("web", "172.19.8.10")
+	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
+}

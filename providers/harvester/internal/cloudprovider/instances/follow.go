@@ -1,0 +1,218 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instances
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	firstRetry = 500 * time.Millisecond
+	lastRetry  = 30 * time.Second
+
+	// machineAnnotation on a Node is its virtual machine on Harvester.
+	machineAnnotation = "cloudprovider.harvesterhci.io/virtual-machine"
+)
+
+// Informer tells of changes.
+type Informer interface {
+	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
+}
+
+// follower keeps Nodes up to date with what happens on Harvester.
+type follower struct {
+	*Instances
+	guest kubernetes.Interface
+	queue workqueue.TypedRateLimitingInterface[string]
+}
+
+// Follow writes zone and region of Nodes anew when their virtual machines have come to another host, or the labels of their host have changed. Nodes
+// are used all the while: the framework could do it for Nodes only that wait to be initialized. A Node that does wait, because nothing was
+// known of its virtual machine, is initialized when it is. Follow returns when ctx ends.
+func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, nodes, instances, hosts Informer) error {
+	f := &follower{Instances: i, guest: guest, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "harvester-nodes"})}
+	// Nothing is known of hosts where the account may not see them, so nobody waits for them.
+	if _, err := hosts.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { f.hostChanged(nil, o) }, UpdateFunc: f.hostChanged,
+	}); err != nil {
+		return err
+	}
+	if _, err := nodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(o any) {
+		if node, ok := o.(*corev1.Node); ok {
+			f.queue.Add(node.Name)
+		}
+	}}); err != nil {
+		return err
+	}
+	if _, err := instances.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { f.instanceChanged(nil, o) }, UpdateFunc: f.instanceChanged,
+	}); err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		f.queue.ShutDown()
+	}()
+	for f.next(ctx) {
+	}
+	return nil
+}
+
+// hostChanged looks at all Nodes when the place of a host has: that is rare.
+func (f *follower) hostChanged(was, is any) {
+	host, ok := is.(*corev1.Node)
+	former, _ := was.(*corev1.Node)
+	if !ok || former != nil && placeIn(former.Labels) == placeIn(host.Labels) {
+		return
+	}
+	nodes, err := f.nodes.List(labels.Everything())
+	if err != nil {
+		return // It is a list in memory.
+	}
+	for _, node := range nodes {
+		f.queue.Add(node.Name)
+	}
+}
+
+// instanceChanged looks at the Node of an instance that has come to another place, or has told its addresses.
+func (f *follower) instanceChanged(was, is any) {
+	vmi, ok := is.(*kubevirtv1.VirtualMachineInstance)
+	former, _ := was.(*kubevirtv1.VirtualMachineInstance)
+	if !ok || former != nil && former.Status.NodeName == vmi.Status.NodeName && placeIn(former.Annotations) == placeIn(vmi.Annotations) &&
+		slices.EqualFunc(former.Status.Interfaces, vmi.Status.Interfaces, func(a, b kubevirtv1.VirtualMachineInstanceNetworkInterface) bool {
+			return a.IP == b.IP && slices.Equal(a.IPs, b.IPs)
+		}) {
+		return
+	}
+	for _, name := range f.nodesOf(vmi) {
+		f.queue.Add(name)
+	}
+}
+
+// nodesOf are the Nodes that may be the virtual machine: one says that it is, or has a name of it.
+func (f *follower) nodesOf(vmi *kubevirtv1.VirtualMachineInstance) []string {
+	nodes, err := f.nodes.List(labels.Everything())
+	if err != nil {
+		return nil // It is a list in memory.
+	}
+	owner := metav1.GetControllerOf(vmi)
+	var list []string
+	for _, node := range nodes {
+		uid := uidOf(node)
+		if owner != nil && uid == owner.UID || uid == "" && (slices.Contains(Hostname(vmi), node.Name) || node.Name == vmi.Name || f.guests.has(vmi.UID, node.Name)) {
+			list = append(list, node.Name)
+		}
+	}
+	return list
+}
+
+// next reports false when there will be no other.
+func (f *follower) next(ctx context.Context) bool {
+	name, ended := f.queue.Get()
+	if ended {
+		return false
+	}
+	defer f.queue.Done(name)
+	if err := f.follow(ctx, name); err != nil {
+		klog.FromContext(ctx).Info("Following a virtual machine failed", "node", name, "reason", err.Error())
+		f.queue.AddRateLimited(name)
+		return true
+	}
+	f.queue.Forget(name)
+	return true
+}
+
+func (f *follower) follow(ctx context.Context, name string) error {
+	node, err := f.nodes.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	vm, err := f.find(ctx, node)
+	if err != nil || vm == nil {
+		return err
+	}
+	vmi, err := f.harvester.Instance(ctx, vm.Name)
+	if err != nil || vmi == nil {
+		return err
+	}
+	place, err := f.place(ctx, vmi)
+	if err != nil {
+		return err
+	}
+	change := changeOf(node, vm, place)
+	if waits(node) {
+		// The framework looks at it when it changes.
+		if _, err := f.addresses.Of(node, vmi, f.balanced); err != nil {
+			return nil //nolint:nilerr // a change of the instance goes on
+		}
+		change.Labels = nil
+	}
+	return f.write(ctx, node, change)
+}
+
+// waits reports whether the framework has yet to initialize the Node.
+func waits(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
+}
+
+// change is what of a Node is to be written anew.
+type change struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// changeOf is what a Node is to be told of its virtual machine and its place. It keeps what Harvester does not say. The framework takes the
+// beta labels for the truth, so they are written too.
+func changeOf(node *corev1.Node, vm *kubevirtv1.VirtualMachine, at place) change {
+	c := change{
+		Labels: map[string]string{
+			corev1.LabelTopologyZone: at.zone, corev1.LabelFailureDomainBetaZone: at.zone,
+			corev1.LabelTopologyRegion: at.region, corev1.LabelFailureDomainBetaRegion: at.region,
+		},
+		Annotations: map[string]string{machineAnnotation: vm.Namespace + "/" + vm.Name},
+	}
+	maps.DeleteFunc(c.Labels, func(key, value string) bool { return value == "" || node.Labels[key] == value })
+	maps.DeleteFunc(c.Annotations, func(key, value string) bool { return node.Annotations[key] == value })
+	return c
+}
+
+func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error {
+	if len(c.Labels)+len(c.Annotations) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"metadata": struct {
+		change `json:",inline"`
+		UID    types.UID `json:"uid"`
+	}{c, node.UID}})
+	if err != nil {
+		return err
+	}
+	if _, err := f.guest.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, data, metav1.PatchOptions{}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing labels: %w", err)
+	}
+	return nil
+}
