@@ -19,6 +19,7 @@ import (
 	"k8s.io/cloud-provider/options"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/instances"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/services"
@@ -152,6 +153,7 @@ func Command(stop <-chan struct{}) (*cobra.Command, error) {
 			return nil, fmt.Errorf("setting --%s: %w", name, err)
 		}
 	}
+	ctrl.SetLogger(klog.Background())
 	command.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		cmd.SilenceUsage = !own.HelpOnError
 		cluster, err := cmd.Flags().GetString("cluster-name")

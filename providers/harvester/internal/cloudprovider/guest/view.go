@@ -127,7 +127,7 @@ func (v *view) hidden(ctx context.Context, r *toolscache.Reflector, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.denied == nil {
-		klog.FromContext(ctx).Info("The account has no right to see the hosts of Harvester: zone and region of Nodes are taken from annotations of "+
+		klog.InfoS("The account has no right to see the hosts of Harvester: zone and region of Nodes are taken from annotations of "+
 			"their virtual machines, where Harvester has put them there. To have them always, bind the ClusterRole harvesterhci.io:cloudprovider to "+
 			"the account by a ClusterRoleBinding", "reason", err.Error())
 	}

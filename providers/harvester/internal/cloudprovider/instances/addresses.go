@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
@@ -72,7 +73,8 @@ func (o AddressOptions) rule(node *corev1.Node) (internal, shown func(netip.Addr
 	unlisted := func(a netip.Addr) bool { return !slices.Contains(hidden, a.String()) }
 	switch {
 	case given:
-		return func(a netip.Addr) bool { return a.String() == provided }, unlisted
+		list := strings.Split(provided, ",") // one of each family
+		return func(a netip.Addr) bool { return slices.Contains(list, a.String()) }, unlisted
 	case len(o.Internal) > 0:
 		return func(a netip.Addr) bool { return within(o.Internal, a) }, func(a netip.Addr) bool { return !within(o.Excluded, a) }
 	default:

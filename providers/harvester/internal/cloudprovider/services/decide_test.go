@@ -90,7 +90,7 @@ func TestLoadBalancerHasTheLabelsAndAnnotationsThatPoolsAreChosenBy(t *testing.T
 	plain := service("web", annotated(ipamAnnotation, "dhcp"))
 	lb = o.wanted(plain, o.wants(plain)[0], nil, "owner")
 	g.Expect(lb.Spec.IPAM).To(Equal(lbv1.IPAMDHCP))
-	g.Expect(lb.Annotations).To(HaveKeyWithValue(requiredNetwork, "default/mgmt"))
+	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, "default/mgmt"))
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(askedAnnotation, ""))
 }
 
@@ -98,7 +98,7 @@ func TestLoadBalancerThatExistsKeepsWhatDecidedOnItsAddress(t *testing.T) {
 	g := NewWithT(t)
 	o := Options{Cluster: "blue", Pools: map[corev1.IPFamily]string{corev1.IPv4Protocol: "other"}}
 	had := &lbv1.LoadBalancer{
-		ObjectMeta: metav1.ObjectMeta{Name: "lb", Annotations: map[string]string{requiredNetwork: "found/by-harvester", "else": "kept"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "lb", Annotations: map[string]string{lbv1.NetworkAnnotation: "found/by-harvester", "else": "kept"}},
 		Spec:       lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMPool, IPPool: "first"},
 		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IP: "10.0.0.1"}},
 	}
@@ -107,7 +107,7 @@ func TestLoadBalancerThatExistsKeepsWhatDecidedOnItsAddress(t *testing.T) {
 	})
 	lb := o.wanted(reached, o.wants(reached)[0], had, "owner")
 	g.Expect(lb.Spec).To(Equal(had.Spec))
-	g.Expect(lb.Annotations).To(And(HaveKeyWithValue(requiredNetwork, "found/by-harvester"), HaveKeyWithValue("else", "kept")))
+	g.Expect(lb.Annotations).To(And(HaveKeyWithValue(lbv1.NetworkAnnotation, "found/by-harvester"), HaveKeyWithValue("else", "kept")))
 	g.Expect(lb.Status.Address).To(Equal("10.0.0.1"))
 	g.Expect(unlike(had, lb)).To(BeTrue())
 	g.Expect(unlike(lb, o.wanted(reached, o.wants(reached)[0], lb, "owner"))).To(BeFalse(), "it is as it is to be")
@@ -153,9 +153,9 @@ func TestDualStackServiceHasASecondAddressWhereThereIsAPoolForIt(t *testing.T) {
 func TestServiceThatAsksForSomethingElseThanItHasIsToldSo(t *testing.T) {
 	pool := lbv1.LoadBalancerSpec{IPAM: lbv1.IPAMPool}
 	noted := func(asked string) *lbv1.LoadBalancer {
-		return &lbv1.LoadBalancer{Spec: pool, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{askedAnnotation: asked, requiredNetwork: "found"}}}
+		return &lbv1.LoadBalancer{Spec: pool, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{askedAnnotation: asked, lbv1.NetworkAnnotation: "found"}}}
 	}
-	before := &lbv1.LoadBalancer{Spec: pool, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{requiredNetwork: "a/b"}}}
+	before := &lbv1.LoadBalancer{Spec: pool, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lbv1.NetworkAnnotation: "a/b"}}}
 	for name, c := range map[string]struct {
 		service *corev1.Service
 		lb      *lbv1.LoadBalancer
@@ -198,7 +198,7 @@ func TestLoadBalancerOfAnotherClusterIsNobodysBusiness(t *testing.T) {
 
 	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "this")).To(Succeed())
 	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "that")).To(MatchError(And(ContainSubstring(`has the name "blue" too`), ContainSubstring("--cluster-name"))))
-	own.Labels[clusterLabel] = "green"
+	own.Labels[lbv1.GuestClusterLabel] = "green"
 	g.Expect(o.namesake([]lbv1.LoadBalancer{*own}, "that")).To(Succeed())
 }
 

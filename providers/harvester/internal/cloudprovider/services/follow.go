@@ -104,7 +104,7 @@ func (f *follower) serviceChanged(o any) {
 }
 
 func (f *follower) balancerChanged(o any) {
-	if lb, ok := o.(*lbv1.LoadBalancer); ok && lb.Labels[clusterLabel] == f.options.Cluster {
+	if lb, ok := o.(*lbv1.LoadBalancer); ok && lb.Labels[lbv1.GuestClusterLabel] == f.options.Cluster {
 		f.queue.Add(types.NamespacedName{Namespace: lb.Labels[namespaceLabel], Name: lb.Labels[nameLabel]})
 	}
 }
@@ -174,7 +174,7 @@ func (s *Services) free(ctx context.Context, service *corev1.Service) error {
 // sweep deletes the LoadBalancers of a Service, which is nil when it is gone, that it does not keep: those of one that was deleted, or made anew under
 // its name, or has fewer addresses now. Only those go that were made for this very cluster.
 func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service *corev1.Service, keeps func(*corev1.Service) []part) error {
-	left, err := s.harvester.Balancers(ctx, client.MatchingLabels{clusterLabel: s.options.Cluster, namespaceLabel: key.Namespace, nameLabel: key.Name})
+	left, err := s.harvester.Balancers(ctx, client.MatchingLabels{lbv1.GuestClusterLabel: s.options.Cluster, namespaceLabel: key.Namespace, nameLabel: key.Name})
 	if err != nil {
 		return err
 	}

@@ -23,21 +23,12 @@ const (
 	nicAnnotation = "kube-vip.io/serviceInterface"
 )
 
-// Labels and annotations of LoadBalancers.
+// Labels and annotations of LoadBalancers, beside those by which they say what their pool must be for.
 const (
-	clusterLabel   = prefix + "cluster"
 	nameLabel      = prefix + "serviceName"
 	namespaceLabel = prefix + "serviceNamespace"
 	// askedAnnotation has the network that the Service has asked for, which the address stays in.
 	askedAnnotation = prefix + "lb-network"
-	// managementAnnotation has the network of the cluster's Nodes.
-	managementAnnotation = prefix + "managementNetwork"
 	// ownerAnnotation has the UID of the guest cluster, which is that of its namespace kube-system: two clusters may have one name.
 	ownerAnnotation = prefix + "cluster-uid"
-
-	requirement        = "loadbalancer.harvesterhci.io/"
-	requiredNetwork    = requirement + "network"
-	requiredProject    = requirement + "project"
-	requiredNamespace  = requirement + "namespace"
-	requiredForCluster = requirement + "cluster"
 )

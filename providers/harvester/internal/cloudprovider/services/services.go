@@ -241,7 +241,7 @@ func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, l
 }
 
 func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner string) (*lbv1.LoadBalancer, error) {
-	all, err := s.harvester.Balancers(ctx, client.MatchingLabels{clusterLabel: s.options.Cluster})
+	all, err := s.harvester.Balancers(ctx, client.MatchingLabels{lbv1.GuestClusterLabel: s.options.Cluster})
 	if err != nil {
 		return nil, err
 	}
@@ -249,8 +249,8 @@ func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner stri
 		return nil, err
 	}
 	lb.Namespace = s.harvester.Namespace()
-	if lb.Annotations[requiredNamespace] == "" {
-		annotate(lb, requiredNamespace, lb.Namespace)
+	if lb.Annotations[lbv1.NamespaceAnnotation] == "" {
+		annotate(lb, lbv1.NamespaceAnnotation, lb.Namespace)
 	}
 	if err := s.harvester.Create(ctx, lb); err != nil {
 		return nil, fmt.Errorf("creating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)

@@ -87,14 +87,14 @@ func (o Options) wanted(service *corev1.Service, p part, had *lbv1.LoadBalancer,
 			WorkloadType: lbv1.WorkloadCluster, IPAM: ipamOf(service), IPPool: p.pool,
 		}}
 		annotate(lb, askedAnnotation, service.Annotations[networkAnnotation])
-		annotate(lb, requiredNetwork, cmp.Or(service.Annotations[networkAnnotation], o.Network))
-		annotate(lb, requiredNamespace, service.Annotations[namespaceAnnotation])
-		annotate(lb, requiredProject, service.Annotations[projectAnnotation])
+		annotate(lb, lbv1.NetworkAnnotation, cmp.Or(service.Annotations[networkAnnotation], o.Network))
+		annotate(lb, lbv1.NamespaceAnnotation, service.Annotations[namespaceAnnotation])
+		annotate(lb, lbv1.ProjectAnnotation, service.Annotations[projectAnnotation])
 	}
-	annotate(lb, requiredForCluster, o.Cluster)
+	annotate(lb, lbv1.ClusterAnnotation, o.Cluster)
 	annotate(lb, ownerAnnotation, owner)
 	if o.Network != "" {
-		annotate(lb, managementAnnotation, o.Network)
+		annotate(lb, lbv1.ManagementNetworkAnnotation, o.Network)
 	}
 	for key, value := range o.labels(service) {
 		metav1.SetMetaDataLabel(&lb.ObjectMeta, key, value)
@@ -111,7 +111,7 @@ func annotate(lb *lbv1.LoadBalancer, key, value string) {
 
 // labels tell whose a LoadBalancer is.
 func (o Options) labels(service *corev1.Service) map[string]string {
-	return map[string]string{clusterLabel: o.Cluster, namespaceLabel: service.Namespace, nameLabel: service.Name}
+	return map[string]string{lbv1.GuestClusterLabel: o.Cluster, namespaceLabel: service.Namespace, nameLabel: service.Name}
 }
 
 // announced is the address of a family that the Service is reached at; "" when there is none.
@@ -147,7 +147,7 @@ func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {
 		return fmt.Errorf("annotation %s is %q, but the Service has its address by %q: put that back, or make the Service anew", ipamAnnotation, ipam, has)
 	}
 	asked, noted := lb.Annotations[askedAnnotation]
-	if network := service.Annotations[networkAnnotation]; network != asked && (noted || network != lb.Annotations[requiredNetwork]) {
+	if network := service.Annotations[networkAnnotation]; network != asked && (noted || network != lb.Annotations[lbv1.NetworkAnnotation]) {
 		return fmt.Errorf("annotation %s is %q, but the Service has its address in %q: put that back, or make the Service anew", networkAnnotation, network, asked)
 	}
 	return nil
@@ -173,7 +173,7 @@ func (o Options) foreign(service *corev1.Service, lb *lbv1.LoadBalancer, owner s
 func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 	for i := range all {
 		lb := &all[i]
-		if of := lb.Annotations[ownerAnnotation]; lb.Labels[clusterLabel] == o.Cluster && of != "" && of != owner {
+		if of := lb.Annotations[ownerAnnotation]; lb.Labels[lbv1.GuestClusterLabel] == o.Cluster && of != "" && of != owner {
 			return fmt.Errorf("another cluster, whose namespace kube-system has the UID %s, has the name %q too, and LoadBalancer %s/%s on Harvester: "+
 				"give each cluster of that namespace its own --cluster-name, or delete the LoadBalancer if its cluster is gone", of, o.Cluster, lb.Namespace, lb.Name)
 		}

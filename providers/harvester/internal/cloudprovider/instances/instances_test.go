@@ -1,0 +1,383 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instances
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// harvesterOf is what is known of Harvester, and what Harvester itself would say.
+type harvesterOf struct {
+	vms       []kubevirtv1.VirtualMachine
+	instances []kubevirtv1.VirtualMachineInstance
+	hosts     map[string]map[string]string // labels by name
+	denied    bool                         // hosts are not to be seen
+	hostnames map[string]string            // what guests say, by virtual machine
+	live      []types.UID                  // what Harvester itself says is there
+	down      error
+	asked     int
+}
+
+func (h *harvesterOf) VM(_ context.Context, name string) (*kubevirtv1.VirtualMachine, error) {
+	for i := range h.vms {
+		if h.vms[i].Name == name {
+			return &h.vms[i], h.down
+		}
+	}
+	return nil, h.down
+}
+
+func (h *harvesterOf) VMs(_ context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachine, error) {
+	var list []kubevirtv1.VirtualMachine
+	for i := range h.vms {
+		if slices.Contains(UID(&h.vms[i]), by[UIDField]) {
+			list = append(list, h.vms[i])
+		}
+	}
+	return list, h.down
+}
+
+func (h *harvesterOf) Instance(_ context.Context, name string) (*kubevirtv1.VirtualMachineInstance, error) {
+	for i := range h.instances {
+		if h.instances[i].Name == name {
+			return &h.instances[i], h.down
+		}
+	}
+	return nil, h.down
+}
+
+func (h *harvesterOf) Instances(_ context.Context, by client.MatchingFields) ([]kubevirtv1.VirtualMachineInstance, error) {
+	var list []kubevirtv1.VirtualMachineInstance
+	for i := range h.instances {
+		if by == nil || slices.Contains(Hostname(&h.instances[i]), by[HostnameField]) {
+			list = append(list, h.instances[i])
+		}
+	}
+	return list, h.down
+}
+
+func (h *harvesterOf) Host(_ context.Context, name string) (*corev1.Node, error) {
+	if h.denied {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, name, errors.New("no"))
+	}
+	labels, there := h.hosts[name]
+	if !there {
+		return nil, h.down
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, h.down
+}
+
+func (h *harvesterOf) Hostname(_ context.Context, vmi string) (string, error) {
+	h.asked++
+	return h.hostnames[vmi], h.down
+}
+
+func (h *harvesterOf) Gone(_ context.Context, name string, uid types.UID) (bool, error) {
+	return !slices.Contains(h.live, uid) && !slices.Contains(h.live, types.UID(name)), h.down
+}
+
+func vm(name string) kubevirtv1.VirtualMachine {
+	return kubevirtv1.VirtualMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name + "-uid")}, Status: kubevirtv1.VirtualMachineStatus{Created: true},
+	}
+}
+
+func instance(name string, ips ...string) kubevirtv1.VirtualMachineInstance {
+	i := kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name + "-run")}}
+	i.Spec.Networks = []kubevirtv1.Network{
+		{Name: "pods"},
+		{Name: "nic-1", NetworkSource: kubevirtv1.NetworkSource{Multus: &kubevirtv1.MultusNetwork{NetworkName: "vlan-1"}}},
+		{Name: "nic-2", NetworkSource: kubevirtv1.NetworkSource{Multus: &kubevirtv1.MultusNetwork{NetworkName: "default/vlan-2"}}},
+	}
+	i.Status.Phase = kubevirtv1.Running
+	i.Status.Conditions = []kubevirtv1.VirtualMachineInstanceCondition{{Type: kubevirtv1.VirtualMachineInstanceAgentConnected, Status: corev1.ConditionTrue}}
+	i.Status.Interfaces = []kubevirtv1.VirtualMachineInstanceNetworkInterface{
+		{Name: "pods", IP: "10.52.0.9"}, {Name: "nic-1", IPs: ips, InterfaceName: "enp2s0"},
+		{Name: "nic-2", IP: "10.2.0.1", InterfaceName: "enp3s0"}, {InterfaceName: "cilium_host", IP: "10.42.0.1"},
+	}
+	return i
+}
+
+func node(name, providerID string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+}
+
+func of(h *harvesterOf, nodes ...*corev1.Node) *Instances {
+	known := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+	for _, n := range nodes {
+		if err := known.Add(n); err != nil {
+			panic(err)
+		}
+	}
+	return New(h, corelisters.NewNodeLister(known), AddressOptions{}, func(string) bool { return false })
+}
+
+func TestVirtualMachineOfANodeIsFoundByIDThenByNameThenByHostname(t *testing.T) {
+	renamed := instance("vm-3")
+	renamed.Spec.Hostname = "told"
+	h := &harvesterOf{
+		vms:       []kubevirtv1.VirtualMachine{vm("node-1"), vm("vm-2"), vm("vm-3"), vm("vm-4")},
+		instances: []kubevirtv1.VirtualMachineInstance{instance("node-1"), instance("vm-2"), renamed, instance("vm-4")},
+		hostnames: map[string]string{"vm-4": "chosen", "vm-2": "vm-2"},
+	}
+	for name, c := range map[string]struct {
+		node *corev1.Node
+		want string
+	}{
+		"by ID":                             {node("anything", "harvester://vm-2-uid"), "vm-2"},
+		"by ID, not by name":                {node("node-1", "harvester://vm-2-uid"), "vm-2"},
+		"not by name where the ID is other": {node("node-1", "harvester://former-uid"), ""},
+		"by name":                           {node("node-1", ""), "node-1"},
+		"by name where the ID is foreign":   {node("node-1", "rke2://node-1"), "node-1"},
+		"by the hostname it was told":       {node("told", ""), "vm-3"},
+		"by the hostname that it has":       {node("chosen", ""), "vm-4"},
+		"not at all":                        {node("else", ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := of(h).find(t.Context(), c.node)
+			g := NewWithT(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			if c.want == "" {
+				g.Expect(found).To(BeNil())
+				return
+			}
+			g.Expect(found).To(HaveField("Name", c.want))
+		})
+	}
+}
+
+func TestGuestsOfOneHostnameAreNobody(t *testing.T) {
+	g := NewWithT(t)
+	h := &harvesterOf{
+		vms:       []kubevirtv1.VirtualMachine{vm("vm-1"), vm("vm-2")},
+		instances: []kubevirtv1.VirtualMachineInstance{instance("vm-1"), instance("vm-2")}, hostnames: map[string]string{"vm-1": "same", "vm-2": "same"},
+	}
+	i := of(h)
+	for range 3 {
+		_, err := i.find(t.Context(), node("same", ""))
+		g.Expect(err).To(MatchError(ContainSubstring("vm-1 and vm-2 are both called same")))
+	}
+	g.Expect(h.asked).To(Equal(2), "each guest is asked once")
+}
+
+func TestOnlyAVirtualMachineThatIsSurelyGoneDoesNotExist(t *testing.T) {
+	this, other := node("node-1", "harvester://node-1-uid"), node("node-2", "harvester://node-2-uid")
+	for name, c := range map[string]struct {
+		harvester *harvesterOf
+		was       []kubevirtv1.VirtualMachine // there earlier
+		exists    bool
+		says      string
+	}{
+		"it is there":                     {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}}, nil, true, ""},
+		"it is gone":                      {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}}, nil, false, ""},
+		"it has gone":                     {&harvesterOf{}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, ""},
+		"none is there, nor has been":     {&harvesterOf{}, nil, false, "make that the one of the kubeconfig's context"},
+		"it is new":                       {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}, live: []types.UID{"node-1-uid"}}, nil, true, ""},
+		"nobody answers":                  {&harvesterOf{down: errors.New("down")}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, "down"},
+		"another one has taken its name":  {&harvesterOf{vms: []kubevirtv1.VirtualMachine{renewed(), vm("node-2")}, live: []types.UID{"renewed"}}, nil, false, ""},
+		"it is there, and nobody answers": {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}, down: errors.New("down")}, nil, false, "down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			i := of(c.harvester, this, other)
+			if c.was != nil {
+				now := *c.harvester
+				c.harvester.vms, c.harvester.down = c.was, nil
+				g.Expect(i.InstanceExists(t.Context(), this)).To(BeTrue())
+				*c.harvester = now
+			}
+			exists, err := i.InstanceExists(t.Context(), this)
+			if c.says != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(exists).To(Equal(c.exists))
+		})
+	}
+}
+
+// renewed is a virtual machine that has the name of another that is gone.
+func renewed() kubevirtv1.VirtualMachine {
+	v := vm("node-1")
+	v.UID = "renewed"
+	return v
+}
+
+func TestOnlyAVirtualMachineThatIsOffIsShutDown(t *testing.T) {
+	in := func(phase kubevirtv1.VirtualMachineInstancePhase) []kubevirtv1.VirtualMachineInstance {
+		i := instance("node-1")
+		i.Status.Phase = phase
+		return []kubevirtv1.VirtualMachineInstance{i}
+	}
+	created, off := vm("node-1"), vm("node-1")
+	off.Status.Created = false
+	for name, c := range map[string]struct {
+		vm        kubevirtv1.VirtualMachine
+		instances []kubevirtv1.VirtualMachineInstance
+		want      bool
+	}{
+		"running, whatever its host says": {created, in(kubevirtv1.Running), false},
+		"starting":                        {created, in(kubevirtv1.Scheduling), false},
+		"between two instances":           {created, nil, false},
+		"off":                             {off, nil, true},
+		"ended":                           {created, in(kubevirtv1.Succeeded), true},
+		"failed":                          {created, in(kubevirtv1.Failed), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := of(&harvesterOf{vms: []kubevirtv1.VirtualMachine{c.vm}, instances: c.instances})
+			NewWithT(t).Expect(i.InstanceShutdown(t.Context(), node("node-1", ""))).To(Equal(c.want))
+		})
+	}
+	g := NewWithT(t)
+	_, err := of(&harvesterOf{}).InstanceShutdown(t.Context(), node("node-1", ""))
+	g.Expect(err).To(MatchError(ContainSubstring("instance not found")))
+	_, err = of(&harvesterOf{}).InstanceMetadata(t.Context(), node("node-1", ""))
+	g.Expect(err).To(MatchError(ContainSubstring("instance not found")))
+}
+
+func TestPlaceIsThatOfTheHostElseWhatHarvesterHasNoted(t *testing.T) {
+	zone := func(name string) map[string]string {
+		return map[string]string{corev1.LabelTopologyZone: name, corev1.LabelTopologyRegion: "south"}
+	}
+	for name, c := range map[string]struct {
+		harvester *harvesterOf
+		noted     map[string]string
+		host      string
+		want      place
+	}{
+		"host":                          {&harvesterOf{hosts: map[string]map[string]string{"h": zone("a")}}, zone("old"), "h", place{"a", "south"}},
+		"host without labels":           {&harvesterOf{hosts: map[string]map[string]string{"h": {}}}, zone("noted"), "h", place{"noted", "south"}},
+		"host with a region alone":      {&harvesterOf{hosts: map[string]map[string]string{"h": {corev1.LabelTopologyRegion: "west"}}}, zone("noted"), "h", place{"", "west"}},
+		"hosts that may not be seen":    {&harvesterOf{denied: true}, zone("noted"), "h", place{"noted", "south"}},
+		"host that is gone":             {&harvesterOf{}, zone("noted"), "h", place{"noted", "south"}},
+		"no host yet":                   {&harvesterOf{}, nil, "", place{}},
+		"neither host's nor its labels": {&harvesterOf{denied: true}, nil, "h", place{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := instance("node-1")
+			i.Annotations, i.Status.NodeName = c.noted, c.host
+			NewWithT(t).Expect(of(c.harvester).place(t.Context(), &i)).To(Equal(c.want))
+		})
+	}
+	i := instance("node-1")
+	i.Status.NodeName = "h"
+	_, err := of(&harvesterOf{down: errors.New("down")}).place(t.Context(), &i)
+	NewWithT(t).Expect(err).To(MatchError("down"), "a zone is not taken away because nobody answers")
+}
+
+func TestNodeHasTheAddressesThatItsOptionsSay(t *testing.T) {
+	prefixes := func(list ...string) []netip.Prefix {
+		var all []netip.Prefix
+		for _, text := range list {
+			all = append(all, netip.MustParsePrefix(text))
+		}
+		return all
+	}
+	reported := []string{"fe80::1", "127.0.0.1", "10.1.0.1", "fd00::1", "10.1.0.2", "10.1.0.250", "fd00::2"}
+	for name, c := range map[string]struct {
+		options     AddressOptions
+		annotations map[string]string
+		want        []string
+	}{
+		"first of each family is internal": {want: []string{"I 10.1.0.1", "I fd00::1", "E 10.1.0.2", "E fd00::2", "H node-1"}},
+		"another network":                  {options: AddressOptions{Network: "default/vlan-2"}, want: []string{"I 10.2.0.1", "H node-1"}},
+		"network of its own namespace": {
+			options: AddressOptions{Network: "team/vlan-1"}, want: []string{"I 10.1.0.1", "I fd00::1", "E 10.1.0.2", "E fd00::2", "H node-1"},
+		},
+		"what kubelet says": {
+			annotations: map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: "10.1.0.2", additionalAnnotation: `["10.1.0.1"]`},
+			want:        []string{"E fd00::1", "I 10.1.0.2", "E fd00::2", "H node-1"},
+		},
+		"what kubelet says of both families": {
+			annotations: map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: "10.1.0.2,fd00::2"},
+			want:        []string{"E 10.1.0.1", "E fd00::1", "I 10.1.0.2", "I fd00::2", "H node-1"},
+		},
+		"additional ones are left out": {
+			annotations: map[string]string{additionalAnnotation: `["10.1.0.2","fd00::2","10.1.0.1"]`}, want: []string{"I 10.1.0.1", "I fd00::1", "H node-1"},
+		},
+		"malformed list": {annotations: map[string]string{additionalAnnotation: `10.1.0.2`}, want: []string{"I 10.1.0.1", "I fd00::1", "E 10.1.0.2", "E fd00::2", "H node-1"}},
+		"by CIDR": {
+			options: AddressOptions{Internal: prefixes("10.1.0.2/31"), Excluded: prefixes("fd00::/64")},
+			want:    []string{"E 10.1.0.1", "I 10.1.0.2", "H node-1"},
+		},
+		"kubelet disregarded": {
+			options:     AddressOptions{IgnoreProvided: true},
+			annotations: map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: "10.1.0.2", additionalAnnotation: `["fd00::2"]`},
+			want:        []string{"I 10.1.0.1", "I fd00::1", "E 10.1.0.2", "E fd00::2", "H node-1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			n, i := node("node-1", ""), instance("node-1", reported...)
+			n.Annotations = c.annotations
+			list, err := c.options.Of(n, &i, func(address string) bool { return address == "10.1.0.250" })
+			g.Expect(err).NotTo(HaveOccurred())
+			var got []string
+			for _, a := range list {
+				got = append(got, string(a.Type[:1])+" "+a.Address)
+			}
+			g.Expect(got).To(Equal(c.want), "the address of a load balancer is not the Node's")
+		})
+	}
+}
+
+func TestNodeWithoutAnyAddressWaitsForOneAndOneThatHasSomeKeepsThem(t *testing.T) {
+	g := NewWithT(t)
+	none := func(string) bool { return false }
+	n, i := node("node-1", ""), instance("node-1")
+	_, err := AddressOptions{Network: "default/other"}.Of(n, &i, none)
+	g.Expect(err).To(MatchError(ContainSubstring("has told no address of network default/other")))
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.0.1"}}
+	g.Expect(AddressOptions{}.Of(n, &i, none)).To(BeEmpty())
+}
+
+func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
+	g := NewWithT(t)
+	h := &harvesterOf{
+		vms:       []kubevirtv1.VirtualMachine{vm("node-1"), vm("node-2"), vm("stranger")},
+		instances: []kubevirtv1.VirtualMachineInstance{instance("node-1"), instance("node-2"), instance("stranger")},
+	}
+	i := of(h, node("node-1", ""), node("node-2", ""), node("elsewhere", ""))
+	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(Equal("enp3s0"))
+	_, err := i.NIC(t.Context(), "default/vlan-3")
+	g.Expect(err).To(MatchError(ContainSubstring("has no interface in network default/vlan-3")))
+	h.instances[1].Status.Interfaces[2].InterfaceName = "eth7"
+	_, err = i.NIC(t.Context(), "default/vlan-2")
+	g.Expect(err).To(MatchError(ContainSubstring("it must be the same on all")))
+	h.instances[0].Status.Conditions, h.instances[1].Status.Conditions = nil, nil
+	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "no guest has said anything yet")
+}
+
+func TestNodeIsToldItsPlaceWithoutLosingWhatHarvesterDoesNotSay(t *testing.T) {
+	g := NewWithT(t)
+	machine := vm("node-1")
+	n := node("node-1", "")
+	n.Labels = map[string]string{
+		corev1.LabelTopologyZone: "a", corev1.LabelFailureDomainBetaZone: "a", corev1.LabelTopologyRegion: "south", corev1.LabelFailureDomainBetaRegion: "south",
+	}
+	n.Annotations = map[string]string{machineAnnotation: "team/node-1"}
+	g.Expect(changeOf(n, &machine, place{"a", "south"})).To(Equal(change{map[string]string{}, map[string]string{}}), "it knows")
+	g.Expect(changeOf(n, &machine, place{zone: "b"}).Labels).To(Equal(map[string]string{
+		corev1.LabelTopologyZone: "b", corev1.LabelFailureDomainBetaZone: "b",
+	}))
+	delete(n.Annotations, machineAnnotation)
+	g.Expect(changeOf(n, &machine, place{}).Annotations).To(Equal(map[string]string{machineAnnotation: "team/node-1"}))
+}
