@@ -4,6 +4,8 @@
 package guest_test
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -302,4 +304,48 @@ func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
 	})
 	c.reached("web", "172.19.8.10")
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
+}
+
+func TestServicesHaveOneAddressEachThoughHarvesterDisobeys(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.9.0/24", "172.19.9.10", "172.19.9.40")
+	n := s.count()
+	c := s.cluster("blue")
+	faults := map[string][]string{"failing": nil, "lost-answers": nil, "conflicts": {"loadbalancers"}, "delayed": nil}
+	for name, args := range faults {
+		s.Expect(sim.SetFault(t.Context(), name, true, args...)).To(Succeed())
+	}
+	over := func() {
+		for name, args := range faults {
+			_ = sim.SetFault(context.WithoutCancel(t.Context()), name, false, args...) // It may have ended.
+		}
+	}
+	t.Cleanup(over)
+	c.start("--concurrent-service-syncs=4")
+	var services []string
+	for i := range 12 {
+		services = append(services, fmt.Sprintf("web-%d", i))
+		c.service(services[i])
+		if i == 8 {
+			c.provider.kill()
+			c.start("--concurrent-service-syncs=4")
+		}
+	}
+	given := map[string]string{}
+	for _, name := range services {
+		c.Eventually(c.current(name)).Should(HaveField("Status.LoadBalancer.Ingress", HaveLen(1)))
+		service, err := c.current(name)()
+		s.Expect(err).NotTo(HaveOccurred())
+		given[service.Status.LoadBalancer.Ingress[0].IP] = name
+	}
+	s.Expect(given).To(HaveLen(len(services)), "nobody has another's address")
+	s.Expect(n.is()).To(Equal([2]int{len(services), 0}), "each has one load balancer all the time")
+	for _, name := range services {
+		c.remove(name)
+	}
+	over()
+	for _, name := range services {
+		c.gone(name)
+	}
+	s.Eventually(func() int { return len(s.balancers("blue")) }).Should(BeZero())
 }
