@@ -70,6 +70,30 @@ func TestPathsThatContributorsAreToldOfExist(t *testing.T) {
 	}
 }
 
+// reason is a constant whose value a condition has for its reason. Who is called so is known in its own package alone.
+var reason = regexp.MustCompile(`(?m)^\s*reason[A-Z]\w* +(?:\w+ +)?= +"(\w+)"`)
+
+// What load balancers say of themselves is written where it is decided. The reasons of other kinds are in their API.
+func TestEveryReasonOfALoadBalancerHasAWayOut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "troubleshooting.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, section, _ := strings.Cut(string(text), "\n## LoadBalancer and IPPool\n")
+	sources, err := filepath.Glob(filepath.Join(repository, "providers", "harvester", "internal", "loadbalancer", "*", "*.go"))
+	g.Expect(err).NotTo(HaveOccurred())
+	found := 0
+	for _, source := range sources {
+		code, err := os.ReadFile(source)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, match := range reason.FindAllSubmatch(code, -1) {
+			found++
+			g.Expect(section).To(ContainSubstring("`"+string(match[1])+"`"), "docs/troubleshooting.md on what %s reports", source)
+		}
+	}
+	g.Expect(found).To(BeNumerically(">", 5))
+}
+
 // documents returns the text of every Markdown file of the repository by its path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
