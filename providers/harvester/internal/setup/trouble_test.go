@@ -1,0 +1,136 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+func (w *world) machinesOnHarvester() []kubevirtv1.VirtualMachine {
+	w.t.Helper()
+	vms := &kubevirtv1.VirtualMachineList{}
+	w.Expect(w.harvester.List(w.t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
+	return vms.Items
+}
+
+func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 1)
+	slow := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)), simulator.WithNamespaces(w.name))
+	w.create(&corev1.Secret{ObjectMeta: w.meta("slow"), Data: map[string][]byte{infrav1.KubeconfigKey: slow.Kubeconfig()}})
+	there := w.cluster("slow", func(c *infrav1.HarvesterCluster) {
+		c.Spec.IdentitySecret.Name, c.Spec.FailureDomainTopologyKey = "slow", ""
+	})
+	w.condition(there, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	here := w.cluster("fast")
+	w.condition(here, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+
+	// The manager knows images, networks and keys there when it has made one.
+	first := w.machine("slow", "first", zoneName(1))
+	w.Eventually(func() bool {
+		w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(first), first)).To(Succeed())
+		return ptr.Deref(first.Status.Initialization.Provisioned, false)
+	}).Should(BeTrue())
+	slow.ForgetRequests()
+	slow.Delay(time.Hour)
+	t.Cleanup(func() { slow.Delay(0) })
+	const more = 25 // than the manager works on at the same time
+	for i := range more {
+		w.machine("slow", fmt.Sprintf("slow-%d", i), zoneName(1))
+	}
+	w.Eventually(func() int { return len(slow.Requests()) }).Should(BeNumerically(">=", 10), "it works on many of them")
+	w.provisioned(w.machine("fast", "fast", zoneName(1)))
+	vms := &kubevirtv1.VirtualMachineList{}
+	w.Expect(slow.Client().List(t.Context(), vms)).To(Succeed())
+	w.Expect(vms.Items).To(HaveLen(1), "the others still wait")
+}
+
+func TestAMachineThatAQuotaRefusesSaysSoAndIsMadeWhenThereIsRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 1)
+	w.cluster("c")
+	const what = "count/virtualmachines.kubevirt.io"
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "none"}}
+	quota.Spec.Hard = corev1.ResourceList{what: resource.MustParse("0")}
+	w.onHarvester(quota)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{what: resource.MustParse("0")}}
+	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed())
+
+	machine := w.machine("c", "m", zoneName(1))
+	w.Expect(w.condition(machine, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)).To(ContainSubstring("exceeded quota"))
+	w.Expect(w.machinesOnHarvester()).To(BeEmpty())
+	w.Expect(w.harvester.Delete(t.Context(), quota)).To(Succeed())
+	w.provisioned(machine)
+	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
+}
+
+func TestNothingIsDoneForMachinesOfAPausedClusterUntilItGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 1)
+	w.cluster("c")
+	kept := w.machine("c", "kept", zoneName(1))
+	w.provisioned(kept)
+	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("c")}
+	pause := func(paused bool) {
+		update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(paused) })
+	}
+	pause(true)
+	w.condition(kept, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w.Expect(w.client.Delete(t.Context(), kept)).To(Succeed())
+	fresh := w.machine("c", "fresh", zoneName(1))
+	w.condition(fresh, clusterv1.PausedCondition, clusterv1.PausedReason)
+	w.Consistently(func(g Gomega) {
+		vms := w.machinesOnHarvester()
+		g.Expect(vms).To(HaveLen(1))
+		g.Expect(vms[0].Name).To(Equal(kept.Name))
+		g.Expect(vms[0].DeletionTimestamp).To(BeNil())
+	}, time.Second, glance).Should(Succeed())
+
+	pause(false)
+	w.provisioned(fresh)
+	w.gone(w.client, kept)
+	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
+}
+
+func TestAMachineThatRunsDoesNotMissItsBootstrapDataAndOneThatIsToBeMadeSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 1)
+	w.cluster("c")
+	machine := w.machine("c", "m", zoneName(1))
+	before := w.provisioned(machine)
+	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta(machine.Name)})).To(Succeed())
+	w.stop()
+	w.start()
+	// The manager has looked at all machines again when it has made the next.
+	next := w.machine("c", "next", zoneName(1))
+	w.provisioned(next)
+	w.condition(machine, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.Expect(w.instance(machine.Name).UID).To(Equal(before.UID))
+	secrets := &corev1.SecretList{}
+	id := client.MatchingLabels{infrav1.MachineIDLabel: machine.Annotations[infrav1.MachineIDAnnotation]}
+	w.Expect(w.harvester.List(t.Context(), secrets, client.InNamespace(w.name), id)).To(Succeed())
+	w.Expect(secrets.Items).To(HaveLen(1), "the guest reads it when it boots again")
+
+	late := w.machine("c", "late", zoneName(1), func(machine *clusterv1.Machine, _ *infrav1.HarvesterMachine) {
+		machine.Spec.Bootstrap.DataSecretName = ptr.To("gone")
+	})
+	w.Expect(w.condition(late, infrav1.MachineCreatedCondition, infrav1.WaitingForBootstrapDataReason)).To(ContainSubstring("/gone "))
+	w.create(&corev1.Secret{ObjectMeta: w.meta("gone"), Data: map[string][]byte{"value": []byte("#cloud-config\n")}})
+	w.provisioned(late)
+}
