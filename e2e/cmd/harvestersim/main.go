@@ -139,7 +139,9 @@ func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Wr
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { virtualips.New(sim.Client(), virtualips.Device{Name: o.announce, Run: command.Runner{Log: log}}).Run(ctx) })
+	running.Go(func() {
+		virtualips.New(sim.Client(), virtualips.Device{Name: o.announce, Run: command.Runner{Log: log}}).Run(ctx)
+	})
 	return func() {
 		cancel()
 		running.Wait()

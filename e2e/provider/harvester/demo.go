@@ -68,7 +68,7 @@ func (s *simulation) Setup(dir string) (provider.Setup, error) {
 	variables["LOAD_BALANCER_IPAM"], variables["IP_POOL_NAME"] = "pool", poolName
 	return provider.Setup{
 		Variables: variables,
-		Access: []string{"kubectl --kubeconfig " + file + " get virtualmachineinstances --output wide"},
+		Access:    []string{"kubectl --kubeconfig " + file + " get virtualmachineinstances --output wide"},
 	}, nil
 }
 

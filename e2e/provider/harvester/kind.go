@@ -74,4 +74,6 @@ func (p Provider) arguments(k provider.Kind) []string {
 func (Provider) FitTemplate(template []byte, _ provider.Kind) ([]byte, error) { return template, nil }
 
 // MachineContainer implements provider.Contained.
-func (Provider) MachineContainer(machine string) string { return "-vm-" + vmNamespace + "-" + machine + "$" }
+func (Provider) MachineContainer(machine string) string {
+	return "-vm-" + vmNamespace + "-" + machine + "$"
+}
