@@ -60,7 +60,9 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 
 		By(fmt.Sprintf("Cutting off %s with %s", lost, machines))
 		Expect(environment.SetFault(ctx, infra, infra.CutOff(lost), true)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(environment.SetFault(ctx, infra, infra.CutOff(lost), false)).To(Succeed()) })
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(environment.SetFault(ctx, infra, infra.CutOff(lost), false)).To(Succeed())
+		})
 		if !infra.BreakStops {
 			Expect(environment.CutPower(ctx, machines...)).To(Succeed())
 		}
