@@ -33,6 +33,7 @@ func main() {
 	opts.AddFlags(pflag.CommandLine)
 	controllers := setup.Options{}
 	addFlags(pflag.CommandLine, &controllers)
+	ignoreFlags(pflag.CommandLine, opts)
 	pflag.Parse()
 	if err := opts.Run(ctrl.SetupSignalHandler(), provider(opts, controllers)); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
@@ -42,7 +43,8 @@ func main() {
 
 func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
 	p := manager.Provider{
-		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "controller-leader-election-capv",
+		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "capv-controller-manager-runtime", // upstream's
+		Migrated: setup.Migrated(),
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
 			infrav1.AddToScheme, v1beta1.AddToScheme,
@@ -80,4 +82,25 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 		"Give Nodes the zone and region of their machines where no cloud provider does. It takes a connection to each workload cluster.")
 	fs.IntVar(&o.Labels, "nodelabels-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
 	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+}
+
+// ignoreFlags accepts what installations of upstream give its manager and nothing here needs.
+func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
+	const supervisor = "clusters on a Supervisor are not for this provider"
+	opts.Ignore(fs,
+		manager.Ignored{Name: "pod-name", Why: "the API server knows who holds the lease"},
+		manager.Ignored{Name: "network-provider", Why: supervisor},
+		manager.Ignored{Name: "vm-operator-api-version", Why: supervisor},
+		manager.Ignored{Name: "vspheremachinetemplate-concurrency", Why: supervisor},
+		manager.Ignored{Name: "providerserviceaccount-concurrency", Why: supervisor},
+		manager.Ignored{Name: "servicediscovery-concurrency", Why: supervisor},
+		manager.Ignored{Name: "virtualmachinegroup-concurrency", Why: supervisor},
+	)
+	opts.IgnoreGates(fs,
+		manager.Ignored{Name: "PriorityQueue", Why: "objects are worked on in the order in which they change"},
+		manager.Ignored{Name: "ReconcilerRateLimiting", Why: "objects are worked on when something about them changes, and only then"},
+		manager.Ignored{Name: "NodeAntiAffinity", Why: "there are no cluster modules: failure domains keep machines apart"},
+		manager.Ignored{Name: "AllAlpha", Why: "there are no gates"},
+		manager.Ignored{Name: "AllBeta", Why: "there are no gates"},
+	)
 }

@@ -6,7 +6,9 @@
 package manager
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -25,9 +27,13 @@ type Options struct {
 
 	logs    *logs.Options
 	manager flags.ManagerOptions
+	given   *pflag.FlagSet
+	ignored []Ignored
+	gates   *gates
 
 	leaderElect                              bool
 	leaderNamespace                          string
+	leaderElectionID                         string
 	leaseDuration, leaseDeadline, leaseRetry time.Duration
 	syncPeriod                               time.Duration
 	kubeAPIQPS                               float32
@@ -35,10 +41,13 @@ type Options struct {
 	webhookPort                              int
 	webhookCertDir, webhookCert, webhookKey  string
 	healthAddress, profilerAddress           string
+	contentionProfiling                      bool
+	skipMigrationPhases                      []string
 }
 
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.given = fs
 	o.logs = logs.NewOptions()
 	logsv1.AddFlags(o.logs, fs)
 	flags.AddManagerOptions(fs, &o.manager)
@@ -50,6 +59,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Let only one manager at a time reconcile.")
 	fs.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Namespace of the lease. That of the manager when empty.")
+	fs.StringVar(&o.leaderElectionID, "leader-election-id", "", "Name of the lease that the leader holds. Upstream's when empty, so that the two never work at once.")
 	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long a candidate waits before it takes over the lease.")
 	fs.DurationVar(&o.leaseDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew its lease before it gives up.")
 	fs.DurationVar(&o.leaseRetry, "leader-elect-retry-period", 2*time.Second, "Pause between two tries to acquire or renew the lease.")
@@ -63,5 +73,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.webhookCert, "webhook-cert-name", "tls.crt", "File name of the webhook server's certificate.")
 	fs.StringVar(&o.webhookKey, "webhook-key-name", "tls.key", "File name of the webhook server's key.")
 	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoint.")
-	fs.StringVar(&o.profilerAddress, "profiler-address", "", "Address of the pprof profiler, for example localhost:6060. Off when empty.")
+	fs.StringVar(&o.profilerAddress, "profiler-address", os.Getenv("PROFILER_ADDR"), "Address of the pprof profiler, for example localhost:6060. Off when empty.")
+	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Have the profiler know what goroutines wait for.")
+	fs.StringSliceVar(&o.skipMigrationPhases, "skip-crd-migration-phases", nil,
+		"What is not done when CRDs have changed: StorageVersionMigration, which writes every object in the version that is stored today, "+
+			"and CleanupManagedFields, which takes off managed fields of versions that are not served any more.")
+	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // It is controller-runtime's.
+		fs.AddGoFlag(kubeconfig)
+	}
 }

@@ -4,9 +4,11 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +37,8 @@ type Provider struct {
 	Scheme []func(*runtime.Scheme) error
 	// Cache adjusts what is kept in memory; it may be nil.
 	Cache func(*cache.Options)
+	// Migrated are the kinds whose objects may be stored in another version than today's. The scheme has CRDs then.
+	Migrated []Migrated
 	// Add adds controllers and webhooks.
 	Add func(ctx context.Context, mgr manager.Manager) error
 }
@@ -54,12 +58,21 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	defer logs.FlushLogs()
 	ctrl.SetLogger(klog.Background())
 	ctx = ctrl.LoggerInto(ctx, klog.Background())
+	if err := o.tellIgnored(klog.Background()); err != nil {
+		return err
+	}
+	if o.contentionProfiling {
+		goruntime.SetBlockProfileRate(1)
+	}
 
 	mgr, err := o.newManager(p)
 	if err != nil {
 		return err
 	}
 	if err := p.Add(ctx, mgr); err != nil {
+		return err
+	}
+	if err := o.addMigration(ctx, mgr, p.Migrated); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()); err != nil {
@@ -97,8 +110,9 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
-		LeaderElection: o.leaderElect, LeaderElectionID: p.LeaderElectionID, LeaderElectionNamespace: o.leaderNamespace,
-		LeaderElectionReleaseOnCancel: true, LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
+		LeaderElection: o.leaderElect, LeaderElectionID: cmp.Or(o.leaderElectionID, p.LeaderElectionID),
+		LeaderElectionNamespace: cmp.Or(o.leaderNamespace, p.OwnNamespace()), LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
 		Cache: cacheOptions, Controller: ControllerOptions(),
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,

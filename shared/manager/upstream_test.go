@@ -1,0 +1,46 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+)
+
+func TestWhatHasNoEffectIsToldOnceAndAnUnknownGateIsAnError(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		told   []string
+		refuse string
+	}{
+		{name: "nothing given"},
+		{
+			name: "a flag and gates", args: []string{"--old=1", "--feature-gates=B=true,A=false"},
+			told: []string{`"level"=0 "msg"="Flag has no effect" "flag"="--old" "why"="gone"`,
+				`"level"=0 "msg"="Feature gate has no effect" "gate"="A" "value"=false "why"="first"`,
+				`"level"=0 "msg"="Feature gate has no effect" "gate"="B" "value"=true "why"="second"`},
+		},
+		{name: "an unknown gate", args: []string{"--feature-gates=C=true"}, refuse: `there is no gate "C": leave it out`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			o, fs, told := &Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError), []string(nil)
+			o.AddFlags(fs)
+			o.Ignore(fs, Ignored{Name: "old", Why: "gone"}, Ignored{Name: "older", Why: "gone, too"})
+			o.IgnoreGates(fs, Ignored{Name: "A", Why: "first"}, Ignored{Name: "B", Why: "second"})
+			g.Expect(fs.Parse(tc.args)).To(Succeed())
+			err := o.tellIgnored(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
+			if tc.refuse != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.refuse)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(told).To(Equal(tc.told))
+		})
+	}
+}
