@@ -20,11 +20,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// upstreamField is one field of an upstream kind. The kind itself has no path.
+// upstreamField is one field of an upstream kind. The kind itself has no path, but what it is served as.
 type upstreamField struct {
 	Kind, Version, Path, Type string
 	Enum                      []string
 	Required                  bool
+
+	Group, Plural, Scope               string
+	Served, Storage, StatusSubresource bool
+	ShortNames                         []string
+	Columns                            [][]string
 }
 
 // ourField is one of ours.
@@ -37,15 +42,8 @@ type ourField struct {
 // What upstream's CRDs accept is accepted here: every field is there under its name, with its type, and nothing more is required.
 func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
 	g := NewWithT(t)
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "harvester", "manifests", "upstream-schema.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("../shared/upstream is not beside the project")
-	}
-	g.Expect(err).NotTo(HaveOccurred())
 	ours, compared := schemas(t), 0
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		theirs := upstreamField{}
-		g.Expect(json.Unmarshal(lines.Bytes(), &theirs)).To(Succeed())
+	for _, theirs := range upstreamFields(t) {
 		fields, known := ours[theirs.Kind+"/"+theirs.Version]
 		if !known || theirs.Path == "" {
 			continue
@@ -67,6 +65,52 @@ func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
 	g.Expect(compared).To(BeNumerically(">", 200))
 }
 
+// Upstream's controllers, its cloud provider and people find the kinds of load balancers as upstream serves them: also without a
+// subresource for the status, which they write with the object.
+func TestTheKindsOfLoadBalancersAreServedAsUpstreams(t *testing.T) {
+	g, compared := NewWithT(t), 0
+	for _, theirs := range upstreamFields(t) {
+		if theirs.Path != "" || theirs.Group != "loadbalancer.harvesterhci.io" {
+			continue
+		}
+		for _, crd := range definitions(t) {
+			for _, version := range crd.Spec.Versions {
+				if crd.Spec.Names.Kind != theirs.Kind || version.Name != theirs.Version {
+					continue
+				}
+				compared++
+				ours := theirs
+				ours.Group, ours.Plural, ours.Scope = crd.Spec.Group, crd.Spec.Names.Plural, string(crd.Spec.Scope)
+				ours.Served, ours.Storage, ours.ShortNames = version.Served, version.Storage, crd.Spec.Names.ShortNames
+				ours.StatusSubresource, ours.Columns = version.Subresources != nil && version.Subresources.Status != nil, nil
+				for _, column := range version.AdditionalPrinterColumns {
+					ours.Columns = append(ours.Columns, []string{column.Name, column.JSONPath, column.Type})
+				}
+				g.Expect(ours).To(Equal(theirs))
+			}
+		}
+	}
+	g.Expect(compared).To(Equal(3))
+}
+
+// upstreamFields are those of upstream's kinds.
+func upstreamFields(t *testing.T) []upstreamField {
+	t.Helper()
+	g := NewWithT(t)
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "harvester", "manifests", "upstream-schema.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("../shared/upstream is not beside the project")
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	var all []upstreamField
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		theirs := upstreamField{}
+		g.Expect(json.Unmarshal(lines.Bytes(), &theirs)).To(Succeed())
+		all = append(all, theirs)
+	}
+	return all
+}
+
 func enum(field ourField) []string {
 	var values []string
 	for _, value := range field.Enum {
@@ -79,18 +123,33 @@ func enum(field ourField) []string {
 func schemas(t *testing.T) map[string]map[string]ourField {
 	t.Helper()
 	g := NewWithT(t)
-	files, err := filepath.Glob(filepath.Join("..", "..", "config", "crd", "bases", "*.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
 	all := map[string]map[string]ourField{}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		g.Expect(yaml.UnmarshalStrict(data, crd)).To(Succeed())
+	for _, crd := range definitions(t) {
 		for _, version := range crd.Spec.Versions {
 			fields := map[string]ourField{}
 			collect(fields, "", ourField{JSONSchemaProps: *version.Schema.OpenAPIV3Schema})
 			all[crd.Spec.Names.Kind+"/"+version.Name] = fields
+		}
+	}
+	g.Expect(all).NotTo(BeEmpty())
+	return all
+}
+
+// definitions are those of the provider's kinds and of the load balancer manager's.
+func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	g := NewWithT(t)
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, folder := range []string{"crd", "loadbalancer/crd"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", "config", folder, "bases", "*.yaml"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(files).NotTo(BeEmpty())
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			g.Expect(err).NotTo(HaveOccurred())
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			g.Expect(yaml.UnmarshalStrict(data, crd)).To(Succeed())
+			all = append(all, crd)
 		}
 	}
 	return all
