@@ -19,7 +19,9 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -47,7 +49,9 @@ func TestManager(t *testing.T) {
 	}
 	crds, err := simulator.CRDs()
 	g.Expect(err).NotTo(HaveOccurred())
-	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Spec.Group != kubevirtv1.GroupVersion.Group })
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Spec.Group == lbv1.GroupVersion.Group
+	})
 	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: config, CRDs: crds, Webhooks: true, Conversion: true})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,6 +79,53 @@ func TestManager(t *testing.T) {
 	}).Should(BeTrue(), "its address is given back")
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 	g.Expect(pool.Status.Allocated).To(BeEmpty())
+	testGuestCluster(t, g, c)
+}
+
+// testGuestCluster has load balancers of guest clusters admitted, for which the manager reads networks, machines and namespaces.
+func testGuestCluster(t *testing.T, g *WithT, c client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	network := &networkv1.NetworkAttachmentDefinition{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan100", Labels: map[string]string{networkv1.VLANLabel: "100"}},
+	}
+	g.Expect(c.Create(ctx, network)).To(Succeed())
+	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "vlan100"}, Spec: lbv1.IPPoolSpec{
+		Ranges:   []lbv1.Range{{Subnet: "10.0.1.0/24"}},
+		Selector: lbv1.Selector{Network: "default/vlan100", Scope: []lbv1.Tuple{{Project: lbv1.All, Namespace: "default", GuestCluster: lbv1.All}}},
+	}}
+	g.Expect(c.Create(ctx, pool)).To(Succeed())
+	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.VLANLabel, "100"))
+	machine := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "red-1", Labels: map[string]string{"guestcluster.harvesterhci.io/name": "red"},
+	}}
+	machine.Spec.Networks = []kubevirtv1.Network{{Name: "nic-1", NetworkSource: kubevirtv1.NetworkSource{
+		Multus: &kubevirtv1.MultusNetwork{NetworkName: "default/vlan100"},
+	}}}
+	g.Expect(c.Create(ctx, machine)).To(Succeed())
+	older := &v1alpha1.LoadBalancer{}
+	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "red-web", Labels: map[string]string{lbv1.GuestClusterLabel: "red"}, Annotations: map[string]string{lbv1.ClusterAnnotation: "red"},
+	}, Spec: lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster}}
+	g.Expect(c.Create(ctx, lb)).To(Succeed())
+	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, "default/vlan100"))
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lb), lb)).To(Succeed())
+		g.Expect(lb.Status.AllocatedAddress.IP).To(Equal("10.0.1.2"))
+		g.Expect(lb.Status.AllocatedAddress.IPPool).To(Equal("vlan100"))
+	}).Should(Succeed())
+	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lb), older)).To(Succeed())
+	g.Expect(older.Spec.IPAM).To(Equal(lbv1.IPAMPool))
+	g.Expect(c.Delete(ctx, pool)).To(MatchError(ContainSubstring("10.0.1.2 by default/red-web")))
+	machines := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "red-1", Annotations: map[string]string{"harvesterhci.io/removeAllPersistentVolumeClaims": "true"},
+		Labels: map[string]string{"guestcluster.harvesterhci.io/name": "red", "harvesterhci.io/creator": "docker-machine-driver-harvester"},
+	}}
+	machines.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
+	g.Expect(c.Create(ctx, machines)).To(Succeed())
+	again := lb.DeepCopy()
+	again.Name, again.ResourceVersion = "red-again", ""
+	g.Expect(c.Create(ctx, again)).To(MatchError(ContainSubstring("guest cluster red is being removed")))
 }
 
 func TestTheManagerTakesTheFlagsOfTheOtherManagersAndItsOwn(t *testing.T) {

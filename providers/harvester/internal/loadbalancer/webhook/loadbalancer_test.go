@@ -137,6 +137,12 @@ func testSingleValues(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Update(ctx, lb)).To(Succeed())
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(lb), typed)).To(Succeed())
 	g.Expect(typed.Spec.BackendServerSelector).To(HaveKeyWithValue("app", []string{"two"}))
+	applied := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": lb.GetAPIVersion(), "kind": lb.GetKind(), "metadata": map[string]any{"namespace": "default", "name": "single"},
+		"spec": map[string]any{"backendServerSelector": map[string]any{"app": "three"}},
+	}}
+	g.Expect(api.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("gitops"), client.ForceOwnership)).
+		To(MatchError(ContainSubstring("expected list")), "server-side apply asks the schema first")
 	g.Expect(unstructured.SetNestedField(lb.Object, int64(2), "spec", "backendServerSelector", "app")).To(Succeed())
 	g.Expect(api.Update(ctx, lb)).To(MatchError(ContainSubstring("backendServerSelector")))
 	g.Expect(api.Delete(ctx, lb)).To(Succeed())
