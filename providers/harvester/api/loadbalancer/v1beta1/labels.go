@@ -50,8 +50,10 @@ const (
 	// IPPoolFinalizer keeps a pool.
 	IPPoolFinalizer = "wrangler.cattle.io/harvester-ipam-controller"
 
-	// VMFinalizer and VMIFinalizer were on every virtual machine and on every instance of one before Faultline. Nothing of Faultline needs them.
-	VMFinalizer  = "wrangler.cattle.io/harvester-lb-vm-controller"
+	// VMFinalizer was on every virtual machine before Faultline. Nothing of Faultline needs it.
+	VMFinalizer = "wrangler.cattle.io/harvester-lb-vm-controller"
+
+	// VMIFinalizer was on every instance of one.
 	VMIFinalizer = "wrangler.cattle.io/harvester-lb-vmi-controller"
 )
 

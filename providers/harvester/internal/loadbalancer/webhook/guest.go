@@ -57,18 +57,15 @@ func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer)
 			of[lbv1.ProjectAnnotation] = project
 		}
 	}
-	if of[lbv1.NetworkAnnotation] == "" {
-		of[lbv1.NetworkAnnotation] = of[lbv1.ManagementNetworkAnnotation]
-	}
-	if of[lbv1.NetworkAnnotation] == "" && (before == nil || before.Annotations[lbv1.ClusterAnnotation] != of[lbv1.ClusterAnnotation]) {
-		network, err := w.network(ctx, lb.Namespace, of[lbv1.ClusterAnnotation])
-		if err != nil {
+	network := cmp.Or(of[lbv1.NetworkAnnotation], of[lbv1.ManagementNetworkAnnotation])
+	if network == "" && (before == nil || before.Annotations[lbv1.ClusterAnnotation] != of[lbv1.ClusterAnnotation]) {
+		var err error
+		if network, err = w.network(ctx, lb.Namespace, of[lbv1.ClusterAnnotation]); err != nil {
 			return err
 		}
-		of[lbv1.NetworkAnnotation] = network
 	}
-	if of[lbv1.NetworkAnnotation] == "" {
-		delete(of, lbv1.NetworkAnnotation)
+	if network != "" {
+		of[lbv1.NetworkAnnotation] = network
 	}
 	return nil
 }

@@ -148,6 +148,24 @@ func testSingleValues(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, lb)).To(Succeed())
 }
 
+// versions are a load balancer as the versions show it.
+type versions struct {
+	*WithT
+	t     *testing.T
+	api   *rulestest.APIServer
+	key   client.ObjectKey
+	newer *lbv1.LoadBalancer
+	older *v1alpha1.LoadBalancer
+}
+
+// read has both versions anew: a client decodes into what is there.
+func (v *versions) read() {
+	v.t.Helper()
+	v.newer, v.older = &lbv1.LoadBalancer{}, &v1alpha1.LoadBalancer{}
+	v.Expect(v.api.Get(v.t.Context(), v.key, v.newer)).To(Succeed())
+	v.Expect(v.api.Get(v.t.Context(), v.key, v.older)).To(Succeed())
+}
+
 // testOlderClient has a client of v1alpha1 create, read and change a load balancer.
 func testOlderClient(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
@@ -162,45 +180,43 @@ func testOlderClient(t *testing.T, api *rulestest.APIServer) {
 		Listeners:   []v1alpha1.Listener{{Name: "web", Port: 80, Protocol: "TCP", BackendPort: 8080}},
 		HealthCheck: &v1alpha1.HealthCheck{Port: 8080, SuccessThreshold: 1, FailureThreshold: 1, PeriodSeconds: 7, TimeoutSeconds: 1},
 	}}
-	key := client.ObjectKeyFromObject(older)
 	g.Expect(api.Create(ctx, older)).To(Succeed())
-	newer := &lbv1.LoadBalancer{}
-	get := func() {
-		t.Helper()
-		g.Expect(api.Get(ctx, key, newer)).To(Succeed())
-		older = &v1alpha1.LoadBalancer{} // The client decodes into what is there.
-		g.Expect(api.Get(ctx, key, older)).To(Succeed())
-	}
-	get()
-	g.Expect(newer.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"vm1", "vm2"}}))
-	g.Expect(newer.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(7))
-	g.Expect(older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(7))
-	g.Expect(newer.Annotations).NotTo(HaveKey(lbv1.BackendServersAnnotation))
+	v := &versions{WithT: g, t: t, api: api, key: client.ObjectKeyFromObject(older)}
+	v.read()
+	g.Expect(v.newer.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"vm1", "vm2"}}))
+	g.Expect(v.newer.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(7))
+	g.Expect(v.older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(7))
+	g.Expect(v.newer.Annotations).NotTo(HaveKey(lbv1.BackendServersAnnotation))
+	changeInBothVersions(v)
+	g.Expect(api.Delete(ctx, v.older)).To(Succeed())
+}
 
-	newer.Spec.WorkloadType, newer.Spec.IPPool, newer.Spec.HealthCheck.PeriodSeconds = lbv1.WorkloadVM, "pool", 9
-	newer.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: "pool", IP: "10.0.0.5", Mask: "255.255.255.0"}
-	g.Expect(api.Update(ctx, newer)).To(Succeed())
-	get()
-	g.Expect(older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(9))
-	g.Expect(older.Spec.BackendServers).To(Equal([]string{"10.8.0.1", "10.8.0.2"}))
-	older.Status.Address, older.Spec.HealthCheck.PeriodSeconds = "10.0.0.5", 11
-	g.Expect(api.Update(ctx, older)).To(Succeed())
-	was := newer.DeepCopy()
-	get()
+// changeInBothVersions wants what one version does not say to stay as the other said it.
+func changeInBothVersions(v *versions) {
+	v.t.Helper()
+	ctx := v.t.Context()
+	v.newer.Spec.WorkloadType, v.newer.Spec.IPPool, v.newer.Spec.HealthCheck.PeriodSeconds = lbv1.WorkloadVM, "pool", 9
+	v.newer.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: "pool", IP: "10.0.0.5", Mask: "255.255.255.0"}
+	v.Expect(v.api.Update(ctx, v.newer)).To(Succeed())
+	v.read()
+	v.Expect(v.older.Spec.HealthCheck.PeriodSeconds).To(BeEquivalentTo(9))
+	v.Expect(v.older.Spec.BackendServers).To(Equal([]string{"10.8.0.1", "10.8.0.2"}))
+	v.older.Status.Address, v.older.Spec.HealthCheck.PeriodSeconds = "10.0.0.5", 11
+	v.Expect(v.api.Update(ctx, v.older)).To(Succeed())
+	was := v.newer.DeepCopy()
+	v.read()
 	was.Spec.HealthCheck.PeriodSeconds, was.Status.Address = 11, "10.0.0.5"
-	g.Expect(newer.Spec).To(Equal(was.Spec))
-	g.Expect(newer.Status).To(Equal(was.Status))
+	v.Expect(v.newer.Spec).To(Equal(was.Spec))
+	v.Expect(v.newer.Status).To(Equal(was.Status))
 
-	older.Annotations, older.Spec.BackendServers = nil, []string{"10.8.0.3", "10.8.0.4"}
-	g.Expect(api.Update(ctx, older)).To(Succeed())
-	get()
-	g.Expect(newer.Spec.IPPool).To(Equal("pool"), "what the client cannot say is what it was")
-	g.Expect(newer.Status.AllocatedAddress).To(Equal(was.Status.AllocatedAddress))
-	g.Expect(newer.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"vm3"}}))
-	g.Expect(newer.Annotations).To(HaveKeyWithValue(lbv1.BackendServersAnnotation, `["10.8.0.4"]`))
-	g.Expect(older.Spec.BackendServers).To(Equal([]string{"10.8.0.3", "10.8.0.4"}))
-
-	older.Spec.IPAM = lbv1.IPAMDHCP
-	rulestest.Refused(g, api.Update(ctx, older), "spec.ipam: Forbidden")
-	g.Expect(api.Delete(ctx, older)).To(Succeed())
+	v.older.Annotations, v.older.Spec.BackendServers = nil, []string{"10.8.0.3", "10.8.0.4"}
+	v.Expect(v.api.Update(ctx, v.older)).To(Succeed())
+	v.read()
+	v.Expect(v.newer.Spec.IPPool).To(Equal("pool"), "what the client cannot say is what it was")
+	v.Expect(v.newer.Status.AllocatedAddress).To(Equal(was.Status.AllocatedAddress))
+	v.Expect(v.newer.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"vm3"}}))
+	v.Expect(v.newer.Annotations).To(HaveKeyWithValue(lbv1.BackendServersAnnotation, `["10.8.0.4"]`))
+	v.Expect(v.older.Spec.BackendServers).To(Equal([]string{"10.8.0.3", "10.8.0.4"}))
+	v.older.Spec.IPAM = lbv1.IPAMDHCP
+	rulestest.Refused(v, v.api.Update(ctx, v.older), "spec.ipam: Forbidden")
 }
