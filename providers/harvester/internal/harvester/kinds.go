@@ -70,7 +70,7 @@ func Mapper() meta.RESTMapper {
 	add(storagev1.SchemeGroupVersion, meta.RESTScopeRoot, "StorageClass")
 	add(kubevirtv1.SchemeGroupVersion, meta.RESTScopeNamespace, "VirtualMachine", "VirtualMachineInstance")
 	add(harvesterhciv1.GroupVersion, meta.RESTScopeNamespace, "VirtualMachineImage", "KeyPair")
-	add(lbv1.GroupVersion, meta.RESTScopeRoot, "IPPool")
+	add(lbv1.GroupVersion, meta.RESTScopeRoot, "IPPool", "IPPoolBlock")
 	add(lbv1.GroupVersion, meta.RESTScopeNamespace, "LoadBalancer")
 	networks := netattv1.GroupVersion
 	addNamed(m, networks.WithKind("NetworkAttachmentDefinition"), networks.WithResource("network-attachment-definitions"), meta.RESTScopeNamespace)

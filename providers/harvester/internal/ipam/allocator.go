@@ -56,10 +56,10 @@ func (h *here) Live() client.Reader { return h.live }
 // NotFound when the pool does not exist; of a pool that cannot be read it names the field.
 func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error) {
 	claimed := Claimed{Pool: pool}
-	err := a.claimer.change(ctx, a.here, pool, func(p *Pool) (changed bool, err error) {
+	err := a.claimer.do(ctx, a.here, pool, &change{claims: true, apply: func(p *Pool) (changed bool, err error) {
 		claimed.Address, changed, err = p.Get(id)
 		return changed, err
-	})
+	}})
 	if err != nil {
 		return Claimed{}, fmt.Errorf("claiming an address of IPPool %s for %s: %w", pool, id, err)
 	}
@@ -86,7 +86,7 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr ne
 // Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps ErrHeld when another
 // has it, and ErrOutside when the pool does not have it.
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
-	err := a.claimer.change(ctx, a.here, pool, func(p *Pool) (bool, error) { return p.Give(addr, id) })
+	err := a.claimer.do(ctx, a.here, pool, &change{claims: true, apply: func(p *Pool) (bool, error) { return p.Give(addr, id) }})
 	if err != nil {
 		return fmt.Errorf("giving %s of IPPool %s to %s: %w", addr, pool, id, err)
 	}
@@ -102,24 +102,36 @@ type Settled struct {
 	Several []string
 	// Told says that the condition is another.
 	Told bool
+
+	stopped bool
 }
 
 // Settle brings the counts and the history of a pool to what its holders say, and the condition Ready to why it is not. It does nothing, but
 // ask for the version, when they say so. From now on the pool gives no address while there are obstacles.
 func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (Settled, error) {
-	var is Settled
+	is, err := a.settle(ctx, pool, obstacles, why)
+	if err == nil && is.stopped && len(obstacles) == 0 { // the pools themselves know whether that is over
+		a.Forget(pool)
+		is, err = a.settle(ctx, pool, nil, why)
+	}
+	if err != nil {
+		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
+	}
+	return is, nil
+}
+
+func (a *Allocator) settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (is Settled, _ error) {
 	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
-		p.stops(stops(obstacles))
-		is = Settled{Held: len(p.holders)}
+		if len(obstacles) > 0 {
+			p.stops(stops(obstacles))
+		}
+		is = Settled{Held: len(p.holders), stopped: p.problem != nil}
 		is.Doubled, is.Several = p.Doubled()
 		reason, message := why(is)
 		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
 		return p.tidy(is.Told), nil
 	}})
-	if err != nil {
-		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
-	}
-	return is, nil
+	return is, err
 }
 
 // stops is why a pool with obstacles gives no address.

@@ -73,7 +73,7 @@ func object(t *testing.T, name string) *lbv1.IPPool {
 func blocks(t *testing.T, pool string) []lbv1.IPPoolBlock {
 	t.Helper()
 	list := &lbv1.IPPoolBlockList{}
-	if err := api.List(t.Context(), list, client.MatchingLabels{lbv1.PoolLabel: pool}); err != nil {
+	if err := api.List(t.Context(), list, ipam.BlocksOf(pool)); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items

@@ -146,7 +146,7 @@ func sizes(b *testing.B, name string) int {
 		b.Fatal(err)
 	}
 	list := &lbv1.IPPoolBlockList{}
-	if err := api.List(b.Context(), list, client.MatchingLabels{lbv1.PoolLabel: name}); err != nil {
+	if err := api.List(b.Context(), list, ipam.BlocksOf(name)); err != nil {
 		b.Fatal(err)
 	}
 	size := func(o any) int {

@@ -65,6 +65,8 @@ type queue struct {
 // change is what somebody wants of a pool.
 type change struct {
 	apply func(*Pool) (changed bool, err error)
+	// claims says that it may make a holder more.
+	claims bool
 	// sure says that all of the pool is to be as it is stored, also for what changes it.
 	sure bool
 	done bool
@@ -158,7 +160,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 	if ok, err := q.fence(ctx); err != nil || !ok {
 		return batch, err
 	}
-	if ok, err := q.makeRoom(ctx, len(batch)); err != nil || !ok {
+	if ok, err := q.makeRoom(ctx, batch); err != nil || !ok {
 		return batch, err
 	}
 	for _, one := range batch {
@@ -250,9 +252,14 @@ func (q *queue) fence(ctx context.Context) (bool, error) {
 
 // makeRoom has new holders go into blocks from now on if the pool's own status would become too large, or if there are blocks. It is false
 // when the pool is another by now.
-func (q *queue) makeRoom(ctx context.Context, more int) (bool, error) {
-	p := q.pool
-	if p.inBlocks || !q.resident || len(p.blocks) == 0 && len(p.own.allocated)+more <= MaxInPool {
+func (q *queue) makeRoom(ctx context.Context, batch []*change) (bool, error) {
+	p, holders := q.pool, len(q.pool.own.allocated)
+	for _, one := range batch {
+		if one.claims {
+			holders++
+		}
+	}
+	if p.inBlocks || !q.resident || len(p.blocks) == 0 && holders <= max(MaxInPool, len(p.own.allocated)) {
 		return true, nil
 	}
 	body := map[string]any{"metadata": map[string]any{

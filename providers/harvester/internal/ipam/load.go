@@ -32,7 +32,7 @@ func load(ctx context.Context, h Harvester, from getter, name string, always boo
 	var blocks []lbv1.IPPoolBlock
 	if always || stored.Annotations[lbv1.BlocksAnnotation] == "true" {
 		list := &lbv1.IPPoolBlockList{}
-		if err := h.Live().List(ctx, list, client.MatchingLabels{lbv1.PoolLabel: poolLabel(name)}); err != nil {
+		if err := h.Live().List(ctx, list, BlocksOf(name)); err != nil {
 			return nil, nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", name, err)
 		}
 		var err error
@@ -97,7 +97,7 @@ func (p *Pool) isStored(ctx context.Context, h Harvester, r *record) (bool, erro
 // areBlocksStored reports whether what is known of all blocks is what is stored.
 func (p *Pool) areBlocksStored(ctx context.Context, h Harvester) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPoolBlockList"}}
-	if err := h.Live().List(ctx, list, client.MatchingLabels{lbv1.PoolLabel: poolLabel(p.name)}); err != nil {
+	if err := h.Live().List(ctx, list, BlocksOf(p.name)); err != nil {
 		return false, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", p.name, err)
 	}
 	versions := make(map[string]string, len(list.Items))

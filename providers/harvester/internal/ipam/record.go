@@ -118,7 +118,7 @@ func (r *record) block(pool string, uid types.UID) *lbv1.IPPoolBlock {
 	owner := metav1.OwnerReference{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: pool, UID: uid}
 	return &lbv1.IPPoolBlock{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: blockName(pool, r.first), Labels: map[string]string{lbv1.PoolLabel: poolLabel(pool)}, OwnerReferences: []metav1.OwnerReference{owner},
+			Name: blockName(pool, r.first), Labels: BlocksOf(pool), OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Pool: pool, First: r.first.String(), Allocated: r.allocated, AllocatedHistory: r.history,
 	}
@@ -134,7 +134,10 @@ func blockName(pool string, first netip.Addr) string {
 	return shorten(pool, nameLimit-1-len(address)) + "-" + address
 }
 
-func poolLabel(pool string) string { return shorten(pool, labelLimit) }
+// BlocksOf selects the blocks of a pool.
+func BlocksOf(pool string) client.MatchingLabels {
+	return client.MatchingLabels{lbv1.PoolLabel: shorten(pool, labelLimit)}
+}
 
 // shorten makes a name out of one that is too long, which is another for another.
 func shorten(name string, limit int) string {

@@ -58,25 +58,7 @@ func problemOf(lb *lbv1.LoadBalancer, service *corev1.Service, backends []backen
 
 // setReady sets the condition. Its times change only with what it says.
 func setReady(lb *lbv1.LoadBalancer, why problem, now time.Time) {
-	status := corev1.ConditionTrue
-	if why != (problem{}) {
-		status = corev1.ConditionFalse
-	}
-	conditions := &lb.Status.Conditions
-	at := slices.IndexFunc(*conditions, func(c lbv1.Condition) bool { return c.Type == lbv1.ReadyCondition })
-	if at < 0 {
-		at = len(*conditions)
-		*conditions = append(*conditions, lbv1.Condition{Type: lbv1.ReadyCondition})
-	}
-	c := &(*conditions)[at]
-	if c.Status == status && c.Reason == why.reason && c.Message == why.message {
-		return
-	}
-	stamp := now.UTC().Format(time.RFC3339)
-	if c.Status != status {
-		c.LastTransitionTime = stamp
-	}
-	c.Status, c.Reason, c.Message, c.LastUpdateTime = status, why.reason, why.message, stamp
+	lbv1.SetReady(&lb.Status.Conditions, why.reason, why.message, now)
 }
 
 // ready is what the condition says, "" while there is none.

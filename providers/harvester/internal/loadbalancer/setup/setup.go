@@ -15,6 +15,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -28,13 +30,19 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// What gives addresses writes who has them.
-//
-// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;watch;patch
-
-// Add adds every controller to the manager, and what they share.
+// Add adds every controller to the manager, and what they share. Nobody is given an address before what others have given is known.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	return addBalancers(ctx, mgr, o, ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()))
+	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
+	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, mgr.GetEventRecorder("migration"))
+	if err := mgr.Add(takeover); err != nil {
+		return fmt.Errorf("adding the migration: %w", err)
+	}
+	if err := (&ippool.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: mgr.GetEventRecorder("ippool"),
+	}).SetupWithManager(ctx, mgr, watch.Workers(o.Pools)); err != nil {
+		return fmt.Errorf("adding IPPool controller: %w", err)
+	}
+	return addBalancers(ctx, mgr, o, takeover)
 }
 
 func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses balancer.Addresses) error {

@@ -142,7 +142,7 @@ func (w *IPPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPoo
 		return pool, nil
 	}
 	blocks := &lbv1.IPPoolBlockList{}
-	if err := w.Reader.List(ctx, blocks, client.MatchingLabels{lbv1.PoolLabel: pool.Name}); err != nil {
+	if err := w.Reader.List(ctx, blocks, ipam.BlocksOf(pool.Name)); err != nil {
 		return nil, fmt.Errorf("listing who holds addresses of IPPool %s: %w", pool.Name, err)
 	}
 	all := pool.DeepCopy()
