@@ -17,6 +17,22 @@ const (
 // GuestClusterLabel on a load balancer is the name of the guest cluster whose cloud provider made it.
 const GuestClusterLabel = "cloudprovider.harvesterhci.io/cluster"
 
+const (
+	// MachineClusterLabel on a virtual machine is the name of its guest cluster.
+	MachineClusterLabel = "guestcluster.harvesterhci.io/name"
+
+	// CreatorLabel on a virtual machine is who made it, and RancherCreator that of machines of guest clusters that Rancher makes.
+	CreatorLabel   = "harvesterhci.io/creator"
+	RancherCreator = "docker-machine-driver-harvester"
+
+	// RemovalAnnotation is "true" on the virtual machines of a guest cluster that is being removed.
+	RemovalAnnotation = "harvesterhci.io/removeAllPersistentVolumeClaims"
+
+	// GoesWithAnnotation on a load balancer is the name of a virtual machine of its guest cluster, which is being removed: the load balancer
+	// goes when the machine does.
+	GoesWithAnnotation = "loadbalancer.harvesterhci.io/goes-with"
+)
+
 // Annotations by which a load balancer says what its pool must be for.
 const (
 	// NetworkAnnotation is the network of the guest cluster, as namespace/name.

@@ -8,6 +8,7 @@ package health
 import (
 	"context"
 	"math"
+	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -75,6 +76,9 @@ type Machine struct {
 
 // Checker checks machines while Start runs. New makes one. Its methods may be called from any goroutine and wait for nothing but each other.
 type Checker struct {
+	// Dial connects to machines. It is set before Start, if at all.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 	connections int
 	metrics     *Metrics
 	wake        chan struct{}
@@ -110,7 +114,7 @@ type machine struct {
 // New makes a Checker that has so many connections at the same time; metrics may be nil.
 func New(connections int, metrics *Metrics) *Checker {
 	return &Checker{
-		connections: max(connections, 1), metrics: metrics, wake: make(chan struct{}, 1),
+		Dial: (&net.Dialer{KeepAlive: -1}).DialContext, connections: max(connections, 1), metrics: metrics, wake: make(chan struct{}, 1),
 		machines: map[types.NamespacedName]map[netip.Addr]*machine{},
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 	"time"
 )
 
@@ -141,10 +140,11 @@ func (c *Checker) note(m *machine, slow bool, port uint16, answers, hangs bool) 
 
 // connect reports whether a machine answers, and when it does not, whether it said nothing at all.
 func (c *Checker) connect(ctx context.Context, to netip.AddrPort, timeout time.Duration) (answers, hangs bool) {
-	dialer := net.Dialer{Timeout: timeout, KeepAlive: -1}
-	conn, err := dialer.DialContext(ctx, "tcp", to.String())
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := c.Dial(ctx, "tcp", to.String())
 	if err != nil {
-		return false, errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err)
+		return false, errors.Is(err, context.DeadlineExceeded) || isTimeout(err)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // nothing was sent that could be lost, and the port is free again at once

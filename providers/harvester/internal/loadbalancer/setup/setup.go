@@ -6,14 +6,17 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/guests"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
@@ -26,6 +29,8 @@ type Options struct {
 	Pools, LoadBalancers int
 	// HealthChecks is how many machines are connected to at the same time; 0 for the default.
 	HealthChecks int
+	// Dial connects to machines that are checked; nil for what does.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
 }
@@ -55,19 +60,23 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses ba
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}
+	if err := guests.SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
+		return fmt.Errorf("adding controllers of virtual machines: %w", err)
+	}
 	return nil
 }
 
 func newChecker(o Options) (*health.Checker, error) {
-	if o.HealthChecks == 0 {
-		o.HealthChecks = health.DefaultConnections
+	var metrics *health.Metrics
+	if o.Metrics != nil {
+		var err error
+		if metrics, err = health.NewMetrics(o.Metrics); err != nil {
+			return nil, err
+		}
 	}
-	if o.Metrics == nil {
-		return health.New(o.HealthChecks, nil), nil
+	checker := health.New(cmp.Or(o.HealthChecks, health.DefaultConnections), metrics)
+	if o.Dial != nil {
+		checker.Dial = o.Dial
 	}
-	metrics, err := health.NewMetrics(o.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	return health.New(o.HealthChecks, metrics), nil
+	return checker, nil
 }

@@ -21,13 +21,6 @@ import (
 )
 
 const (
-	// guestClusterLabel on a machine is the name of its guest cluster.
-	guestClusterLabel = "guestcluster.harvesterhci.io/name"
-	// creatorLabel is who made a machine, and rancherCreator is that of machines that Rancher made.
-	creatorLabel   = "harvesterhci.io/creator"
-	rancherCreator = "docker-machine-driver-harvester"
-	// removalAnnotation is "true" on the machines of a guest cluster that is being removed.
-	removalAnnotation = "harvesterhci.io/removeAllPersistentVolumeClaims"
 	// projectAnnotation on a namespace is its project, as cluster:project.
 	projectAnnotation = "field.cattle.io/projectId"
 	// anyCluster is the name that the cloud provider has for a cluster that nobody has named.
@@ -88,7 +81,7 @@ func (w *LoadBalancer) network(ctx context.Context, namespace, cluster string) (
 	if cluster == "" {
 		return "", nil
 	}
-	for _, by := range []struct{ label, value, prefix string }{{guestClusterLabel, cluster, ""}, {creatorLabel, rancherCreator, cluster}} {
+	for _, by := range []struct{ label, value, prefix string }{{lbv1.MachineClusterLabel, cluster, ""}, {lbv1.CreatorLabel, lbv1.RancherCreator, cluster}} {
 		machines := &kubevirtv1.VirtualMachineInstanceList{}
 		err := w.Reader.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{by.label: by.value})
 		if meta.IsNoMatchError(err) {
@@ -125,14 +118,14 @@ func (w *LoadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (fiel
 	machines := &metav1.PartialObjectMetadataList{}
 	machines.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
 	err := w.Reader.List(ctx, machines, client.InNamespace(lb.Namespace),
-		client.MatchingLabels{guestClusterLabel: cluster, creatorLabel: rancherCreator})
+		client.MatchingLabels{lbv1.MachineClusterLabel: cluster, lbv1.CreatorLabel: lbv1.RancherCreator})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("listing the machines of guest cluster %s: %w", cluster, err)
 	}
 	for i := range machines.Items {
-		if machine := &machines.Items[i]; machine.Annotations[removalAnnotation] == "true" {
+		if machine := &machines.Items[i]; machine.Annotations[lbv1.RemovalAnnotation] == "true" {
 			return field.ErrorList{field.Forbidden(field.NewPath("metadata", "labels").Key(lbv1.GuestClusterLabel), fmt.Sprintf(
 				"guest cluster %s is being removed, as VirtualMachine %s/%s says: wait until its machines are gone", cluster, machine.Namespace, machine.Name))}, nil
 		}

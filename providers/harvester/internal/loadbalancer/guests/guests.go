@@ -1,0 +1,163 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guests takes the load balancers of a guest cluster that is removed away with its machines, whose cloud provider is not there any
+// more to do it. It needs no finalizer on virtual machines for that, and takes off those that Harvester's load balancer has put there before.
+package guests
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// Machines drives virtual machines, of which it reads the metadata only.
+type Machines struct {
+	Client client.Client
+}
+
+// +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;watch;patch
+
+// Reconcile has the load balancers of the machine's guest cluster go with it, when the cluster is being removed. That they are to is written
+// on them as soon as the machine says so: a machine that has gone is not asked any more.
+func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	vm, err := reconcile.Find(ctx, m.Client, req.NamespacedName, machine())
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if vm == nil || leaves(vm) && !vm.DeletionTimestamp.IsZero() {
+		err = m.remove(ctx, req.NamespacedName, vm)
+	} else {
+		err = m.mark(ctx, vm)
+	}
+	if err == nil && vm != nil && controllerutil.RemoveFinalizer(vm, lbv1.VMFinalizer) {
+		err = removeFinalizer(ctx, m.Client, vm, lbv1.VMFinalizer)
+	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// machine is an empty one.
+func machine() *metav1.PartialObjectMetadata {
+	vm := &metav1.PartialObjectMetadata{}
+	vm.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind)
+	return vm
+}
+
+// clusterOf is the guest cluster of a machine that Rancher made, "" for others.
+func clusterOf(vm client.Object) string {
+	if vm.GetLabels()[lbv1.CreatorLabel] != lbv1.RancherCreator {
+		return ""
+	}
+	return vm.GetLabels()[lbv1.MachineClusterLabel]
+}
+
+// leaves reports whether a machine is one of a guest cluster that is being removed.
+func leaves(vm client.Object) bool {
+	return clusterOf(vm) != "" && vm.GetAnnotations()[lbv1.RemovalAnnotation] == "true"
+}
+
+// remove deletes the load balancers that are to go with the machine, and those of its cluster while it says which that is. vm is nil for one
+// that has gone.
+func (m *Machines) remove(ctx context.Context, key client.ObjectKey, vm *metav1.PartialObjectMetadata) error {
+	going, err := m.balancers(ctx, key.Namespace, client.MatchingFields{goesWithField: key.Name})
+	if err != nil {
+		return err
+	}
+	if vm != nil {
+		of, err := m.balancers(ctx, key.Namespace, client.MatchingFields{clusterField: clusterOf(vm)})
+		if err != nil {
+			return err
+		}
+		going = append(going, of...)
+	}
+	for i := range going {
+		if !going[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		err := m.Client.Delete(ctx, &going[i], client.Preconditions{UID: &going[i].UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting load balancer %s of a guest cluster that is removed: %w", going[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// mark writes on the load balancers of the machine's guest cluster whether they are to go with it.
+func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) error {
+	by, wanted := client.MatchingFields{goesWithField: vm.Name}, ""
+	if leaves(vm) {
+		by, wanted = client.MatchingFields{clusterField: clusterOf(vm)}, vm.Name
+	}
+	all, err := m.balancers(ctx, vm.Namespace, by)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		lb := &all[i]
+		if has := lb.Annotations[lbv1.GoesWithAnnotation]; has == wanted || wanted != "" && has != "" {
+			continue // another machine of the cluster is as good
+		}
+		before := lb.DeepCopy()
+		metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.GoesWithAnnotation, wanted)
+		if wanted == "" {
+			delete(lb.Annotations, lbv1.GoesWithAnnotation)
+		}
+		if err := m.Client.Patch(ctx, lb, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("marking load balancer %s: %w", lb.Name, err)
+		}
+	}
+	return nil
+}
+
+func (m *Machines) balancers(ctx context.Context, namespace string, by client.MatchingFields) ([]lbv1.LoadBalancer, error) {
+	list := &lbv1.LoadBalancerList{}
+	if err := m.Client.List(ctx, list, client.InNamespace(namespace), by); err != nil {
+		return nil, fmt.Errorf("listing load balancers: %w", err)
+	}
+	return list.Items, nil
+}
+
+// removeFinalizer stores that an object does not have a finalizer any more.
+func removeFinalizer(ctx context.Context, c client.Client, without client.Object, finalizer string) error {
+	before := without.DeepCopyObject().(client.Object)
+	controllerutil.AddFinalizer(before, finalizer)
+	err := c.Patch(ctx, without, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing finalizer %s: %w", finalizer, err)
+	}
+	return nil
+}
+
+// Instances drives instances of virtual machines.
+type Instances struct {
+	Client client.Client
+}
+
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachineinstances,verbs=get;list;watch;patch
+
+// Reconcile takes off what Harvester's load balancer has put on every instance.
+func (i *Instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	vmi, err := reconcile.Find(ctx, i.Client, req.NamespacedName, &kubevirtv1.VirtualMachineInstance{})
+	if err != nil || vmi == nil || !controllerutil.RemoveFinalizer(vmi, lbv1.VMIFinalizer) {
+		return ctrl.Result{}, err
+	}
+	err = removeFinalizer(ctx, i.Client, vmi, lbv1.VMIFinalizer)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+	}
+	return ctrl.Result{}, err
+}

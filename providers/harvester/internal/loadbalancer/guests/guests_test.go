@@ -1,0 +1,205 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guests_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/guests"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/testenv"
+	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = 2 * time.Minute
+
+// The API server is a real one that all tests share. Every test has its own namespace and its own manager.
+var (
+	apiServer *rest.Config
+	scheme    = runtime.NewScheme()
+	user      client.Client // plays everybody but the managers
+)
+
+func TestMain(m *testing.M) {
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, lbv1.AddToScheme)
+	utilruntime.Must(kinds.AddToScheme(scheme))
+	crds, err := simulator.CRDs()
+	utilruntime.Must(err)
+	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: crds}, func(env *envtest.Environment) (err error) {
+		apiServer = env.Config
+		user, err = client.New(apiServer, client.Options{Scheme: scheme})
+		return err
+	})
+}
+
+type world struct {
+	*WithT
+	t    *testing.T
+	name string // namespace
+	stop func()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	w := &world{WithT: g, t: t}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
+	w.name = namespace.Name
+	return w
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
+		func(ctx context.Context, mgr ctrl.Manager) error {
+			return guests.SetupWithManager(ctx, mgr, watch.Workers(2))
+		})
+}
+
+// machine makes one of a guest cluster, whose deletion a finalizer keeps open.
+func (w *world) machine(name, cluster string) *kubevirtv1.VirtualMachine {
+	w.t.Helper()
+	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name, Finalizers: []string{"example.com/held"}}}
+	vm.Labels = map[string]string{lbv1.CreatorLabel: lbv1.RancherCreator, lbv1.MachineClusterLabel: cluster}
+	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
+	w.Expect(user.Create(w.t.Context(), vm)).To(Succeed())
+	return vm
+}
+
+func (w *world) balancer(name, cluster string, workload lbv1.WorkloadType) *lbv1.LoadBalancer {
+	w.t.Helper()
+	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}, Spec: lbv1.LoadBalancerSpec{WorkloadType: workload}}
+	lb.Labels = map[string]string{lbv1.GuestClusterLabel: cluster}
+	w.Expect(user.Create(w.t.Context(), lb)).To(Succeed())
+	return lb
+}
+
+func change[T client.Object](w *world, o T, how func(T)) {
+	w.t.Helper()
+	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
+}
+
+func leave(vm *kubevirtv1.VirtualMachine) {
+	vm.Annotations = map[string]string{lbv1.RemovalAnnotation: "true"}
+}
+
+func (w *world) get(o client.Object) error {
+	return user.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
+}
+
+func (w *world) goesWith(lb *lbv1.LoadBalancer, name string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.get(lb)).To(Succeed())
+		g.Expect(lb.Annotations[lbv1.GoesWithAnnotation]).To(Equal(name))
+	}).Should(Succeed())
+}
+
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() error { return w.get(o) }).Should(MatchError(ContainSubstring("not found")))
+}
+
+func TestTheLoadBalancersOfAGuestClusterThatIsRemovedGoWithItsMachines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	vm, other := w.machine("vm-1", "guest"), w.machine("vm-2", "other")
+	one, two := w.balancer("one", "guest", lbv1.WorkloadCluster), w.balancer("two", "guest", lbv1.WorkloadCluster)
+	foreign, balanced := w.balancer("foreign", "other", lbv1.WorkloadCluster), w.balancer("vms", "guest", lbv1.WorkloadVM)
+	change(w, vm, leave)
+	w.goesWith(one, "vm-1")
+	w.goesWith(two, "vm-1")
+	late := w.balancer("late", "guest", lbv1.WorkloadCluster)
+	w.goesWith(late, "vm-1")
+	w.Expect(user.Delete(t.Context(), other)).To(Succeed(), "as a machine that is scaled away")
+	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
+	w.gone(one)
+	w.gone(two)
+	w.gone(late)
+	w.Expect(w.get(foreign)).To(Succeed())
+	w.Expect(w.get(balanced)).To(Succeed())
+	w.Expect(balanced.Annotations).To(BeEmpty())
+}
+
+func TestTheLoadBalancersOfAGuestClusterGoAlsoWhenNobodySawItsMachinesGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	vm := w.machine("vm-1", "guest")
+	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
+	change(w, vm, leave)
+	w.goesWith(lb, "vm-1")
+	w.stop()
+	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
+	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	w.gone(vm)
+	w.Expect(w.get(lb)).To(Succeed())
+	w.start()
+	w.gone(lb)
+}
+
+func TestTheLoadBalancersOfAGuestClusterStayWhenItIsNotRemovedAfterAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	vm := w.machine("vm-1", "guest")
+	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
+	change(w, vm, leave)
+	w.goesWith(lb, "vm-1")
+	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
+	w.goesWith(lb, "")
+	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
+	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	w.gone(vm)
+	w.Expect(w.get(lb)).To(Succeed())
+	w.Expect(lb.DeletionTimestamp).To(BeNil())
+}
+
+func TestVirtualMachinesAreFreedOfFinalizersThatWerePutThereBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "vm", Finalizers: []string{lbv1.VMFinalizer, "example.com/other"}}}
+	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
+	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "vm", Finalizers: []string{"example.com/other", lbv1.VMIFinalizer}}}
+	w.Expect(user.Create(t.Context(), vm)).To(Succeed())
+	w.Expect(user.Create(t.Context(), vmi)).To(Succeed())
+	leaving := w.machine("vm-1", "guest")
+	change(w, leaving, func(vm *kubevirtv1.VirtualMachine) {
+		leave(vm)
+		vm.Finalizers = []string{lbv1.VMFinalizer}
+	})
+	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
+	w.Expect(user.Delete(t.Context(), leaving)).To(Succeed())
+	w.start()
+	for _, o := range []client.Object{vm, vmi} {
+		w.Eventually(func(g Gomega) {
+			g.Expect(w.get(o)).To(Succeed())
+			g.Expect(o.GetFinalizers()).To(Equal([]string{"example.com/other"}))
+		}).Should(Succeed())
+	}
+	w.gone(leaving)
+	w.gone(lb)
+}

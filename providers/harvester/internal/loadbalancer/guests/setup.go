@@ -1,0 +1,113 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guests
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// Fields that objects are found by.
+const (
+	// clusterField is the guest cluster of a machine, and that of a load balancer which is for a guest cluster.
+	clusterField = "guestCluster"
+	// goesWithField is the machine that a load balancer goes with.
+	goesWithField = "goesWith"
+)
+
+// SetupWithManager adds the controllers of virtual machines and of their instances.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	m := &Machines{Client: mgr.GetClient()}
+	if err := m.setup(ctx, mgr, options); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachineinstance").
+		For(&kubevirtv1.VirtualMachineInstance{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
+			return controllerutil.ContainsFinalizer(o, lbv1.VMIFinalizer)
+		}))).
+		WithOptions(options).
+		Complete(&Instances{Client: mgr.GetClient()})
+}
+
+func (m *Machines) setup(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	type index struct {
+		kind   client.Object
+		field  string
+		values client.IndexerFunc
+	}
+	for _, i := range []index{
+		{machine(), clusterField, func(o client.Object) []string { return ifAny(clusterOf(o)) }},
+		{&lbv1.LoadBalancer{}, clusterField, func(o client.Object) []string { return ifAny(servedBy(o)) }},
+		{&lbv1.LoadBalancer{}, goesWithField, func(o client.Object) []string { return ifAny(o.GetAnnotations()[lbv1.GoesWithAnnotation]) }},
+	} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.kind, i.field, i.values); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", i.kind, i.field, err)
+		}
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachine").
+		For(machine(), builder.OnlyMetadata, builder.WithPredicates(concerns())).
+		WithOptions(options).
+		Watches(&lbv1.LoadBalancer{}, handler.EnqueueRequestsFromMapFunc(m.of), builder.WithPredicates(watch.NotStatusOnly())).
+		Complete(m)
+}
+
+func ifAny(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// servedBy is the guest cluster of a load balancer that is for one, "" for others.
+func servedBy(o client.Object) string {
+	if o.(*lbv1.LoadBalancer).Spec.WorkloadType != lbv1.WorkloadCluster {
+		return ""
+	}
+	return o.GetLabels()[lbv1.GuestClusterLabel]
+}
+
+// of are the machines that a load balancer may go with.
+func (m *Machines) of(ctx context.Context, o client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	if name := o.GetAnnotations()[lbv1.GoesWithAnnotation]; name != "" {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}})
+	}
+	cluster := servedBy(o)
+	if cluster == "" {
+		return requests
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
+	return append(requests, watch.Requests(ctx, m.Client, list, func(vm *metav1.PartialObjectMetadata) bool { return leaves(vm) },
+		client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterField: cluster})...)
+}
+
+// concerns passes machines that something is to be done for, or was.
+func concerns() predicate.Predicate {
+	concerned := func(o client.Object) bool {
+		return clusterOf(o) != "" || controllerutil.ContainsFinalizer(o, lbv1.VMFinalizer)
+	}
+	return predicate.And(predicate.NewPredicateFuncs(concerned), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, is := e.ObjectOld, e.ObjectNew
+		return was.GetAnnotations()[lbv1.RemovalAnnotation] != is.GetAnnotations()[lbv1.RemovalAnnotation] ||
+			was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() || !maps.Equal(was.GetLabels(), is.GetLabels()) ||
+			controllerutil.ContainsFinalizer(is, lbv1.VMFinalizer) || was.GetResourceVersion() == is.GetResourceVersion()
+	}})
+}
