@@ -5,6 +5,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,13 +66,7 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 		s.controller(mgr, "pod").For(&corev1.Pod{}).
 			Watches(&corev1.Node{}, finding(c, &corev1.PodList{}, podHostField)).
 			Complete(&kubelets{client: c, clock: clock, delays: delays}),
-		s.controller(mgr, "ippool").For(&lbv1.IPPool{}).Complete(&pools{client: c}),
-		s.controller(mgr, "loadbalancer").For(&lbv1.LoadBalancer{}).
-			Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-			Watches(&discoveryv1.EndpointSlice{}, &handler.EnqueueRequestForObject{}).
-			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
-			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
-			Complete(&balancers{client: c, live: mgr.GetAPIReader()}),
+		s.addBalancers(mgr),
 		s.controller(mgr, "token").For(&corev1.Secret{}).
 			Watches(&corev1.ServiceAccount{}, finding(c, &corev1.SecretList{}, accountField)).
 			Complete(&tokens{client: c, authority: s.front.Authority()}),
@@ -86,6 +81,23 @@ func (s *Simulator) addControllers(ctx context.Context, mgr ctrl.Manager) error 
 		}
 	}
 	return s.addGarbageCollectors(ctx, mgr)
+}
+
+// addBalancers adds Harvester's load balancer, unless somebody else runs one.
+func (s *Simulator) addBalancers(mgr ctrl.Manager) error {
+	if !s.settings.balances {
+		return nil
+	}
+	c := mgr.GetClient()
+	return errors.Join(
+		s.controller(mgr, "ippool").For(&lbv1.IPPool{}).Complete(&pools{client: c}),
+		s.controller(mgr, "loadbalancer").For(&lbv1.LoadBalancer{}).
+			Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+			Watches(&discoveryv1.EndpointSlice{}, &handler.EnqueueRequestForObject{}).
+			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
+			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
+			Complete(&balancers{client: c, live: mgr.GetAPIReader()}),
+	)
 }
 
 func (s *Simulator) controller(mgr ctrl.Manager, name string) *builder.Builder {

@@ -28,10 +28,12 @@ type settings struct {
 	keyPairs   []KeyPair
 	pools      []lbv1.IPPool
 	kubeVIP    KubeVIP
-	delays     Delays
-	hooks      Hooks
-	workers    int
-	now        func() time.Time
+	// balances says that the simulator plays Harvester's load balancer.
+	balances bool
+	delays   Delays
+	hooks    Hooks
+	workers  int
+	now      func() time.Time
 }
 
 // defaultWorkers is enough for hooks that take their time.
@@ -39,7 +41,7 @@ const defaultWorkers = 20
 
 func newSettings(opts []Option) settings {
 	s := settings{
-		layout: Zones(3, 2), namespaces: []string{defaultNamespace}, workers: defaultWorkers, now: time.Now,
+		balances: true, layout: Zones(3, 2), namespaces: []string{defaultNamespace}, workers: defaultWorkers, now: time.Now,
 		networks: []Network{{Name: "vlan-1"}}, images: []string{"ubuntu"}, keyPairs: []KeyPair{{Name: "admin", PublicKey: "ssh-ed25519 AAAA admin"}},
 	}
 	for _, opt := range opts {
@@ -87,6 +89,9 @@ func WithPools(pools ...lbv1.IPPool) Option {
 
 // WithKubeVIP sets how kube-vip behaves.
 func WithKubeVIP(version KubeVIP) Option { return func(s *settings) { s.kubeVIP = version } }
+
+// WithoutLoadBalancer leaves IPPools and LoadBalancers to a manager that somebody else runs. kube-vip is there.
+func WithoutLoadBalancer() Option { return func(s *settings) { s.balances = false } }
 
 // WithDelays sets how long things take. The default is no time at all.
 func WithDelays(delays Delays) Option { return func(s *settings) { s.delays = delays } }

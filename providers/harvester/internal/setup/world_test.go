@@ -44,6 +44,7 @@ type world struct {
 	t         *testing.T
 	client    client.WithWatch // of the management cluster
 	harvester client.WithWatch
+	sim       *simulator.Simulator
 	name      string // namespace in both
 	metrics   *prometheus.Registry
 	config    *rest.Config // of managers
@@ -66,10 +67,16 @@ func newWorld(t *testing.T, zones, hostsPerZone int) *world {
 // stillWorld has no hosts and no manager yet.
 func stillWorld(t *testing.T) *world {
 	t.Helper()
+	return stillWorldOn(t, sim)
+}
+
+// stillWorldOn has a Harvester of its own.
+func stillWorldOn(t *testing.T, sim *simulator.Simulator) *world {
+	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	g.SetDefaultEventuallyPollingInterval(glance)
-	w := &world{WithT: g, t: t, client: user, harvester: sim.Client(), config: apiServer}
+	w := &world{WithT: g, t: t, client: user, harvester: sim.Client(), sim: sim, config: apiServer}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
@@ -93,7 +100,7 @@ func (w *world) host(name, zone string, change ...func(*simulator.Host)) string 
 	for _, each := range change {
 		each(&host)
 	}
-	w.Expect(sim.AddHost(w.t.Context(), host)).To(Succeed())
+	w.Expect(w.sim.AddHost(w.t.Context(), host)).To(Succeed())
 	w.t.Cleanup(func() {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name}}
 		_ = w.harvester.Delete(context.WithoutCancel(w.t.Context()), node)

@@ -1,0 +1,77 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	balancers "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// A Harvester on which Faultline's own manager of load balancers runs.
+func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
+	t.Parallel()
+	w := stillWorldOn(t, simulator.Start(t, simulator.WithoutLoadBalancer(), simulator.WithLayout(simulator.Layout{}),
+		simulator.WithHooks(simulator.Hooks{PowerOn: boot})))
+	w.host("h-1", zoneName(1))
+	w.host("h-2", zoneName(2))
+	w.balances()
+	w.start()
+	cluster := w.cluster("c", balanced, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.POOL, IPPool: infrav1.IPPool{
+			VMNetwork: "default/vlan-1", Subnet: "10.78.1.0/24", Gateway: "10.78.1.1", RangeStart: "10.78.1.10", RangeEnd: "10.78.1.12",
+		}}
+	})
+	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.78.1.10"))
+	published := cluster.Spec.ControlPlaneEndpoint
+
+	worker := w.machine("c", "worker", zoneName(1))
+	w.provisioned(worker)
+	machine := w.machine("c", "cp", zoneName(2), controlPlane)
+	vmi := w.provisioned(machine)
+	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerReadyReason)
+	w.Eventually(func() []string { return w.backends(cluster) }).Should(Equal([]string{vmi.Status.Interfaces[0].IP}))
+	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
+
+	w.remove(machine)
+	w.condition(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
+	w.remove(worker)
+	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
+	w.gone(w.client, cluster)
+	for _, list := range []client.ObjectList{&lbv1.LoadBalancerList{}, &corev1.ServiceList{}} {
+		w.Eventually(func(g Gomega) {
+			g.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+			g.Expect(list).To(HaveField("Items", BeEmpty()))
+		}).Should(Succeed())
+	}
+}
+
+// balances runs the manager of load balancers on the test's Harvester. Machines there are not to be connected to: all that run answer.
+func (w *world) balances() {
+	w.t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())
+	w.Expect(err).NotTo(HaveOccurred())
+	there := runtime.NewScheme()
+	w.Expect(simulator.AddToScheme(there)).To(Succeed())
+	testworld.Start(w.t, config, nil, ctrl.Options{Scheme: there}, func(ctx context.Context, mgr ctrl.Manager) error {
+		return balancers.Add(ctx, mgr, balancers.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
+			here, _ := net.Pipe()
+			return here, nil
+		}})
+	})
+}
