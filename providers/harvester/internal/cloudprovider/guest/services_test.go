@@ -242,7 +242,7 @@ func TestServicesShareAnAddressUntilTheLastIsGone(t *testing.T) {
 	c.remove("taken")
 	c.gone("taken")
 	c.remove("dns")
-	c.told("dns", "has the same address")
+	c.told("dns", "the address is that of Service default/")
 	c.reached("dns-udp", "172.19.6.10")
 	c.Expect(s.balancers("blue")).To(HaveLen(1), "the address stays as long as somebody has it")
 	c.remove("dns-udp")

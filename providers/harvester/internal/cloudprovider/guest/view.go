@@ -30,7 +30,7 @@ import (
 const requestTimeout = 30 * time.Second
 
 // errSyncing says that nothing is known yet of a kind.
-var errSyncing = errors.New("Harvester has not answered yet") //nolint:staticcheck // a name
+var errSyncing = errors.New("it has not answered yet")
 
 // view is what the account sees of Harvester. It reads virtual machines, their instances and load balancers of one namespace, and hosts, from
 // informers, and never says that something is not there before they have synced. It writes to Harvester.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // hostnames are what guests call themselves where that is not what they were told. Each guest is asked once.
@@ -57,10 +58,10 @@ func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstan
 		return said, nil
 	}
 	said, err := h.harvester.Hostname(ctx, vmi.Name)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return "", nil
+	if err == nil && said == "" {
+		return "", nil // It may say so later.
 	}
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
 		return "", fmt.Errorf("asking the guest of virtual machine %s for its hostname: %w", vmi.Name, err)
 	}
 	h.mu.Lock()

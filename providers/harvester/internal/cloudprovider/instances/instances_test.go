@@ -358,7 +358,7 @@ func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
 	i := of(h, node("node-1", ""), node("node-2", ""), node("elsewhere", ""))
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(Equal("enp3s0"))
 	_, err := i.NIC(t.Context(), "default/vlan-3")
-	g.Expect(err).To(MatchError(ContainSubstring("has no interface in network default/vlan-3")))
+	g.Expect(err).To(MatchError(ContainSubstring("no interface of Node")))
 	h.instances[1].Status.Interfaces[2].InterfaceName = "eth7"
 	_, err = i.NIC(t.Context(), "default/vlan-2")
 	g.Expect(err).To(MatchError(ContainSubstring("it must be the same on all")))

@@ -37,7 +37,7 @@ func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 		name := nicIn(vmi, network)
 		switch {
 		case name == "":
-			return "", fmt.Errorf("Node %s has no interface in network %s: connect its virtual machine to it", node.Name, network) //nolint:staticcheck // a kind
+			return "", fmt.Errorf("no interface of Node %s is in network %s: connect its virtual machine to it", node.Name, network)
 		case found != "" && name != found:
 			return "", fmt.Errorf("the interface in network %s is called %s on Node %s and %s on Node %s: it must be the same on all", network, found, of, name, node.Name)
 		}

@@ -65,7 +65,7 @@ func (s *Services) service(key types.NamespacedName) (*corev1.Service, error) {
 func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, primary types.NamespacedName) error {
 	own := keyOf(service)
 	if sharing := s.sharing(own); len(sharing) > 0 {
-		return fmt.Errorf("Service %s/%s has the address of this one, so it cannot have that of %s", sharing[0].Namespace, sharing[0].Name, primary) //nolint:staticcheck // a kind
+		return fmt.Errorf("the address of this Service is that of Service %s/%s too, so it cannot be that of %s", sharing[0].Namespace, sharing[0].Name, primary)
 	}
 	of, err := s.service(primary)
 	if err != nil {

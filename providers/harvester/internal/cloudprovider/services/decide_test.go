@@ -232,6 +232,8 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 		"in another network":      {service("web", shares, other, annotated(networkAnnotation, "a/b")), service("first", has), nil, nil, `has its address in ""`},
 		"of a DHCP server":        {service("web", shares, other), service("first", dhcp, leased), nil, []string{"192.168.0.9"}, ""},
 		"of a slow DHCP server":   {service("web", shares, other), service("first", dhcp), nil, nil, ""},
+		"of both families, one":   {service("web", shares, other), service("first", annotated(addressAnnotation, "fd00::1,10.0.0.1")), nil, []string{"10.0.0.1"}, ""},
+		"of another family":       {service("web", shares, other), service("first", annotated(addressAnnotation, "fd00::1")), nil, nil, "is of no family that the Service has"},
 		"with an older one":       {service("web", shares, other, younger), service("first", has), []*corev1.Service{service("b", shares, other, older)}, nil, "port 81/TCP is that of Service default/b"},
 		"with a younger one":      {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger)}, []string{"10.0.0.1"}, ""},
 		"with a younger that has": {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger, has)}, nil, "port 81/TCP"},
@@ -278,6 +280,34 @@ func TestAddressGoesIntoTheAnnotationAndTheField(t *testing.T) {
 		"annotations":{"kube-vip.io/loadbalancerIPs":null},"labels":{"cloudprovider.harvesterhci.io/primary-service":null}},"spec":{"loadBalancerIP":""}}`))
 	long := given{addresses: []string{"10.0.0.1"}, shares: strings.Repeat("a", 64)}
 	g.Expect(changeOf(service("web"), long)["metadata"]).To(HaveKeyWithValue("labels", BeEmpty()), "it fits no label")
+}
+
+func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		given  string
+		family corev1.IPFamily
+		want   string
+		says   string
+	}{
+		"none yet":                {"", corev1.IPv4Protocol, "", ""},
+		"of its family":           {"10.0.0.1", corev1.IPv4Protocol, "10.0.0.1", ""},
+		"of the other family":     {"fd00::1", corev1.IPv4Protocol, "", "name a pool for that family by --ipv4-pool"},
+		"of a DHCP server":        {"0.0.0.0", corev1.IPv4Protocol, "0.0.0.0", ""},
+		"of a DHCP server, of v6": {"0.0.0.0", corev1.IPv6Protocol, "::", ""},
+		"nonsense":                {"ten", corev1.IPv4Protocol, "", "which is none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			lb := &lbv1.LoadBalancer{Status: lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IP: c.given}}}
+			got, err := allocated(lb, part{family: c.family})
+			if c.says != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(c.want))
+		})
+	}
 }
 
 func TestWaitingServiceSaysWhatHarvesterSays(t *testing.T) {

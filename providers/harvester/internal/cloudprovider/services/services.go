@@ -100,7 +100,7 @@ func (s *Services) UpdateLoadBalancer(context.Context, string, *corev1.Service, 
 // EnsureLoadBalancerDeleted gives the address back. As long as other Services share it, it stays, and so does the Service.
 func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, service *corev1.Service) error {
 	if sharing := s.sharing(keyOf(service)); len(sharing) > 0 {
-		return fmt.Errorf("Service %s/%s has the same address (annotation %s): delete it first, or let it have its own", //nolint:staticcheck // a kind
+		return fmt.Errorf("the address is that of Service %s/%s too, which says so by annotation %s: delete that Service, or take the annotation away",
 			sharing[0].Namespace, sharing[0].Name, primaryAnnotation)
 	}
 	if service.DeletionTimestamp == nil {
@@ -169,7 +169,10 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 		if lb.DeletionTimestamp != nil {
 			return wait(fmt.Sprintf("LoadBalancer %s/%s on Harvester is being deleted", lb.Namespace, lb.Name))
 		}
-		address := lb.Status.AllocatedAddress.IP
+		address, err := allocated(lb, p)
+		if err != nil {
+			return err
+		}
 		if address == "" {
 			return wait(pending(lb))
 		}

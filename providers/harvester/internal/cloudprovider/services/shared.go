@@ -6,6 +6,7 @@ package services
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -50,13 +51,29 @@ func share(service, primary *corev1.Service, sharing []*corev1.Service) ([]strin
 	if primary.DeletionTimestamp != nil {
 		return has, nil
 	}
-	return addressesOf(primary), nil
+	return inFamilies(addressesOf(primary), service)
+}
+
+// inFamilies are those of the families that the Service has.
+func inFamilies(addresses []string, service *corev1.Service) ([]string, error) {
+	var list []string
+	for _, text := range addresses {
+		addr, err := netip.ParseAddr(text)
+		if err == nil && (len(service.Spec.IPFamilies) == 0 || slices.Contains(service.Spec.IPFamilies, familyOf(addr))) {
+			list = append(list, text)
+		}
+	}
+	if len(addresses) > 0 && len(list) == 0 {
+		return nil, fmt.Errorf("the address %s is of no family that the Service has", joined(addresses))
+	}
+	return list, nil
 }
 
 // sharesAlready reports whether a Service has the address of the primary one.
 func sharesAlready(service, primary *corev1.Service) bool {
 	has := service.Annotations[addressAnnotation]
-	return has != "" && has == joined(addressesOf(primary))
+	of, err := inFamilies(addressesOf(primary), service)
+	return err == nil && has != "" && has == joined(of)
 }
 
 // addressesOf are the ones to share of a primary Service: none as long as a DHCP server has not given any.

@@ -124,6 +124,25 @@ func announced(service *corev1.Service, family corev1.IPFamily) string {
 	return ""
 }
 
+// allocated is the address that Harvester has given; "" as long as it has given none. For one of a DHCP server, kube-vip takes the unspecified address
+// of its family.
+func allocated(lb *lbv1.LoadBalancer, p part) (string, error) {
+	text := lb.Status.AllocatedAddress.IP
+	addr, err := netip.ParseAddr(text)
+	switch {
+	case text == "":
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("LoadBalancer %s/%s on Harvester has the address %q, which is none", lb.Namespace, lb.Name, text)
+	case addr.IsUnspecified() && p.family == corev1.IPv6Protocol:
+		return netip.IPv6Unspecified().String(), nil
+	case !addr.IsUnspecified() && familyOf(addr) != p.family:
+		return "", fmt.Errorf("LoadBalancer %s/%s on Harvester has the address %s, and the Service needs one of %s: name a pool for that family by --%s-pool",
+			lb.Namespace, lb.Name, text, p.family, strings.ToLower(string(p.family)))
+	}
+	return text, nil
+}
+
 func familyOf(addr netip.Addr) corev1.IPFamily {
 	if addr.Is4() {
 		return corev1.IPv4Protocol
