@@ -15,7 +15,7 @@ import (
 // Cluster API's own specs that need what only machines have that boot: a bootstrap that can be held up, and pods that can
 // be drained.
 
-var _ = Describe("Remediation of a control plane", Label(onlyBoot, "vsphere", "kcp-remediation"), func() {
+var _ = Describe("Remediation of a control plane", Label(onlyBoot, notOn+"metal3", "kcp-remediation"), func() {
 	capie2e.KCPRemediationSpec(background(), func() capie2e.KCPRemediationSpecInput {
 		return capie2e.KCPRemediationSpecInput{
 			InfrastructureProvider: providerName,
@@ -25,7 +25,7 @@ var _ = Describe("Remediation of a control plane", Label(onlyBoot, "vsphere", "k
 	})
 })
 
-var _ = Describe("Draining nodes", Label(onlyBoot, "vsphere", "node-drain"), func() {
+var _ = Describe("Draining nodes", Label(onlyBoot, notOn+"metal3", "node-drain"), func() {
 	capie2e.NodeDrainTimeoutSpec(background(), func() capie2e.NodeDrainTimeoutSpecInput {
 		return capie2e.NodeDrainTimeoutSpecInput{
 			InfrastructureProvider: providerName,
