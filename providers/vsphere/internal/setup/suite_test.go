@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	webhooks "github.com/faultline-io/faultline/providers/vsphere/internal/webhook"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -33,7 +34,8 @@ var (
 
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
+		infrav1.AddToScheme, v1beta1.AddToScheme,
 	)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
