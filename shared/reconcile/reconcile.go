@@ -54,6 +54,9 @@ type Loop[T client.Object, S Scope] struct {
 	// SharedConditions says that other controllers set conditions of the kind too.
 	SharedConditions bool
 
+	// V1Beta1 is what is shown of the conditions to those who read v1beta1.
+	V1Beta1 status.V1Beta1
+
 	// Gather reads what the work depends on. The patch writes the object before the work is over.
 	Gather func(ctx context.Context, obj T, p *patch.Patch) (S, error)
 	Normal func(context.Context, S) (ctrl.Result, error)
@@ -167,6 +170,7 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S) error 
 			return ignoreGone(obj, err)
 		}
 	}
+	l.V1Beta1.Show(obj)
 	if err := p.Apply(ctx, l.Client, obj); err != nil {
 		return ignoreGone(obj, err)
 	}
