@@ -7,8 +7,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// DeprecatedStatus holds status of older API versions. No controller writes it;
-// it is kept so that objects which carry it are read back unchanged.
+// DeprecatedStatus holds status of older API versions. It is made from the
+// conditions of this one.
 type DeprecatedStatus struct {
 	// v1beta1 is what the v1beta1 API version showed in its status.
 	// +optional
@@ -46,4 +46,45 @@ type MachineV1Beta1DeprecatedStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10240
 	FailureMessage *string `json:"failureMessage,omitempty"`
+}
+
+func deprecated(conditions clusterv1.Conditions) *DeprecatedStatus { //nolint:staticcheck // it is what objects of v1beta1 carry
+	if len(conditions) == 0 {
+		return nil
+	}
+	return &DeprecatedStatus{V1Beta1: &V1Beta1DeprecatedStatus{Conditions: conditions}}
+}
+
+func machineDeprecated(conditions clusterv1.Conditions) *MachineDeprecatedStatus { //nolint:staticcheck // it is what objects of v1beta1 carry
+	if len(conditions) == 0 {
+		return nil
+	}
+	return &MachineDeprecatedStatus{V1Beta1: &MachineV1Beta1DeprecatedStatus{Conditions: conditions}}
+}
+
+// SetV1Beta1Conditions replaces what v1beta1 shows as conditions.
+func (c *VSphereCluster) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
+	c.Status.Deprecated = deprecated(conditions)
+}
+
+// SetV1Beta1Conditions replaces what v1beta1 shows as conditions.
+func (i *VSphereClusterIdentity) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
+	i.Status.Deprecated = deprecated(conditions)
+}
+
+// SetV1Beta1Conditions replaces what v1beta1 shows as conditions.
+func (z *VSphereDeploymentZone) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
+	z.Status.Deprecated = deprecated(conditions)
+}
+
+// SetV1Beta1Conditions replaces what v1beta1 shows as conditions. No
+// failure is for ever here, so there is no reason or message of one.
+func (m *VSphereMachine) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
+	m.Status.Deprecated = machineDeprecated(conditions)
+}
+
+// SetV1Beta1Conditions replaces what v1beta1 shows as conditions. No
+// failure is for ever here, so there is no reason or message of one.
+func (v *VSphereVM) SetV1Beta1Conditions(conditions clusterv1.Conditions) { //nolint:staticcheck // it is what objects of v1beta1 carry
+	v.Status.Deprecated = machineDeprecated(conditions)
 }

@@ -18,6 +18,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
@@ -62,7 +63,7 @@ type scope struct {
 // Reconcile owns the cluster's identity, publishes its failure domains and reports it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereCluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
 		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.VSphereCluster{})

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -51,7 +52,7 @@ type Reconciler struct {
 // Reconcile takes the Secret into the identity's possession.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereClusterIdentity, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.VSphereClusterIdentityFinalizer,
+		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
 		Gather: gather, Normal: r.own, Delete: r.reconcileDelete,
 	}.Run(ctx, req, &infrav1.VSphereClusterIdentity{})
 }

@@ -22,6 +22,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
@@ -64,7 +65,7 @@ type VCenters interface {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	zone := &scope{}
 	return reconcile.Loop[*infrav1.VSphereDeploymentZone, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.DeploymentZoneFinalizer,
+		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.ZoneConditions(), Finalizer: infrav1.DeploymentZoneFinalizer,
 		Gather: func(context.Context, *infrav1.VSphereDeploymentZone, *patch.Patch) (*scope, error) { return zone, nil },
 		Normal: r.check, Delete: r.reconcileDelete, Summarize: summarize, Forget: r.VCenters.ForgetZone,
 	}.Run(ctx, req, &zone.VSphereDeploymentZone)

@@ -1,0 +1,88 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+// vCenterAvailable is in v1beta1 what it is in v1beta2.
+func vCenterAvailable() status.V1Beta1Condition {
+	return status.V1Beta1Condition{
+		Type: infrav1.VSphereClusterVCenterAvailableCondition, From: infrav1.VSphereClusterVCenterAvailableCondition,
+		Severity: clusterv1.ConditionSeverityError, Progress: []string{infrav1.VCenterConnectingReason},
+	}
+}
+
+// ClusterConditions are those that v1beta1 shows of a VSphereCluster.
+func ClusterConditions() status.V1Beta1 {
+	return status.V1Beta1{
+		Conditions: []status.V1Beta1Condition{vCenterAvailable(), {
+			Type: "FailureDomainsAvailable", From: infrav1.VSphereClusterFailureDomainsReadyCondition, Severity: clusterv1.ConditionSeverityInfo,
+			Reasons: map[string]string{infrav1.VSphereClusterFailureDomainsNotReadyReason: "FailureDomainsSkipped"},
+		}},
+		Gone: []string{infrav1.VSphereClusterClusterModulesReadyCondition},
+	}
+}
+
+// IdentityConditions are those that v1beta1 shows of a VSphereClusterIdentity.
+func IdentityConditions() status.V1Beta1 {
+	return status.V1Beta1{Conditions: []status.V1Beta1Condition{{
+		Type: "CredentialsAvailable", From: infrav1.VSphereClusterIdentityAvailableCondition, Severity: clusterv1.ConditionSeverityWarning,
+		Reasons: map[string]string{infrav1.VSphereClusterIdentitySecretAlreadyInUseReason: "SecretInUse"},
+	}}}
+}
+
+// ZoneConditions are those that v1beta1 shows of a VSphereDeploymentZone.
+func ZoneConditions() status.V1Beta1 {
+	return status.V1Beta1{Conditions: []status.V1Beta1Condition{vCenterAvailable(), {
+		Type: "PlacementConstraintMet", From: infrav1.VSphereDeploymentZonePlacementConstraintReadyCondition, Severity: clusterv1.ConditionSeverityError,
+	}, {
+		Type: "VSphereFailureDomainValidated", From: infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, Severity: clusterv1.ConditionSeverityError,
+		Reasons: map[string]string{
+			infrav1.VSphereDeploymentZoneFailureDomainRegionMisconfiguredReason: "FailureDomainRegionMisconfigured",
+			infrav1.VSphereDeploymentZoneFailureDomainZoneMisconfiguredReason:   "FailureDomainZoneMisconfigured",
+		},
+	}}}
+}
+
+// MachineConditions are those that v1beta1 shows of a VSphereMachine.
+func MachineConditions() status.V1Beta1 {
+	return status.V1Beta1{Conditions: []status.V1Beta1Condition{provisioned()}}
+}
+
+// VMConditions are those that v1beta1 shows of a VSphereVM.
+func VMConditions() status.V1Beta1 {
+	return status.V1Beta1{
+		Conditions: []status.V1Beta1Condition{vCenterAvailable(), provisioned(), {
+			Type: infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, From: infrav1.VSphereVMGuestSoftPowerOffSucceededCondition,
+			Severity: clusterv1.ConditionSeverityWarning,
+			Reasons: map[string]string{
+				infrav1.VSphereVMGuestSoftPowerOffInProgressReason: "GuestSoftPowerOffInProgress", infrav1.VSphereVMGuestSoftPowerOffFailedReason: "GuestSoftPowerOffFailed",
+			},
+			Progress: []string{infrav1.VSphereVMGuestSoftPowerOffInProgressReason},
+		}},
+		Gone: []string{infrav1.VSphereVMPCIDevicesDetachedCondition, infrav1.VSphereVMIPAddressClaimsFulfilledCondition},
+	}
+}
+
+// provisioned is the same of a machine and of its virtual machine.
+func provisioned() status.V1Beta1Condition {
+	return status.V1Beta1Condition{
+		Type: "VMProvisioned", From: infrav1.VSphereVMVirtualMachineProvisionedCondition, Severity: clusterv1.ConditionSeverityWarning,
+		Reasons: map[string]string{
+			infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason: "WaitingForClusterInfrastructure",
+			infrav1.VSphereMachineVirtualMachineWaitingForBootstrapDataReason:              "WaitingForBootstrapData",
+			infrav1.VSphereVMVirtualMachineWaitingForCloneReason:                           "Cloning",
+			infrav1.VSphereVMVirtualMachineTaskFailedReason:                                "TaskFailure",
+			infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason:                       "WaitingForIPAllocation",
+		},
+		Progress: []string{
+			infrav1.VSphereVMVirtualMachineConfiguringReason, infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereMachineVirtualMachineNotProvisionedReason,
+		},
+	}
+}
