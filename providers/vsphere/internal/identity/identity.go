@@ -52,8 +52,9 @@ func (a Account) For(server string) error {
 		ErrNotUsable, a.origin, strings.Join(a.Servers, ", "), server)
 }
 
-// address returns a server in one spelling: lower case, with its port.
+// address returns a server in one spelling: lower case, with its port, and nothing else of a URL.
 func address(server string) string {
+	server = strings.TrimSuffix(strings.TrimPrefix(server, "https://"), "/sdk")
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
 		host, port = strings.Trim(server, "[]"), "443"

@@ -6,6 +6,7 @@ package vcenter
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -30,22 +31,38 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	transport := wire.DefaultTransport()
 	transport.MaxIdleConnsPerHost = maxCalls + 1 // a handshake costs more than most calls
 	transport.DialTLSContext = nil               // govmomi's does not heed a context
-	transport.TLSClientConfig = trust(ep.Thumbprint, opts)
+	transport.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
 	return &vim25.Client{Client: wire, RoundTripper: &meter{wire, ep.Server, opts}}, nil
 }
 
-// trust says which certificates of vCenter are accepted: the one that has the thumbprint, else those of an authority that
-// the system trusts.
-func trust(thumbprint string, opts *Options) *tls.Config {
+// trust says which certificates of vCenter are accepted: those of an authority that the system trusts, and the one that has the
+// thumbprint.
+func trust(thumbprint, host string, opts *Options) *tls.Config {
 	if thumbprint == "" {
 		return &tls.Config{RootCAs: opts.Authorities, InsecureSkipVerify: opts.SkipVerify} //nolint:gosec // a choice of the administrator
 	}
 	return &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // the thumbprint takes the authority's place, as the API defines it
+		InsecureSkipVerify: true, //nolint:gosec // it is verified below
 		VerifyConnection: func(state tls.ConnectionState) error {
+			if vouchedFor(state.PeerCertificates, host, opts.Authorities) {
+				return nil
+			}
 			return vcerrors.Verify(thumbprint, state.PeerCertificates)
 		},
 	}
+}
+
+// vouchedFor reports whether one of the authorities, nil for the system's, vouches for the certificate of a host.
+func vouchedFor(chain []*x509.Certificate, host string, authorities *x509.CertPool) bool {
+	if len(chain) == 0 {
+		return false
+	}
+	options := x509.VerifyOptions{DNSName: host, Roots: authorities, Intermediates: x509.NewCertPool()}
+	for _, certificate := range chain[1:] {
+		options.Intermediates.AddCert(certificate)
+	}
+	_, err := chain[0].Verify(options)
+	return err == nil
 }
 
 // meter reports every SOAP call.

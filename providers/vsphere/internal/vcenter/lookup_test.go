@@ -45,15 +45,19 @@ func TestResolve(t *testing.T) {
 		"everything by relative path": {
 			Datacenter: "dc-1", ResourcePool: "zone-a/Resources/x/deep", Folder: "nested/workload", Datastore: "datastore-a",
 		},
-		"pattern for a pool":               {Datacenter: "dc-1", ComputeCluster: "zone-a", ResourcePool: "*/Resources", Datastore: "datastore-a"},
-		"pool name unique in its cluster":  {Datacenter: "dc-1", ComputeCluster: "zone-b", ResourcePool: "workload", Datastore: "shared"},
-		"pool decides the cluster":         {Datacenter: "dc-1", ResourcePool: "only-a", Datastore: "datastore-a"},
-		"nothing but the datacenter":       {Datacenter: "dc-2"},
-		"the datacenter's own folder":      {Datacenter: "dc-2", Folder: "vm"},
-		"a network with a slash":           {Datacenter: "dc-2", Networks: []string{"10.0.0.0/24", "plain", "10.0.0.0/24"}},
-		"datacenter by pattern":            {Datacenter: "*-2"},
-		"folder of the top level by name":  {Datacenter: "dc-1", ComputeCluster: "zone-a", Folder: "workload", Datastore: "shared"},
-		"networks of the cluster it is in": {Datacenter: "dc-1", ComputeCluster: "zone-c", Datastore: "shared", Networks: []string{"network-c"}},
+		"pattern for a pool":              {Datacenter: "dc-1", ComputeCluster: "zone-a", ResourcePool: "*/Resources", Datastore: "datastore-a"},
+		"pool name unique in its cluster": {Datacenter: "dc-1", ComputeCluster: "zone-b", ResourcePool: "workload", Datastore: "shared"},
+		"pool decides the cluster":        {Datacenter: "dc-1", ResourcePool: "only-a", Datastore: "datastore-a"},
+		"nothing but the datacenter":      {Datacenter: "dc-2"},
+		"the datacenter's own folder":     {Datacenter: "dc-2", Folder: "vm"},
+		"a network with a slash":          {Datacenter: "dc-2", Networks: []string{"10.0.0.0/24", "plain", "10.0.0.0/24"}},
+		"datacenter by pattern":           {Datacenter: "*-2"},
+		"folder of the top level by name": {Datacenter: "dc-1", ComputeCluster: "zone-a", Folder: "workload", Datastore: "shared"},
+		"paths that start below the datacenter": {
+			Datacenter: "dc-1", ResourcePool: "host/zone-a/Resources/workload", Folder: "vm/nested/workload", Datastore: "datastore/datastore-a", Networks: []string{"network/VM Network"},
+		},
+		"a compute cluster for its own pool": {Datacenter: "dc-1", ResourcePool: "/dc-1/host/zone-a", Datastore: "datastore-a"},
+		"networks of the cluster it is in":   {Datacenter: "dc-1", ComputeCluster: "zone-c", Datastore: "shared", Networks: []string{"network-c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -248,4 +252,27 @@ func TestPortGroupOfASwitchThatTheAccountCannotReadIsRefused(t *testing.T) {
 		return nil
 	})
 	g.Expect(err).To(And(MatchError(vcenter.ErrInvalid), MatchError(ContainSubstring("System.Read"))))
+}
+
+func TestManagedObjectReferencesNameWhatTheyRefer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newRig(t, maze()).session()
+	p := placement()
+	byName, err := s.Resolve(p)
+	g.Expect(err).NotTo(HaveOccurred())
+	got, err := s.Resolve(vcenter.Placement{
+		Datacenter: byName.DatacenterRef, ComputeCluster: byName.ClusterRef, ResourcePool: byName.PoolRef, Folder: byName.FolderRef, Datastore: byName.DatastoreRef,
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.PoolRef).To(Equal(byName.PoolRef))
+	g.Expect(got.FolderRef).To(Equal(byName.FolderRef))
+	g.Expect(got.DatastoreRef).To(Equal(byName.DatastoreRef))
+
+	p.ResourcePool = byName.FolderRef
+	_, err = s.Resolve(p)
+	g.Expect(err).To(HaveOccurred(), "a folder is no pool")
+	p.ResourcePool = "ResourcePool:resgroup-999999"
+	_, err = s.Resolve(p)
+	g.Expect(err).To(MatchError(ContainSubstring("resgroup-999999")))
 }

@@ -29,10 +29,10 @@ import (
 
 // Endpoint is one vCenter and one account on it.
 type Endpoint struct {
-	Server     string // host[:port]
+	Server     string // host[:port], or https://host[:port] with or without /sdk
 	Username   string
 	Password   string
-	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; "" means that an authority must vouch for it
+	Thumbprint string // SHA-1 or SHA-256 of the certificate in hex, colons allowed; it is looked at when no authority vouches for that
 }
 
 // Account names the account on the server, however its certificate is verified, and tells neither its name nor its
@@ -60,7 +60,7 @@ type Options struct {
 	Idle time.Duration
 	// UserAgent is shown in vCenter's list of sessions.
 	UserAgent string
-	// Authorities vouch for the certificates of vCenters without a thumbprint; nil means those of the system.
+	// Authorities vouch for the certificates of vCenters; nil means those of the system.
 	Authorities *x509.CertPool
 	// SkipVerify accepts every certificate of vCenters without a thumbprint.
 	SkipVerify bool

@@ -196,6 +196,29 @@ func TestCertificateWithoutThumbprintNeedsAnAuthority(t *testing.T) {
 	}
 }
 
+func TestAThumbprintThatIsOutOfDateDoesNotMatterWhereAnAuthorityVouches(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := simulator.Start(t, simulator.ThreeZones())
+	authorities := x509.NewCertPool()
+	authorities.AddCert(server.Certificate())
+	r := &rig{recorder: &recorder{}, t: t, server: server, pool: vcenter.NewPool(vcenter.Options{Authorities: authorities, Idle: time.Hour})}
+	ep := endpoint(server)
+	ep.Thumbprint = strings.Repeat("AB:", 19) + "AB"
+	g.Expect(r.sessionOf(ep)).NotTo(BeNil())
+	g.Expect(r.pool.Close(t.Context())).To(Succeed())
+}
+
+func TestAServerMayBeAURL(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, simulator.ThreeZones())
+	for _, url := range []string{"https://" + r.server.Host(), "https://" + r.server.Host() + "/sdk"} {
+		ep := endpoint(r.server)
+		ep.Server = url
+		NewWithT(t).Expect(r.sessionOf(ep)).NotTo(BeNil(), url)
+	}
+}
+
 // TestOtherSpellingsOfAThumbprintAreTheSameSession: each session reads the whole inventory and keeps it.
 func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 		change func(*infrav1.VSphereCluster)
 		want   string
 	}{
-		"a rule":    {func(c *infrav1.VSphereCluster) { c.Spec.Server = "https://vcenter" }, "spec.server: Invalid value"},
+		"a rule":    {func(c *infrav1.VSphereCluster) { c.Spec.Server = "https://vcenter/ui" }, "spec.server: Invalid value"},
 		"no server": {func(c *infrav1.VSphereCluster) { c.Spec.Server = "" }, "spec.server: Required value"},
 		"identity of an unknown kind": {func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Kind = "ConfigMap" },
 			"spec.identityRef.kind: Unsupported value"},
@@ -62,7 +62,7 @@ func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 		template.Spec.Template.Spec.Server = server
 		return template
 	}
-	rulestest.Refused(g, api.Create(ctx, newTemplate("https://vcenter")), "spec.template.spec.server: Invalid value")
+	rulestest.Refused(g, api.Create(ctx, newTemplate("https://vcenter/ui")), "spec.template.spec.server: Invalid value")
 
 	template := newTemplate("vcenter")
 	g.Expect(api.Create(ctx, template)).To(Succeed())

@@ -105,7 +105,7 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	broken := newZone("zone", "zone-domain")
-	broken.Spec.Server = "https://vcenter"
+	broken.Spec.Server = "https://vcenter/ui"
 	rulestest.Refused(g, api.Create(ctx, broken), "spec.server: Invalid value")
 
 	api.Warnings()

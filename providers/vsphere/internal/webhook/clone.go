@@ -40,7 +40,6 @@ func reservedVMXKeys() []string {
 // written in.
 func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	errs := unsupportedInClone(spec, path)
-	errs = append(errs, validateOS(spec.OS, path.Child("os"))...)
 	errs = append(errs, validateServer(spec.Server, path.Child("server"))...)
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	errs = append(errs, validateSize(spec, path)...)
@@ -57,20 +56,14 @@ func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission
 		warnings = append(warnings, rules.Warning(path.Child("diskGiB"),
 			"a linked clone keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
 	}
+	if spec.OS != "" && spec.OS != infrav1.Linux && spec.OS != infrav1.Windows { // Windows has an error of its own.
+		warnings = append(warnings, rules.Warning(path.Child("os"), "is taken for %s", infrav1.Linux))
+	}
 	if spec.CloneMode == infrav1.FullClone && spec.Snapshot != "" {
 		warnings = append(warnings, rules.Warning(path.Child("snapshot"),
 			"a full clone is made from the template itself; use cloneMode %s to clone from a snapshot", infrav1.LinkedClone))
 	}
 	return warnings
-}
-
-func validateOS(guest infrav1.OS, path *field.Path) field.ErrorList {
-	switch guest {
-	case "", infrav1.Linux, infrav1.Windows: // Windows has an error of its own.
-		return nil
-	default:
-		return field.ErrorList{field.NotSupported(path, guest, []infrav1.OS{infrav1.Linux})}
-	}
 }
 
 // validateSize has what vSphere wants of processors and memory.

@@ -38,9 +38,10 @@ func validCloneSpec() infrav1.VirtualMachineCloneSpec {
 
 func TestValidateClone(t *testing.T) {
 	testRules(t, validCloneSpec, validateClone, []ruleCase[infrav1.VirtualMachineCloneSpec]{
-		{"server with a scheme", func(s *infrav1.VirtualMachineCloneSpec) { s.Server = "https://vcenter" }, []string{"spec.server: Invalid value"}},
+		{"server as a URL", func(s *infrav1.VirtualMachineCloneSpec) { s.Server = "https://vcenter/sdk" }, nil},
+		{"page of a server", func(s *infrav1.VirtualMachineCloneSpec) { s.Server = "https://vcenter/ui" }, []string{"spec.server: Invalid value"}},
 		{"thumbprint cut short", func(s *infrav1.VirtualMachineCloneSpec) { s.Thumbprint = "AA:BB" }, []string{"spec.thumbprint: Invalid value"}},
-		{"unknown guest system", func(s *infrav1.VirtualMachineCloneSpec) { s.OS = "Plan9" }, []string{"spec.os: Unsupported value"}},
+		{"guest system by its name", func(s *infrav1.VirtualMachineCloneSpec) { s.OS = "photon" }, nil},
 		{"Windows", func(s *infrav1.VirtualMachineCloneSpec) { s.OS = infrav1.Windows }, []string{"spec.os: Forbidden"}},
 		{"cores do not divide processors", func(s *infrav1.VirtualMachineCloneSpec) { s.NumCoresPerSocket = ptr.To[int32](3) }, []string{"spec.numCoresPerSocket: Invalid value"}},
 		{"more cores than processors", func(s *infrav1.VirtualMachineCloneSpec) { s.NumCoresPerSocket = ptr.To[int32](8) }, []string{"spec.numCoresPerSocket: Invalid value"}},

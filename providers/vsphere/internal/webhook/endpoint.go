@@ -19,10 +19,24 @@ const (
 	sha256Bytes = 32
 )
 
-// validateServer wants the host, or host:port, of a vCenter. It compares as a
-// string with that of zones and clusters, so there must be one way to write it.
+// validateServer wants the host, or host:port, of a vCenter, or its URL. It
+// compares as a string with that of zones and clusters.
 func validateServer(server string, path *field.Path) field.ErrorList {
-	if server == "" || isHostPort(server) {
+	host := server
+	if address, isURL := strings.CutPrefix(server, "https://"); isURL {
+		host = strings.TrimSuffix(address, "/sdk")
+	}
+	if server == "" || isHostPort(host) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, server,
+		"must be the host name or address of a vCenter, with a port if it is not 443, such as vcenter.example.com or 10.0.0.1:8443; "+
+			"https:// before it and /sdk after that are accepted, nothing else is")}
+}
+
+// validateHost wants the host, or host:port, of a vCenter.
+func validateHost(server string, path *field.Path) field.ErrorList {
+	if isHostPort(server) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, server,

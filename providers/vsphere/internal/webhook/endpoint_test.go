@@ -17,20 +17,22 @@ func TestValidateServer(t *testing.T) {
 	for _, server := range []string{
 		"", "vcenter", "vcenter.example.com", "VCenter.Example.Com", "vcenter.example.com:8443",
 		"10.0.0.1", "10.0.0.1:8443", "2001:db8::1", "[2001:db8::1]:8443",
+		"https://vcenter.example.com", "https://vcenter.example.com/sdk", "https://10.0.0.1:8443", "https://[2001:db8::1]:8443/sdk",
 	} {
 		t.Run("accepts "+server, func(t *testing.T) {
 			NewWithT(t).Expect(validateServer(server, field.NewPath("server"))).To(BeEmpty())
 		})
 	}
 	for _, server := range []string{
-		"https://vcenter.example.com", "vcenter.example.com/sdk", "https://vcenter.example.com/sdk", "v center", " ",
+		"http://vcenter.example.com", "vcenter.example.com/sdk", "https://vcenter.example.com/ui", "https://vcenter.example.com/", "https://", "v center", " ",
+		"https://user:secret@vcenter.example.com", "https://vcenter.example.com/sdk?a=b",
 		"vcenter:", "vcenter:port", "vcenter:0", "vcenter:65536", ":443", "user@vcenter",
 	} {
 		t.Run("refuses "+server, func(t *testing.T) {
 			g := NewWithT(t)
 			errs := validateServer(server, field.NewPath("server"))
 			g.Expect(rulestest.Summary(errs)).To(ConsistOf("server: Invalid value"))
-			g.Expect(errs[0].Detail).To(ContainSubstring("leave scheme and path out"))
+			g.Expect(errs[0].Detail).To(ContainSubstring("nothing else is"))
 		})
 	}
 }

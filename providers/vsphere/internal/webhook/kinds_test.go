@@ -159,7 +159,7 @@ func TestValidateZone(t *testing.T) {
 	}
 	testRules(t, valid, validateZone, []ruleCase[infrav1.VSphereDeploymentZoneSpec]{
 		{"no server", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "" }, nil},
-		{"server with a scheme", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "https://vcenter" }, []string{"spec.server: Invalid value"}},
+		{"server with a scheme", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Server = "http://vcenter" }, []string{"spec.server: Invalid value"}},
 		{"thumbprint", func(s *infrav1.VSphereDeploymentZoneSpec) { s.Thumbprint = "AA" }, []string{"spec.thumbprint: Invalid value"}},
 		{"identity", func(s *infrav1.VSphereDeploymentZoneSpec) {
 			s.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "zones"}

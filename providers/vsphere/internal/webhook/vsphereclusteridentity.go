@@ -53,7 +53,7 @@ func validateIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path)
 			"must be the name of a Secret in the namespace of the manager: "+strings.Join(problems, "; ")))
 	}
 	for i, server := range spec.Servers {
-		errs = append(errs, validateServer(server, path.Child("servers").Index(i))...)
+		errs = append(errs, validateHost(server, path.Child("servers").Index(i))...)
 	}
 	if allowed := spec.AllowedNamespaces; allowed != nil {
 		errs = append(errs, metav1validation.ValidateLabelSelector(&allowed.Selector,

@@ -50,7 +50,8 @@ func (r *resolver) find(k inventory.Kind, value string, unfit func(inventory.Ref
 }
 
 // candidates returns what a value may mean in the datacenter: objects of that name, which may contain slashes, else those
-// that have it for their path, else those that match it as a pattern.
+// that have it for their path, else those that match it as a pattern, else the one that has it for its managed object
+// reference. A resource pool may also be meant by its compute cluster, which has one at its root.
 func (r *resolver) candidates(k inventory.Kind, value string) []inventory.Ref {
 	found := r.among(k, r.ix.Named(k, value), func(inventory.Ref) bool { return true })
 	if len(found) > 1 && k == inventory.KindFolder {
@@ -64,6 +65,10 @@ func (r *resolver) candidates(k inventory.Kind, value string) []inventory.Ref {
 			return absolute == full || absolute == inventory.Unescape(full)
 		})
 	}
+	if len(found) == 0 && isPath && r.dc != nil {
+		fromDatacenter := path.Join(r.ix.Path(r.dc.Ref), value)
+		found = r.among(k, r.ix.Named(k, path.Base(value)), func(candidate inventory.Ref) bool { return fromDatacenter == r.ix.FullPath(candidate) })
+	}
 	if len(found) == 0 && strings.ContainsAny(value, "*?[") {
 		found = r.among(k, r.all(k), func(candidate inventory.Ref) bool {
 			target, pattern := r.ix.NameOf(candidate), value
@@ -74,7 +79,30 @@ func (r *resolver) candidates(k inventory.Kind, value string) []inventory.Ref {
 			return err == nil && matches
 		})
 	}
+	if len(found) == 0 {
+		found = r.among(k, r.byReference(k, value), func(inventory.Ref) bool { return true })
+	}
+	if len(found) == 0 && k == inventory.KindPool {
+		for _, cluster := range r.candidates(inventory.KindCompute, value) {
+			found = append(found, r.ix.Entities[cluster].RootPool)
+		}
+	}
 	return found
+}
+
+// byReference returns the object with a managed object reference, such as ResourcePool:resgroup-16.
+func (r *resolver) byReference(k inventory.Kind, value string) []inventory.Ref {
+	ref := inventory.Ref{}
+	if !ref.FromString(value) {
+		return nil
+	}
+	if _, known := r.ix.VMs[ref]; known && k == inventory.KindVM {
+		return []inventory.Ref{ref}
+	}
+	if _, known := r.ix.Entities[ref]; known && inventory.KindOf(ref.Type) == k {
+		return []inventory.Ref{ref}
+	}
+	return nil
 }
 
 // topmost prefers the datacenter's own folder and those directly in it, which need no path to be named.
