@@ -169,9 +169,9 @@ type VirtualMachineCloneSpec struct {
 	Network NetworkSpec `json:"network,omitempty,omitzero"`
 
 	// numCPUs is the number of virtual processors. Defaults to 2, whatever the
-	// template has.
+	// template has; less is raised to it.
 	// +optional
-	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Minimum=1
 	NumCPUs int32 `json:"numCPUs,omitempty"`
 
 	// numCoresPerSocket is over how many cores a socket the processors are
