@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
-	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +26,6 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -110,25 +108,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		err = s.end(ctx)
 	}
 	return outcome(err, s.store(ctx))
-}
-
-// complete looks up what a client of v1alpha1 has said in another way, and stores that before anything is done with it.
-func (s *scope) complete(ctx context.Context) error {
-	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
-	if conversion.NeedsPool(s.lb) {
-		if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing pools: %w", err)
-		}
-	}
-	if len(conversion.Asked(s.lb)) > 0 {
-		if err := s.Client.List(ctx, machines, client.InNamespace(s.lb.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing virtual machines: %w", err)
-		}
-	}
-	if conversion.Complete(s.lb, pools.Items, machines.Items) {
-		return s.store(ctx)
-	}
-	return nil
 }
 
 // outcome is that of work and of writing it down. What has lost against another's write comes again when the cache has had time to show it.

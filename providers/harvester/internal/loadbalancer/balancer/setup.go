@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -39,9 +38,6 @@ const (
 	// serviceField of an EndpointSlice is the Service whose traffic it leads.
 	serviceField = "metadata.labels." + discoveryv1.LabelServiceName
 )
-
-// asksTerm is among the terms of a load balancer that looks for machines by their addresses. No label is written like it.
-const asksTerm = "?"
 
 // term is a label with a value.
 func term(key, value string) string { return key + "=" + value }
@@ -91,11 +87,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 			if !isForVMs(lb) {
 				return nil
 			}
-			all := terms(lb.Spec.BackendServerSelector)
-			if len(conversion.Asked(lb)) > 0 {
-				all = append(all, asksTerm)
-			}
-			return all
+			return terms(lb.Spec.BackendServerSelector)
 		}},
 		{&lbv1.LoadBalancer{}, waitsField, func(o client.Object) []string {
 			if waits(o.(*lbv1.LoadBalancer)) {
@@ -128,14 +120,13 @@ func balancerOf(_ context.Context, o client.Object) []reconcile.Request {
 	return requests
 }
 
-// leadingTo are the load balancers that select a machine, or may come to.
+// leadingTo are the load balancers that select a machine.
 func (r *Reconciler) leadingTo(ctx context.Context, o client.Object) []reconcile.Request {
-	near := client.InNamespace(o.GetNamespace())
-	requests := watch.Requests[*lbv1.LoadBalancer](ctx, r.Client, &lbv1.LoadBalancerList{}, nil, near, client.MatchingFields{selectorField: asksTerm})
+	var requests []reconcile.Request
 	for key, value := range o.GetLabels() {
 		requests = append(requests, watch.Requests(ctx, r.Client, &lbv1.LoadBalancerList{}, func(lb *lbv1.LoadBalancer) bool {
 			return selects(lb.Spec.BackendServerSelector, o.GetLabels())
-		}, near, client.MatchingFields{selectorField: term(key, value)})...)
+		}, client.InNamespace(o.GetNamespace()), client.MatchingFields{selectorField: term(key, value)})...)
 	}
 	return requests
 }
