@@ -47,8 +47,8 @@ func testPlace(t *testing.T, api *rulestest.APIServer) {
 	tenant := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant", Annotations: map[string]string{projectAnnotation: "c-1:p-2"}}}
 	g.Expect(api.Create(ctx, tenant)).To(Succeed())
 	for _, machine := range []*kubevirtv1.VirtualMachineInstance{
-		newMachine("tenant", "labelled", "tenant/vlan-1", "10.9.0.1", map[string]string{guestClusterLabel: "one"}),
-		newMachine("tenant", "two-pool1", "tenant/vlan-2", "10.9.0.2", map[string]string{infrav1.CreatorLabel: rancherCreator}),
+		newMachine("tenant", "labelled", "tenant/vlan-1", "10.9.0.1", map[string]string{lbv1.MachineClusterLabel: "one"}),
+		newMachine("tenant", "two-pool1", "tenant/vlan-2", "10.9.0.2", map[string]string{infrav1.CreatorLabel: lbv1.RancherCreator}),
 		newMachine("tenant", "three-pool1", "tenant/vlan-3", "10.9.0.3", nil),
 	} {
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
