@@ -44,7 +44,7 @@ type world struct {
 }
 
 // subnets are how many pools there are: each has addresses that no other has.
-var subnets atomic.Int32 //nolint:gochecknoglobals // the API server is one
+var subnets atomic.Int32
 
 // newWorld makes a namespace and starts a manager.
 func newWorld(t *testing.T) *world {

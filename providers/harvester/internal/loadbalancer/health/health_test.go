@@ -44,7 +44,7 @@ func quick(port uint16) health.Check {
 	return health.Check{Port: port, Successes: 1, Failures: 2, Period: 20 * time.Millisecond, Timeout: 50 * time.Millisecond}
 }
 
-var web = types.NamespacedName{Namespace: "default", Name: "web"} //nolint:gochecknoglobals // a constant that Go cannot express as one
+var web = types.NamespacedName{Namespace: "default", Name: "web"}
 
 // running is a Checker that runs until the test ends, and the controller that it wakes.
 type running struct {
