@@ -70,6 +70,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(serviceChanged())).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(balancerOf)).
 		Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(r.leadingTo), builder.WithPredicates(machineChanged())).
+		Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(r.askingFor), builder.WithPredicates(machineChanged())).
 		Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(poolHasMore())).
 		WatchesRawSource(r.Health.Source()).
 		Complete(r)
@@ -95,6 +96,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 			}
 			return nil
 		}},
+		{&lbv1.LoadBalancer{}, asksField, asks},
 		{&kubevirtv1.VirtualMachineInstance{}, labelField, func(o client.Object) []string {
 			var all []string
 			for key, value := range o.GetLabels() {

@@ -1,0 +1,53 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package balancer
+
+import (
+	"context"
+	"fmt"
+
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/conversion"
+	"github.com/faultline-io/faultline/shared/watch"
+)
+
+// asksField of a load balancer is "true" while a client of v1alpha1 wants machines that nobody has found yet.
+const asksField = "asks"
+
+func asks(o client.Object) []string {
+	if len(conversion.Asked(o.(*lbv1.LoadBalancer))) > 0 {
+		return []string{"true"}
+	}
+	return nil
+}
+
+// askingFor are the load balancers that may ask for an instance.
+func (r *Reconciler) askingFor(ctx context.Context, o client.Object) []ctrl.Request {
+	return watch.Requests[*lbv1.LoadBalancer](ctx, r.Client, &lbv1.LoadBalancerList{}, nil,
+		client.InNamespace(o.GetNamespace()), client.MatchingFields{asksField: "true"})
+}
+
+// complete looks up what v1alpha1 says in another way, and stores it before anything else is done: the load balancer keeps the address that
+// it has, or gives it back to the pool that it is of.
+func (s *scope) complete(ctx context.Context) error {
+	pools, machines := &lbv1.IPPoolList{}, &kubevirtv1.VirtualMachineInstanceList{}
+	if conversion.NeedsPool(s.lb) {
+		if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing pools: %w", err)
+		}
+	}
+	if len(conversion.Asked(s.lb)) > 0 {
+		if err := s.Client.List(ctx, machines, client.InNamespace(s.lb.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing machines: %w", err)
+		}
+	}
+	if conversion.Complete(s.lb, pools.Items, machines.Items) {
+		return s.store(ctx)
+	}
+	return nil
+}
