@@ -48,7 +48,9 @@ func BenchmarkChecks(b *testing.B) {
 	b.StopTimer()
 	b.ReportMetric(float64((cpu()-used).Microseconds())/float64(checks(b, registry)), "CPU-µs/check")
 	cancel()
-	<-ended
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
 }
 
 // machines answer at every address of this host, on the port that is returned.
