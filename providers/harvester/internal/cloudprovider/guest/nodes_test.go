@@ -171,3 +171,19 @@ func TestNodesWithoutRightsOnHostsHaveTheZoneThatHarvesterHasNoted(t *testing.T)
 	c.Eventually(c.read("node-2")).Should(And(usable(), HaveField("Labels", Not(HaveKey(corev1.LabelTopologyZone)))))
 	c.Expect(strings.Count(c.provider.log.String(), "has no right to see the hosts of Harvester")).To(Equal(1))
 }
+
+func TestNodeThatSomebodyElseInitializesIsToldItsZoneAllTheSame(t *testing.T) {
+	s := newSite(t)
+	s.vm("node-1")
+	c := s.cluster("blue")
+	c.node("node-1")
+	c.start("--controllers=*,-cloud-node-controller")
+	c.Eventually(c.read("node-1")).Should(HaveField("Annotations", HaveKeyWithValue("cloudprovider.harvesterhci.io/virtual-machine", s.namespace+"/node-1")))
+	node, err := c.read("node-1")()
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(node.Labels).NotTo(HaveKey(corev1.LabelTopologyZone), "who initializes it tells it")
+	before := node.DeepCopy()
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
+	c.Expect(c.client.Patch(t.Context(), node, client.MergeFrom(before))).To(Succeed())
+	c.Eventually(c.read("node-1")).Should(HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyZone, s.zone("node-1"))))
+}

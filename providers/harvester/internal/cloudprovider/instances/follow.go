@@ -58,11 +58,9 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 	}); err != nil {
 		return err
 	}
-	if _, err := nodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(o any) {
-		if node, ok := o.(*corev1.Node); ok {
-			f.queue.Add(node.Name)
-		}
-	}}); err != nil {
+	if _, err := nodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { f.nodeChanged(nil, o) }, UpdateFunc: f.nodeChanged,
+	}); err != nil {
 		return err
 	}
 	if _, err := instances.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -77,6 +75,15 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 	for f.next(ctx) {
 	}
 	return nil
+}
+
+// nodeChanged looks at a Node that has come, and at one that has been initialized: somebody else may have done that.
+func (f *follower) nodeChanged(was, is any) {
+	node, ok := is.(*corev1.Node)
+	former, _ := was.(*corev1.Node)
+	if ok && (former == nil || waits(former) && !waits(node)) {
+		f.queue.Add(node.Name)
+	}
 }
 
 // hostChanged looks at all Nodes when the place of a host has: that is rare.
