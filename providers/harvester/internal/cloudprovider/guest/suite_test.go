@@ -263,7 +263,7 @@ func (c *cluster) node(name string, change ...func(*corev1.Node)) *corev1.Node {
 func (c *cluster) kubelet(name string, ready corev1.ConditionStatus) {
 	c.t.Helper()
 	status := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%[2]q}]}}`,
-		ready, time.Now().UTC().Format(time.RFC3339)) //nolint:forbidigo // a kubelet's
+		ready, time.Now().UTC().Format(time.RFC3339))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Expect(c.client.Status().Patch(c.t.Context(), node, client.RawPatch("application/strategic-merge-patch+json", []byte(status)))).To(Succeed())
 }

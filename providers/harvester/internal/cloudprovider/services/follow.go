@@ -188,11 +188,8 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 		return err
 	}
 	// What is remembered may be old.
-	service, err = s.guest.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		service = nil
-	} else if err != nil {
-		return fmt.Errorf("reading Service %s: %w", key, err)
+	if service, err = s.present(ctx, key); err != nil {
+		return err
 	}
 	keep, known := names(keeps(service)), names(s.options.all(service))
 	for i := range left {
@@ -207,4 +204,16 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 		}
 	}
 	return nil
+}
+
+// present asks for a Service; nil when there is none.
+func (s *Services) present(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	service, err := s.guest.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Service %s: %w", key, err)
+	}
+	return service, nil
 }
