@@ -21,10 +21,12 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/faultline-io/faultline/e2e/charts"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -38,7 +40,9 @@ const (
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, kubevirtv1.AddToScheme, lbv1.AddToScheme,
+	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -50,13 +54,14 @@ func scheme(t *testing.T) *runtime.Scheme {
 type cluster struct {
 	client.Client
 	config *rest.Config
+	env    *envtest.Environment
 }
 
 func newCluster(t *testing.T, crds ...*apiextensionsv1.CustomResourceDefinition) *cluster {
 	t.Helper()
 	s := scheme(t)
 	env := testenv.Start(t, testenv.Options{Scheme: s, CRDs: crds})
-	return &cluster{Client: clientOf(t, env, s), config: env.Config}
+	return &cluster{Client: clientOf(t, env, s), config: env.Config, env: env}
 }
 
 func clientOf(t *testing.T, env *envtest.Environment, s *runtime.Scheme) client.Client {
