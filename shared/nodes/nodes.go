@@ -70,18 +70,24 @@ func By(ctx context.Context, reader client.Reader, indexes ...client.MatchingFie
 	return found, nil
 }
 
+// Addresses are those of a machine, as its Node has them.
+func Addresses(of []clusterv1.MachineAddress) []corev1.NodeAddress {
+	addresses := make([]corev1.NodeAddress, 0, len(of))
+	for _, address := range of {
+		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(address.Type), Address: address.Address})
+	}
+	return addresses
+}
+
 // SetAddresses tells the Node where it is reached, as a cloud provider does. A kubelet that waits for one says no more than its name, and
 // leaves what it is told.
-func SetAddresses(ctx context.Context, workloads clustercache.ClusterCache, cluster client.ObjectKey, node *corev1.Node, of clusterv1.MachineAddresses) error {
+func SetAddresses(ctx context.Context, workloads clustercache.ClusterCache, cluster client.ObjectKey, node *corev1.Node, addresses []corev1.NodeAddress) error {
 	workload, err := workloads.GetClient(ctx, cluster)
 	if err != nil {
 		return err
 	}
 	before := node.DeepCopy()
-	node.Status.Addresses = nil
-	for _, address := range of {
-		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(address.Type), Address: address.Address})
-	}
+	node.Status.Addresses = addresses
 	// The list may have several addresses of one type, which a strategic merge would take for one.
 	if err := workload.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patching the status of Node %s: %w", node.Name, err)

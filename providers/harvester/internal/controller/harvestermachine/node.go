@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,9 +30,9 @@ func NodeIndexes() []clustercache.CacheOptionsIndex {
 
 // StripNode drops from a Node what is not read, for the cache of workload clusters.
 func StripNode(node *corev1.Node) {
-	id := node.Spec.ProviderID
+	id, addresses := node.Spec.ProviderID, node.Status.Addresses
 	nodelabels.StripNode(node)
-	node.Spec.ProviderID = id
+	node.Spec.ProviderID, node.Status.Addresses = id, addresses
 }
 
 // linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again.
@@ -84,14 +85,14 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 			"Node %s has provider ID %s, which is not %s: delete the Node or the Machine", node.Name, node.Spec.ProviderID, id)}, nil
 	}
 	byCloud := s.infraCluster.Spec.UpdateCloudProviderConfig != infrav1.UpdateCloudProviderConfig{}
-	if node.Spec.ProviderID == id && (byCloud || !nodes.Uninitialized(node)) {
-		return nil, nil
-	}
 	// Nothing runs on the Node before it can be reached.
-	if !byCloud && nodes.Uninitialized(node) {
-		if err := nodes.SetAddresses(ctx, r.Workloads, cluster, node, s.infra.Status.Addresses); err != nil {
+	if addresses := nodes.Addresses(s.infra.Status.Addresses); !byCloud && toldOtherwise(node, addresses) {
+		if err := nodes.SetAddresses(ctx, r.Workloads, cluster, node, addresses); err != nil {
 			return nil, err
 		}
+	}
+	if node.Spec.ProviderID == id && (byCloud || !nodes.Uninitialized(node)) {
+		return nil, nil
 	}
 	return nil, nodes.Patch(ctx, r.Workloads, cluster, node, func(node *corev1.Node) {
 		node.Spec.ProviderID = id
@@ -99,6 +100,13 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 			nodes.Initialize(node)
 		}
 	})
+}
+
+// toldOtherwise reports whether the Node is to be told its addresses: it has not been told any, or has been told others before. Only we
+// tell a Node its name in the DNS, so that one without it has its addresses from somebody else.
+func toldOtherwise(node *corev1.Node, addresses []corev1.NodeAddress) bool {
+	byUs := slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalDNS })
+	return nodes.Uninitialized(node) || byUs && !slices.Equal(node.Status.Addresses, addresses)
 }
 
 // node finds the Node by its provider ID, else by its name, which is the virtual machine's; nil when there is none.

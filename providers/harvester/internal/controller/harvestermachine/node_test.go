@@ -71,11 +71,47 @@ func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
 	w.Expect(w.node(infra.Name).Status.Addresses).To(BeEmpty())
 }
 
+func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.join(infra.Name, "")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	told := w.node(infra.Name).Status.Addresses
+	set := func(addresses ...corev1.NodeAddress) {
+		node := w.node(infra.Name)
+		node.Status.Addresses = addresses
+		w.Expect(w.client.Status().Update(t.Context(), node)).To(Succeed())
+	}
+	// look has the machine be looked at, which an event of its virtual machine does otherwise.
+	look := func() {
+		w.update(infra, func(infra *infrav1.HarvesterMachine) {
+			metav1.SetMetaDataAnnotation(&infra.ObjectMeta, "looked-at", infra.ResourceVersion)
+		})
+	}
+	set(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}, corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: infra.Name})
+	w.Eventually(func() []corev1.NodeAddress {
+		look()
+		return w.node(infra.Name).Status.Addresses
+	}).Should(Equal(told), "they were its machine's before it got others")
+
+	theirs := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2.2"}
+	set(theirs)
+	look()
+	// By the time that another machine is made this one has been looked at.
+	w.provisioned(w.machine("b", "zone-1"))
+	w.Expect(w.node(infra.Name).Status.Addresses).To(Equal([]corev1.NodeAddress{theirs}))
+}
+
 func TestWhatIsKeptOfANodeTellsWhoseItIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	node := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "harvester://1", PodCIDR: "10.0.0.0/24", Taints: []corev1.Taint{{Key: uninitialized}}}}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 	harvestermachine.StripNode(node)
+	g.Expect(node.Status.Addresses).To(HaveLen(1))
 	g.Expect(node.Spec).To(Equal(corev1.NodeSpec{ProviderID: "harvester://1", Taints: []corev1.Taint{{Key: uninitialized}}}))
 }
 
