@@ -18,7 +18,7 @@ import (
 
 // The process that has brought the environment up knows the images of managers, so these specs are serial.
 
-var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, "vsphere", "self-hosted", long), func() {
+var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+"metal3", "self-hosted", long), func() {
 	capie2e.SelfHostedSpec(background(), func() capie2e.SelfHostedSpecInput {
 		return capie2e.SelfHostedSpecInput{
 			InfrastructureProvider: providerName,
