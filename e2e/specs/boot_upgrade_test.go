@@ -24,7 +24,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(onlyBoot, "vsphere", "clusterctl-upgrade", long), func() {
+var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(onlyBoot, notOn+"metal3", "clusterctl-upgrade", long), func() {
 	capie2e.ClusterctlUpgradeSpec(background(), func() capie2e.ClusterctlUpgradeSpecInput {
 		GinkgoT().Setenv("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
 		first := config.GetProviderVersions(*providerName)[0]
@@ -44,6 +44,7 @@ var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(on
 					return
 				}
 				endpoints.next()
+				infra.prepare(background(), namespace)
 				copyShared(background(), proxy)
 			},
 		}
