@@ -1,0 +1,103 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rulestest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"testing"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// variable is one of a template, with its default.
+var variable = regexp.MustCompile(`\$\{(\w+)(?::=([^}]*))?\}`)
+
+// Manifests reads a file of documents, with defaults or an example for variables. All are put into a namespace that is always there.
+func Manifests(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	data, err := os.ReadFile(file)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	data = variable.ReplaceAllFunc(data, func(use []byte) []byte {
+		if parts := variable.FindSubmatch(use); bytes.Contains(use, []byte(":=")) {
+			return parts[2]
+		}
+		if bytes.Contains(use, []byte("ENDPOINT_IP")) {
+			return []byte("192.0.2.1")
+		}
+		return []byte("example")
+	})
+	var all []*unstructured.Unstructured
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		content, err := yaml.YAMLToJSON(document)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		if string(content) == "null" { // comments
+			continue
+		}
+		manifest := &unstructured.Unstructured{}
+		g.Expect(manifest.UnmarshalJSON(content)).To(gomega.Succeed())
+		manifest.SetNamespace(metav1.NamespaceDefault)
+		all = append(all, manifest)
+	}
+}
+
+// Takes applies a manifest as kubectl does, which sends lists whole, and then on the server. It returns why it is refused. Else nothing
+// may be lost of it, and once the object is there neither way may change anything.
+func (a *APIServer) Takes(ctx context.Context, t *testing.T, manifest *unstructured.Unstructured) error {
+	t.Helper()
+	g, what := gomega.NewWithT(t), manifest.GetKind()+" "+manifest.GetName()
+	stored := manifest.DeepCopy()
+	if err := a.Create(ctx, stored, client.FieldValidation("Strict")); err != nil {
+		return err
+	}
+	g.Expect(Missing("spec", manifest.Object["spec"], stored.Object["spec"])).To(gomega.BeEmpty(), what)
+	data, err := json.Marshal(manifest)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	got := manifest.DeepCopy()
+	g.Expect(a.Patch(ctx, got, client.RawPatch(types.MergePatchType, data))).To(gomega.Succeed(), what)
+	for range 2 {
+		err := a.Apply(ctx, client.ApplyConfigurationFromUnstructured(manifest.DeepCopy()), client.FieldOwner("gitops"), client.ForceOwnership)
+		g.Expect(err).NotTo(gomega.HaveOccurred(), what)
+	}
+	g.Expect(a.Get(ctx, client.ObjectKeyFromObject(manifest), got)).To(gomega.Succeed(), what)
+	g.Expect(got.GetGeneration()).To(gomega.Equal(stored.GetGeneration()), what)
+	g.Expect(a.Delete(ctx, got)).To(gomega.Succeed(), what)
+	return nil
+}
+
+// Missing returns the paths of what is wanted and is not there, or is something else. There may be more.
+func Missing(path string, want, got any) []string {
+	fields, isStruct := want.(map[string]any)
+	if !isStruct {
+		if reflect.DeepEqual(want, got) {
+			return nil
+		}
+		return []string{path}
+	}
+	there, _ := got.(map[string]any)
+	var paths []string
+	for name := range fields {
+		paths = append(paths, Missing(path+"."+name, fields[name], there[name])...)
+	}
+	return paths
+}
