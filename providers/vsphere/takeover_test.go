@@ -98,7 +98,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	templates := []client.Object{
 		&v1beta1.VSphereMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "older", Namespace: namespace}, Spec: v1beta1.VSphereMachineTemplateSpec{
 			Template: v1beta1.VSphereMachineTemplateResource{Spec: v1beta1.VSphereMachineSpec{VirtualMachineCloneSpec: v1beta1.VirtualMachineCloneSpec{
-				Template: "t", Network: v1beta1.NetworkSpec{Devices: []v1beta1.NetworkDeviceSpec{{NetworkName: "n", DHCP4: true}}},
+				Template: "t", Network: v1beta1.NetworkSpec{Devices: []v1beta1.NetworkDeviceSpec{{NetworkName: "n", DHCP4: ptr.To(true), DHCP6: ptr.To(false)}}},
 			}}},
 		}},
 		&v1beta1.VSphereClusterTemplate{ObjectMeta: metav1.ObjectMeta{Name: "older", Namespace: namespace}, Spec: v1beta1.VSphereClusterTemplateSpec{

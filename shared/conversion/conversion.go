@@ -62,17 +62,13 @@ func Kept[T any, hub interface {
 	return kept
 }
 
-// Pointer returns what says now where nil and the zero value mean the same: what was kept, if it says so too.
-func Pointer[T comparable](now T, kept *T) *T {
+// Pointer returns nil for the zero value, else a pointer to the value.
+func Pointer[T comparable](value T) *T {
 	var zero T
-	switch {
-	case now != zero:
-		return &now
-	case kept != nil && *kept == zero:
-		return kept
-	default:
+	if value == zero {
 		return nil
 	}
+	return &value
 }
 
 // Value returns what the pointer says, the zero value for nil.
@@ -92,22 +88,6 @@ func Each[from, to any](list []from, convert func(from) to) []to {
 	converted := make([]to, 0, len(list))
 	for _, element := range list {
 		converted = append(converted, convert(element))
-	}
-	return converted
-}
-
-// EachKept converts every element of a list together with what was kept in its place, which is empty where there was less.
-func EachKept[from, to any](list []from, kept []to, convert func(now from, kept to) to) []to {
-	if list == nil {
-		return nil
-	}
-	converted := make([]to, 0, len(list))
-	for i, element := range list {
-		var was to
-		if i < len(kept) {
-			was = kept[i]
-		}
-		converted = append(converted, convert(element, was))
 	}
 	return converted
 }

@@ -37,11 +37,11 @@ type NetworkDeviceSpec struct {
 
 	// dhcp4 makes the guest ask for an IPv4 address.
 	// +optional
-	DHCP4 bool `json:"dhcp4,omitempty"`
+	DHCP4 *bool `json:"dhcp4,omitempty"`
 
 	// dhcp6 makes the guest ask for an IPv6 address.
 	// +optional
-	DHCP6 bool `json:"dhcp6,omitempty"`
+	DHCP6 *bool `json:"dhcp6,omitempty"`
 
 	// gateway4 is the IPv4 default gateway.
 	// +optional
@@ -92,7 +92,7 @@ type NetworkDeviceSpec struct {
 	// skipIPAllocation leaves the card without addresses, for whoever
 	// configures it in the guest.
 	// +optional
-	SkipIPAllocation bool `json:"skipIPAllocation,omitempty"`
+	SkipIPAllocation *bool `json:"skipIPAllocation,omitempty"`
 }
 
 // DHCPOverrides tune the guest's DHCP client, in the words of netplan.
@@ -154,7 +154,7 @@ type NetworkRouteSpec struct {
 type NetworkStatus struct {
 	// connected tells whether the card is connected to its network.
 	// +optional
-	Connected bool `json:"connected,omitempty"`
+	Connected *bool `json:"connected,omitempty"`
 
 	// ipAddrs are the addresses that the guest reports.
 	// +optional

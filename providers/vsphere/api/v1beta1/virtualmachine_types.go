@@ -73,7 +73,7 @@ type VirtualMachineCloneSpec struct {
 	// numCoresPerSocket is over how many cores a socket the processors are
 	// spread.
 	// +optional
-	NumCoresPerSocket int32 `json:"numCoresPerSocket,omitempty"`
+	NumCoresPerSocket *int32 `json:"numCoresPerSocket,omitempty"`
 
 	// resources are reservations, limits and shares of processor and memory.
 	// +optional

@@ -36,7 +36,7 @@ type VSphereClusterSpec struct {
 
 	// disableClusterModule turns cluster modules off.
 	// +optional
-	DisableClusterModule bool `json:"disableClusterModule,omitempty"`
+	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
 
 	// failureDomainSelector selects the VSphereDeploymentZones, by their
 	// labels, that machines may be put in. An empty one selects all. Without it
@@ -75,7 +75,7 @@ type ClusterModule struct {
 type VSphereClusterStatus struct {
 	// ready is true once machines may be created.
 	// +optional
-	Ready bool `json:"ready,omitempty"`
+	Ready *bool `json:"ready,omitempty"`
 
 	// conditions of the cluster, in the format of v1beta1.
 	// +optional
@@ -124,7 +124,7 @@ type VSphereCluster struct {
 
 	// spec is where the cluster's machines live.
 	// +optional
-	Spec VSphereClusterSpec `json:"spec,omitempty,omitzero"`
+	Spec VSphereClusterSpec `json:"spec,omitempty"`
 
 	// status is what was found of the cluster's infrastructure.
 	// +optional

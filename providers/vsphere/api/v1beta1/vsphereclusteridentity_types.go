@@ -49,7 +49,7 @@ type AllowedNamespaces struct {
 type VSphereClusterIdentityStatus struct {
 	// ready tells whether the credentials can be used.
 	// +optional
-	Ready bool `json:"ready,omitempty"`
+	Ready *bool `json:"ready,omitempty"`
 
 	// conditions of the identity, in the format of v1beta1.
 	// +optional

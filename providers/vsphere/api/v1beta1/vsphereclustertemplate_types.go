@@ -36,7 +36,7 @@ type VSphereClusterTemplate struct {
 
 	// spec is what VSphereClusters are made from.
 	// +optional
-	Spec VSphereClusterTemplateSpec `json:"spec,omitempty,omitzero"`
+	Spec VSphereClusterTemplateSpec `json:"spec,omitempty"`
 }
 
 // VSphereClusterTemplateList is a list of VSphereClusterTemplates.

@@ -54,7 +54,7 @@ type VSphereVMNamingStrategy struct {
 type VSphereMachineStatus struct {
 	// ready is true once the machine was provisioned.
 	// +optional
-	Ready bool `json:"ready"`
+	Ready *bool `json:"ready,omitempty"`
 
 	// addresses of the machine.
 	// +optional

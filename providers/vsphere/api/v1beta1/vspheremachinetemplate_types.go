@@ -18,7 +18,7 @@ type VSphereMachineTemplateSpec struct {
 type VSphereMachineTemplateResource struct {
 	// metadata is labels and annotations to set.
 	// +optional
-	ObjectMeta ObjectMeta `json:"metadata,omitempty,omitzero"`
+	ObjectMeta ObjectMeta `json:"metadata,omitempty"`
 
 	// spec of the VSphereMachine.
 	// +required

@@ -43,7 +43,7 @@ type VSphereVMStatus struct {
 
 	// ready tells whether the machine runs and has its addresses.
 	// +optional
-	Ready bool `json:"ready,omitempty"`
+	Ready *bool `json:"ready,omitempty"`
 
 	// addresses of the machine.
 	// +optional

@@ -10,5 +10,5 @@ import (
 )
 
 func TestWireFormat(t *testing.T) {
-	rulestest.WireFormat(t, AddToScheme, GroupVersion, "VSphere", "VSphereMachineTemplate")
+	rulestest.WireFormat(t, AddToScheme, GroupVersion, "VSphere", "VSphereCluster", "VSphereClusterTemplate")
 }

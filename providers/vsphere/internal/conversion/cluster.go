@@ -18,7 +18,7 @@ func clusterSpecToHub(src v1beta1.VSphereClusterSpec, kept infrav1.VSphereCluste
 	spec := infrav1.VSphereClusterSpec{
 		Server: src.Server, Thumbprint: src.Thumbprint, ControlPlaneEndpoint: infrav1.APIEndpoint(src.ControlPlaneEndpoint),
 		ClusterModules:        conversion.Each(src.ClusterModules, moduleToHub),
-		DisableClusterModule:  conversion.Pointer(src.DisableClusterModule, kept.DisableClusterModule),
+		DisableClusterModule:  src.DisableClusterModule,
 		FailureDomainSelector: src.FailureDomainSelector, Distribution: kept.Distribution,
 	}
 	if src.IdentityRef != nil {
@@ -31,7 +31,7 @@ func clusterSpecFromHub(src infrav1.VSphereClusterSpec) v1beta1.VSphereClusterSp
 	spec := v1beta1.VSphereClusterSpec{
 		Server: src.Server, Thumbprint: src.Thumbprint, ControlPlaneEndpoint: v1beta1.APIEndpoint(src.ControlPlaneEndpoint),
 		ClusterModules:        conversion.Each(src.ClusterModules, moduleFromHub),
-		DisableClusterModule:  conversion.Value(src.DisableClusterModule),
+		DisableClusterModule:  src.DisableClusterModule,
 		FailureDomainSelector: src.FailureDomainSelector,
 	}
 	if src.IdentityRef.IsDefined() {
@@ -52,7 +52,7 @@ func moduleFromHub(src infrav1.ClusterModule) v1beta1.ClusterModule {
 func clusterStatusToHub(src v1beta1.VSphereClusterStatus, kept infrav1.VSphereClusterStatus) infrav1.VSphereClusterStatus {
 	return infrav1.VSphereClusterStatus{
 		Conditions:     conditionsToHub(src.V1Beta2),
-		Initialization: infrav1.VSphereClusterInitializationStatus{Provisioned: conversion.Pointer(src.Ready, kept.Initialization.Provisioned)},
+		Initialization: infrav1.VSphereClusterInitializationStatus{Provisioned: src.Ready},
 		FailureDomains: domainsToHub(src.FailureDomains), Distribution: kept.Distribution,
 		VCenterVersion: src.VCenterVersion, VCenters: kept.VCenters, Deprecated: deprecatedToHub(src.Conditions),
 	}
@@ -60,7 +60,7 @@ func clusterStatusToHub(src v1beta1.VSphereClusterStatus, kept infrav1.VSphereCl
 
 func clusterStatusFromHub(src infrav1.VSphereClusterStatus) v1beta1.VSphereClusterStatus {
 	return v1beta1.VSphereClusterStatus{
-		Ready: conversion.Value(src.Initialization.Provisioned), Conditions: deprecatedFromHub(src.Deprecated),
+		Ready: src.Initialization.Provisioned, Conditions: deprecatedFromHub(src.Deprecated),
 		FailureDomains: domainsFromHub(src.FailureDomains), VCenterVersion: src.VCenterVersion,
 		V1Beta2: conditionsFromHub(src.Conditions),
 	}

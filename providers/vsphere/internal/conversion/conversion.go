@@ -101,7 +101,7 @@ func identityToHub(ctx context.Context, src *v1beta1.VSphereClusterIdentity, dst
 		dst.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: allowed.Selector}
 	}
 	dst.Status = infrav1.VSphereClusterIdentityStatus{
-		Ready: conversion.Pointer(src.Status.Ready, kept.Status.Ready), Conditions: conditionsToHub(src.Status.V1Beta2), Deprecated: deprecatedToHub(src.Status.Conditions),
+		Ready: src.Status.Ready, Conditions: conditionsToHub(src.Status.V1Beta2), Deprecated: deprecatedToHub(src.Status.Conditions),
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func identityFromHub(_ context.Context, src *infrav1.VSphereClusterIdentity, dst
 		dst.Spec.AllowedNamespaces = &v1beta1.AllowedNamespaces{Selector: allowed.Selector}
 	}
 	dst.Status = v1beta1.VSphereClusterIdentityStatus{
-		Ready: conversion.Value(src.Status.Ready), V1Beta2: conditionsFromHub(src.Status.Conditions), Conditions: deprecatedFromHub(src.Status.Deprecated),
+		Ready: src.Status.Ready, V1Beta2: conditionsFromHub(src.Status.Conditions), Conditions: deprecatedFromHub(src.Status.Deprecated),
 	}
 	return conversion.Keep(src, dst)
 }

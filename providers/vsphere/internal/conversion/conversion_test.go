@@ -30,7 +30,7 @@ func TestWhatOnlyTheHubHasSurvivesAnOlderWriter(t *testing.T) {
 		}
 		older, got := &v1beta1.VSphereCluster{}, &infrav1.VSphereCluster{}
 		g.Expect(clusterFromHub(t.Context(), stored.DeepCopy(), older)).To(Succeed())
-		older.Spec.Server, older.Spec.DisableClusterModule, older.Status.Ready = "other", true, true
+		older.Spec.Server, older.Spec.DisableClusterModule, older.Status.Ready = "other", ptr.To(true), ptr.To(true)
 		g.Expect(clusterToHub(t.Context(), older, got)).To(Succeed())
 		stored.Spec.Server, stored.Spec.DisableClusterModule, stored.Status.Initialization.Provisioned = "other", ptr.To(true), ptr.To(true)
 		got.Annotations = nil
@@ -161,7 +161,7 @@ func TestWhatTheVersionsSayInDifferentWords(t *testing.T) {
 		Conditions:     []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}},
 		FailureDomains: []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true), Attributes: map[string]string{"region": "r"}}},
 	}}, cluster)).To(Succeed())
-	g.Expect(cluster.Status.Ready).To(BeTrue())
+	g.Expect(cluster.Status.Ready).To(HaveValue(BeTrue()))
 	g.Expect(cluster.Status.FailureDomains["a"].ControlPlane).To(BeTrue())
 	g.Expect(cluster.Status.FailureDomains["a"].Attributes).To(HaveKeyWithValue("region", "r"))
 	g.Expect(cluster.Status.Conditions).To(BeEmpty())

@@ -5,6 +5,7 @@ package conversion
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -15,8 +16,8 @@ func cloneToHub(src v1beta1.VirtualMachineCloneSpec, kept infrav1.VirtualMachine
 	return infrav1.VirtualMachineCloneSpec{
 		Template: src.Template, CloneMode: infrav1.CloneMode(src.CloneMode), Snapshot: src.Snapshot, Server: src.Server, Thumbprint: src.Thumbprint,
 		Datacenter: src.Datacenter, Folder: src.Folder, Datastore: src.Datastore, StoragePolicyName: src.StoragePolicyName, ResourcePool: src.ResourcePool,
-		Network: networkToHub(src.Network, kept.Network),
-		NumCPUs: src.NumCPUs, NumCoresPerSocket: conversion.Pointer(src.NumCoresPerSocket, kept.NumCoresPerSocket), Resources: src.Resources,
+		Network: networkToHub(src.Network),
+		NumCPUs: src.NumCPUs, NumCoresPerSocket: coresToHub(src.NumCoresPerSocket, kept.NumCoresPerSocket), Resources: src.Resources,
 		MemoryMiB: src.MemoryMiB, DiskGiB: src.DiskGiB, AdditionalDisksGiB: src.AdditionalDisksGiB, CustomVMXKeys: src.CustomVMXKeys, TagIDs: src.TagIDs,
 		PciDevices: conversion.Each(src.PciDevices, func(device v1beta1.PCIDeviceSpec) infrav1.PCIDeviceSpec { return infrav1.PCIDeviceSpec(device) }),
 		OS:         src.OS, HardwareVersion: src.HardwareVersion,
@@ -31,7 +32,7 @@ func cloneFromHub(src infrav1.VirtualMachineCloneSpec) v1beta1.VirtualMachineClo
 		Template: src.Template, CloneMode: v1beta1.CloneMode(src.CloneMode), Snapshot: src.Snapshot, Server: src.Server, Thumbprint: src.Thumbprint,
 		Datacenter: src.Datacenter, Folder: src.Folder, Datastore: src.Datastore, StoragePolicyName: src.StoragePolicyName, ResourcePool: src.ResourcePool,
 		Network: networkFromHub(src.Network),
-		NumCPUs: src.NumCPUs, NumCoresPerSocket: conversion.Value(src.NumCoresPerSocket), Resources: src.Resources,
+		NumCPUs: src.NumCPUs, NumCoresPerSocket: src.NumCoresPerSocket, Resources: src.Resources,
 		MemoryMiB: src.MemoryMiB, DiskGiB: src.DiskGiB, AdditionalDisksGiB: src.AdditionalDisksGiB, CustomVMXKeys: src.CustomVMXKeys, TagIDs: src.TagIDs,
 		PciDevices: conversion.Each(src.PciDevices, func(device infrav1.PCIDeviceSpec) v1beta1.PCIDeviceSpec { return v1beta1.PCIDeviceSpec(device) }),
 		OS:         src.OS, HardwareVersion: src.HardwareVersion,
@@ -39,6 +40,14 @@ func cloneFromHub(src infrav1.VirtualMachineCloneSpec) v1beta1.VirtualMachineClo
 		NestedHV:  src.NestedHV, FtEncryptionMode: src.FtEncryptionMode, MigrateEncryption: src.MigrateEncryption,
 		CryptoKeyID: src.CryptoKeyID, CryptoProfile: src.CryptoProfile,
 	}
+}
+
+// coresToHub takes 0 for nothing said, as v1beta1 does, unless it is from the hub, where it leaves the number to vSphere.
+func coresToHub(now, kept *int32) *int32 {
+	if now != nil && *now == 0 && !ptr.Equal(now, kept) {
+		return nil
+	}
+	return now
 }
 
 // powerOffModeToHub takes a mode back that the defaults of v1beta1 have filled in.
@@ -65,7 +74,7 @@ func machineSpecToHub(src v1beta1.VSphereMachineSpec, kept infrav1.VSphereMachin
 func machineSpecFromHub(src infrav1.VSphereMachineSpec) v1beta1.VSphereMachineSpec {
 	spec := v1beta1.VSphereMachineSpec{
 		VirtualMachineCloneSpec:  cloneFromHub(src.VirtualMachineCloneSpec),
-		ProviderID:               conversion.Pointer(src.ProviderID, nil),
+		ProviderID:               conversion.Pointer(src.ProviderID),
 		PowerOffMode:             src.PowerOffMode,
 		GuestSoftPowerOffTimeout: conversion.Duration(src.GuestSoftPowerOffTimeoutSeconds),
 	}
@@ -78,16 +87,16 @@ func machineSpecFromHub(src infrav1.VSphereMachineSpec) v1beta1.VSphereMachineSp
 func machineStatusToHub(src v1beta1.VSphereMachineStatus, kept infrav1.VSphereMachineStatus) infrav1.VSphereMachineStatus {
 	return infrav1.VSphereMachineStatus{
 		Conditions:     conditionsToHub(src.V1Beta2),
-		Initialization: infrav1.VSphereMachineInitializationStatus{Provisioned: conversion.Pointer(src.Ready, kept.Initialization.Provisioned)},
+		Initialization: infrav1.VSphereMachineInitializationStatus{Provisioned: src.Ready},
 		FailureDomain:  kept.FailureDomain, Addresses: src.Addresses,
-		Network: conversion.EachKept(src.Network, kept.Network, networkStatusToHub), Deprecated: failureToHub(src.Conditions, src.FailureReason, src.FailureMessage),
+		Network: conversion.Each(src.Network, networkStatusToHub), Deprecated: failureToHub(src.Conditions, src.FailureReason, src.FailureMessage),
 	}
 }
 
 func machineStatusFromHub(src infrav1.VSphereMachineStatus) v1beta1.VSphereMachineStatus {
 	conditions, reason, message := failureFromHub(src.Deprecated)
 	return v1beta1.VSphereMachineStatus{
-		Ready: conversion.Value(src.Initialization.Provisioned), Addresses: src.Addresses,
+		Ready: src.Initialization.Provisioned, Addresses: src.Addresses,
 		Network: conversion.Each(src.Network, networkStatusFromHub), FailureReason: reason, FailureMessage: message, Conditions: conditions,
 		V1Beta2: conditionsFromHub(src.Conditions),
 	}
@@ -122,9 +131,9 @@ func vmSpecFromHub(src infrav1.VSphereVMSpec, namespace string) v1beta1.VSphereV
 
 func vmStatusToHub(src v1beta1.VSphereVMStatus, kept infrav1.VSphereVMStatus) infrav1.VSphereVMStatus {
 	status := infrav1.VSphereVMStatus{
-		Conditions: conditionsToHub(src.V1Beta2), Host: src.Host, FailureDomain: kept.FailureDomain, Ready: conversion.Pointer(src.Ready, kept.Ready),
+		Conditions: conditionsToHub(src.V1Beta2), Host: src.Host, FailureDomain: kept.FailureDomain, Ready: src.Ready,
 		Addresses: src.Addresses, CloneMode: infrav1.CloneMode(src.CloneMode), Snapshot: src.Snapshot, RetryAfter: src.RetryAfter, TaskRef: src.TaskRef,
-		TemplateRef: kept.TemplateRef, Network: conversion.EachKept(src.Network, kept.Network, networkStatusToHub),
+		TemplateRef: kept.TemplateRef, Network: conversion.Each(src.Network, networkStatusToHub),
 		ModuleUUID: src.ModuleUUID, VMRef: src.VMRef, Deprecated: failureToHub(src.Conditions, src.FailureReason, src.FailureMessage),
 	}
 	if src.TaskRef == kept.TaskRef {
@@ -136,7 +145,7 @@ func vmStatusToHub(src v1beta1.VSphereVMStatus, kept infrav1.VSphereVMStatus) in
 func vmStatusFromHub(src infrav1.VSphereVMStatus) v1beta1.VSphereVMStatus {
 	conditions, reason, message := failureFromHub(src.Deprecated)
 	return v1beta1.VSphereVMStatus{
-		Host: src.Host, Ready: conversion.Value(src.Ready), Addresses: src.Addresses, CloneMode: v1beta1.CloneMode(src.CloneMode), Snapshot: src.Snapshot,
+		Host: src.Host, Ready: src.Ready, Addresses: src.Addresses, CloneMode: v1beta1.CloneMode(src.CloneMode), Snapshot: src.Snapshot,
 		RetryAfter: src.RetryAfter, TaskRef: src.TaskRef, Network: conversion.Each(src.Network, networkStatusFromHub),
 		FailureReason: reason, FailureMessage: message, Conditions: conditions, ModuleUUID: src.ModuleUUID, VMRef: src.VMRef, V1Beta2: conditionsFromHub(src.Conditions),
 	}

@@ -14,36 +14,41 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-func networkToHub(src v1beta1.NetworkSpec, kept infrav1.NetworkSpec) infrav1.NetworkSpec {
+func networkToHub(src v1beta1.NetworkSpec) infrav1.NetworkSpec {
 	return infrav1.NetworkSpec{
-		Devices: conversion.EachKept(src.Devices, kept.Devices, deviceToHub), Routes: conversion.Each(src.Routes, routeToHub),
+		Devices: conversion.Each(src.Devices, deviceToHub), Routes: conversion.Each(src.Routes, routeToHub),
 	}
 }
 
+// networkFromHub has a list of devices always, as v1beta1 requires one.
 func networkFromHub(src infrav1.NetworkSpec) v1beta1.NetworkSpec {
-	return v1beta1.NetworkSpec{Devices: conversion.Each(src.Devices, deviceFromHub), Routes: conversion.Each(src.Routes, routeFromHub)}
+	network := v1beta1.NetworkSpec{Devices: conversion.Each(src.Devices, deviceFromHub), Routes: conversion.Each(src.Routes, routeFromHub)}
+	if network.Devices == nil {
+		network.Devices = []v1beta1.NetworkDeviceSpec{}
+	}
+	return network
 }
 
-func deviceToHub(src v1beta1.NetworkDeviceSpec, kept infrav1.NetworkDeviceSpec) infrav1.NetworkDeviceSpec {
+func deviceToHub(src v1beta1.NetworkDeviceSpec) infrav1.NetworkDeviceSpec {
 	return infrav1.NetworkDeviceSpec{
 		NetworkName: src.NetworkName, DeviceName: src.DeviceName,
-		DHCP4: conversion.Pointer(src.DHCP4, kept.DHCP4), DHCP6: conversion.Pointer(src.DHCP6, kept.DHCP6),
+		DHCP4: src.DHCP4, DHCP6: src.DHCP6,
 		Gateway4: src.Gateway4, Gateway6: src.Gateway6, IPAddrs: src.IPAddrs, MTU: src.MTU, MACAddr: src.MACAddr,
 		Nameservers: src.Nameservers, Routes: conversion.Each(src.Routes, routeToHub), SearchDomains: src.SearchDomains,
 		AddressesFromPools: conversion.Each(src.AddressesFromPools, poolToHub),
 		DHCP4Overrides:     overridesToHub(src.DHCP4Overrides), DHCP6Overrides: overridesToHub(src.DHCP6Overrides),
-		SkipIPAllocation: conversion.Pointer(src.SkipIPAllocation, kept.SkipIPAllocation),
+		SkipIPAllocation: src.SkipIPAllocation,
 	}
 }
 
 func deviceFromHub(src infrav1.NetworkDeviceSpec) v1beta1.NetworkDeviceSpec {
 	return v1beta1.NetworkDeviceSpec{
-		NetworkName: src.NetworkName, DeviceName: src.DeviceName, DHCP4: conversion.Value(src.DHCP4), DHCP6: conversion.Value(src.DHCP6),
+		NetworkName: src.NetworkName, DeviceName: src.DeviceName, DHCP4: src.DHCP4, DHCP6: src.DHCP6,
 		Gateway4: src.Gateway4, Gateway6: src.Gateway6, IPAddrs: src.IPAddrs, MTU: src.MTU, MACAddr: src.MACAddr,
 		Nameservers: src.Nameservers, Routes: conversion.Each(src.Routes, routeFromHub), SearchDomains: src.SearchDomains,
 		AddressesFromPools: conversion.Each(src.AddressesFromPools, poolFromHub),
 		DHCP4Overrides:     overridesFromHub(src.DHCP4Overrides), DHCP6Overrides: overridesFromHub(src.DHCP6Overrides),
-		SkipIPAllocation: conversion.Value(src.SkipIPAllocation),
+		SkipIPAllocation: src.SkipIPAllocation,
 	}
 }
 
@@ -60,7 +65,7 @@ func poolToHub(src corev1.TypedLocalObjectReference) infrav1.IPPoolReference {
 }
 
 func poolFromHub(src infrav1.IPPoolReference) corev1.TypedLocalObjectReference {
-	return corev1.TypedLocalObjectReference{Name: src.Name, Kind: src.Kind, APIGroup: conversion.Pointer(src.APIGroup, nil)}
+	return corev1.TypedLocalObjectReference{Name: src.Name, Kind: src.Kind, APIGroup: conversion.Pointer(src.APIGroup)}
 }
 
 func overridesToHub(src *v1beta1.DHCPOverrides) *infrav1.DHCPOverrides {
@@ -91,12 +96,10 @@ func overridesFromHub(src *infrav1.DHCPOverrides) *v1beta1.DHCPOverrides {
 	return overrides
 }
 
-func networkStatusToHub(src v1beta1.NetworkStatus, kept infrav1.NetworkStatus) infrav1.NetworkStatus {
-	return infrav1.NetworkStatus{
-		Connected: conversion.Pointer(src.Connected, kept.Connected), IPAddrs: src.IPAddrs, MACAddr: src.MACAddr, NetworkName: src.NetworkName,
-	}
+func networkStatusToHub(src v1beta1.NetworkStatus) infrav1.NetworkStatus {
+	return infrav1.NetworkStatus(src)
 }
 
 func networkStatusFromHub(src infrav1.NetworkStatus) v1beta1.NetworkStatus {
-	return v1beta1.NetworkStatus{Connected: conversion.Value(src.Connected), IPAddrs: src.IPAddrs, MACAddr: src.MACAddr, NetworkName: src.NetworkName}
+	return v1beta1.NetworkStatus(src)
 }

@@ -115,6 +115,12 @@ func normalSpoke() []any {
 			c.FillNoCustom(spec)
 			spec.PreferredAPIServerCIDR = ""
 		},
+		func(spec *v1beta1.VirtualMachineCloneSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			if spec.NumCoresPerSocket != nil && *spec.NumCoresPerSocket == 0 {
+				spec.NumCoresPerSocket = nil
+			}
+		},
 		func(domain *v1beta1.FailureDomain, c randfill.Continue) {
 			c.FillNoCustom(domain)
 			domain.AutoConfigure = nil

@@ -60,7 +60,7 @@ func topologyToHub(src v1beta1.Topology, kept infrav1.Topology) infrav1.Topology
 
 func topologyFromHub(src infrav1.Topology) v1beta1.Topology {
 	topology := v1beta1.Topology{
-		Datacenter: src.Datacenter, ComputeCluster: conversion.Pointer(src.ComputeCluster, nil), Networks: src.Networks,
+		Datacenter: src.Datacenter, ComputeCluster: conversion.Pointer(src.ComputeCluster), Networks: src.Networks,
 		NetworkConfigurations: conversion.Each(src.NetworkConfigurations, configurationFromHub), Datastore: src.Datastore,
 	}
 	if src.Hosts != (infrav1.FailureDomainHosts{}) {

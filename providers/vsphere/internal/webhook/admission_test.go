@@ -32,6 +32,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("VSphereDeploymentZone", func(t *testing.T) { testZoneAdmission(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
+	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 }
 
 // wire is the folder of the objects that have every field.

@@ -34,6 +34,7 @@ func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Run("one applier goes from v1beta1 to v1beta2", func(t *testing.T) { testApplierGoesOn(t, api) })
 	t.Run("a default of v1beta1 does not change a template", func(t *testing.T) { testDefaultChangesNothing(t, api) })
 	t.Run("a rule of v1beta2 holds for v1beta1", func(t *testing.T) { testRulesHold(t, api) })
+	t.Run("what v1beta1 lets in can be made", func(t *testing.T) { testOneProcessor(t, api) })
 	t.Run("an annotation that somebody edited keeps nobody from deleting", func(t *testing.T) { testEditedAnnotation(t, api) })
 	t.Run("CRDs of today are installed over those that store v1beta1", func(t *testing.T) { testStoredVersions(t, api) })
 }
@@ -114,7 +115,7 @@ func testOlderStatus(t *testing.T, api *rulestest.APIServer) {
 	older := &v1beta1.VSphereVM{}
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(vm), older)).To(Succeed())
 	before := older.DeepCopy()
-	older.Status.Ready, older.Status.Host = true, "esx-1"
+	older.Status.Ready, older.Status.Host = ptr.To(true), "esx-1"
 	g.Expect(api.Status().Patch(ctx, older, client.MergeFrom(before))).To(Succeed())
 	spec := vm.Spec
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(vm), vm)).To(Succeed())
@@ -190,12 +191,30 @@ func testRulesHold(t *testing.T, api *rulestest.APIServer) {
 	older := &v1beta1.VSphereMachine{ObjectMeta: rulestest.Named("refused"), Spec: v1beta1.VSphereMachineSpec{
 		ProviderID: ptr.To("423c0b3b"),
 		VirtualMachineCloneSpec: v1beta1.VirtualMachineCloneSpec{
-			Template: "t", Network: v1beta1.NetworkSpec{Devices: []v1beta1.NetworkDeviceSpec{{NetworkName: "n", DHCP4: true}}},
+			Template: "t", Network: v1beta1.NetworkSpec{Devices: []v1beta1.NetworkDeviceSpec{{NetworkName: "n", DHCP4: ptr.To(true), DHCP6: ptr.To(false)}}},
 		},
 	}}
 	api.Warnings()
 	rulestest.Refused(g, api.Create(ctx, older), "spec.providerID: Invalid value")
 	g.Expect(api.Warnings()).To(ContainElement(ContainSubstring("infrastructure.cluster.x-k8s.io/v1beta1 VSphereMachine is deprecated")))
+}
+
+// testOneProcessor has v1beta1, which knows no least size, carry one to objects of v1beta2.
+func testOneProcessor(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	older := &v1beta1.VSphereMachine{ObjectMeta: rulestest.Named("one-processor"), Spec: v1beta1.VSphereMachineSpec{
+		VirtualMachineCloneSpec: v1beta1.VirtualMachineCloneSpec{
+			Template: "t", NumCPUs: 1, Network: v1beta1.NetworkSpec{Devices: []v1beta1.NetworkDeviceSpec{{NetworkName: "n", DHCP4: ptr.To(true), DHCP6: ptr.To(false)}}},
+		},
+	}}
+	g.Expect(api.Create(ctx, older)).To(Succeed())
+	machine := &infrav1.VSphereMachine{}
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(older), machine)).To(Succeed())
+	vm := &infrav1.VSphereVM{ObjectMeta: rulestest.Named("one-processor"), Spec: infrav1.VSphereVMSpec{VirtualMachineCloneSpec: machine.Spec.VirtualMachineCloneSpec}}
+	g.Expect(api.Create(ctx, vm)).To(Succeed())
+	g.Expect(api.Delete(ctx, vm)).To(Succeed())
+	g.Expect(api.Delete(ctx, older)).To(Succeed())
 }
 
 func testEditedAnnotation(t *testing.T, api *rulestest.APIServer) {

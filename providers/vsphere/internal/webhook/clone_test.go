@@ -132,3 +132,11 @@ func TestWarnNaming(t *testing.T) {
 	g.Expect(warnNaming(infrav1.VSphereVMNamingSpec{Template: "the-vm"}, path)).To(
 		ConsistOf(And(HavePrefix("spec.naming.template: "), ContainSubstring("use .machine.name"))))
 }
+
+func TestAGuestSystemThatIsNotWindowsIsTakenForLinux(t *testing.T) {
+	g, path := NewWithT(t), field.NewPath("spec")
+	for _, silent := range []infrav1.OS{"", infrav1.Linux, infrav1.Windows} {
+		g.Expect(warnClone(infrav1.VirtualMachineCloneSpec{OS: silent}, path)).To(BeEmpty(), silent)
+	}
+	g.Expect(warnClone(infrav1.VirtualMachineCloneSpec{OS: "photon"}, path)).To(ConsistOf("spec.os: is taken for Linux"))
+}

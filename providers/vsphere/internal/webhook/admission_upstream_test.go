@@ -1,0 +1,57 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+)
+
+// refusedOfUpstream are the fields for which documents of upstream's templates, documentation and end-to-end tests are refused. The list may
+// only become shorter.
+func refusedOfUpstream() []string {
+	return []string{"addressesFromPools", "dataDisks", "hardwareVersion", "pciDevices", "storagePolicyName"}
+}
+
+// testUpstreamManifests wants every manifest of upstream's to be accepted and kept in the version that it is written in, but for fields
+// that nothing acts on yet.
+func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "vsphere", "v1beta*", "*.yaml"))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	if len(files) == 0 {
+		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		return
+	}
+	refused := map[string]bool{}
+	for _, file := range files {
+		version := filepath.Base(filepath.Dir(file))
+		t.Run(version+" "+filepath.Base(file), func(t *testing.T) {
+			g := NewWithT(t)
+			for _, manifest := range rulestest.Manifests(t, file) {
+				err := api.Takes(t.Context(), t, manifest)
+				if err == nil {
+					continue
+				}
+				for _, cause := range rulestest.Causes(err) {
+					field, isForbidden := strings.CutSuffix(cause, ": Forbidden")
+					field = field[strings.LastIndex(field, ".")+1:]
+					g.Expect(isForbidden && slices.Contains(refusedOfUpstream(), field)).To(BeTrue(), "%s %s: %v", manifest.GetKind(), manifest.GetName(), err)
+					refused[field] = true
+				}
+				g.Expect(rulestest.Causes(err)).NotTo(BeEmpty(), "%v", err)
+			}
+		})
+	}
+	for _, field := range refusedOfUpstream() {
+		g.Expect(refused).To(HaveKey(field), "nothing is refused for it any more: take it off the list")
+	}
+}
