@@ -15,7 +15,8 @@ import (
 )
 
 // sync carries on to the VSphereVM what may still change after its place is decided: how it is powered off, its network
-// configuration, and the thumbprint of a vCenter that has a new certificate.
+// configuration, and the thumbprint of a vCenter that has a new certificate. A VSphereVM that upstream made in a failure domain does not
+// say so, and has the networks of that: it keeps them.
 func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 	if s.infraCluster == nil || !s.vm.DeletionTimestamp.IsZero() {
 		return nil
@@ -37,7 +38,7 @@ func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 		spec.GuestSoftPowerOffTimeoutSeconds = wanted.GuestSoftPowerOffTimeoutSeconds
 		if placedBy == "" || zone != nil {
 			spec.Thumbprint = wanted.Thumbprint
-			if len(wanted.Network.Devices) == len(spec.Network.Devices) {
+			if keeps := placedBy == "" && s.machine.Spec.FailureDomain != ""; !keeps && len(wanted.Network.Devices) == len(spec.Network.Devices) {
 				spec.Network.Devices = wanted.Network.Devices
 			}
 		}
