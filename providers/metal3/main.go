@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
+	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/metal3/internal/webhook"
@@ -45,7 +46,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3",
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
-			infrav1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
+			infrav1.AddToScheme, v1beta1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
 		},
 		Cache: setup.CacheOptions,
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {

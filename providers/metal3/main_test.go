@@ -127,7 +127,7 @@ func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
 	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, CRDs: crds, Webhooks: true})
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, CRDs: crds, Webhooks: true, Conversion: true})
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return env, c

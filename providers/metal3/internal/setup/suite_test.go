@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
+	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	webhooks "github.com/faultline-io/faultline/providers/metal3/internal/webhook"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
@@ -38,7 +39,7 @@ var (
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
-		infrav1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
+		infrav1.AddToScheme, v1beta1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
 	)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	crds, err := simulator.CRDs()

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -31,6 +32,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 9) })
 	t.Run("what upstream has stored is applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
+	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 }
 
@@ -42,7 +44,8 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
 	return rulestest.StartAPIServer(t, testenv.Options{
-		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: SetupWithManager,
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: SetupWithManager, Conversion: true,
 	})
 }

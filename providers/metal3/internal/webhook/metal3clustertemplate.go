@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -23,9 +24,9 @@ var _ admission.Validator[*infrav1.Metal3ClusterTemplate] = &Metal3ClusterTempla
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3clustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3clustertemplates,verbs=create;update,versions=v1beta2,name=validation.metal3clustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook.
+// SetupWithManager registers the webhook, and what converts the kind.
 func (w *Metal3ClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3ClusterTemplate{}).WithValidator(w).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3ClusterTemplate{}).WithValidator(w).WithConverter(conversion.ClusterTemplate()).Complete()
 }
 
 // ValidateCreate refuses templates of clusters that would be refused. Where a

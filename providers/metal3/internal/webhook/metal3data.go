@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -24,9 +25,9 @@ var _ admission.Validator[*infrav1.Metal3Data] = &Metal3Data{}
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3data,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=create;update,versions=v1beta2,name=validation.metal3data.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook.
+// SetupWithManager registers the webhook, and what converts the kind.
 func (w *Metal3Data) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Data{}).WithValidator(w).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Data{}).WithValidator(w).WithConverter(conversion.Data()).Complete()
 }
 
 // ValidateCreate refuses data whose name does not say which index it has: the

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -24,9 +25,9 @@ var _ admission.Validator[*infrav1.Metal3Machine] = &Metal3Machine{}
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-metal3machine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=create;update,versions=v1beta2,name=validation.metal3machine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook.
+// SetupWithManager registers the webhook, and what converts the kind.
 func (w *Metal3Machine) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Machine{}).WithValidator(w).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Machine{}).WithValidator(w).WithConverter(conversion.Machine()).Complete()
 }
 
 // ValidateCreate refuses machines that no host could be provisioned for.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 )
 
 // Metal3Remediation defaults Metal3Remediations. The CRD has all their rules.
@@ -19,9 +20,9 @@ var _ admission.Defaulter[*infrav1.Metal3Remediation] = &Metal3Remediation{}
 
 // +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-metal3remediation,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations,verbs=create;update,versions=v1beta2,name=default.metal3remediation.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook.
+// SetupWithManager registers the webhook, and what converts the kind.
 func (w *Metal3Remediation) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Remediation{}).WithDefaulter(w).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Remediation{}).WithDefaulter(w).WithConverter(conversion.Remediation()).Complete()
 }
 
 // Default spells out how the machine is healed.

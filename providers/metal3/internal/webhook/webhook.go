@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webhook defaults and validates the metal3 kinds when they are
-// written.
+// written, and has them converted between their versions.
 //
 // A rule is a function from a spec, and its path, to the errors in it. Each
 // error names the field and the way out. On update only errors that the object
@@ -18,7 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// SetupWithManager registers the webhooks of every kind.
+// SetupWithManager registers the webhooks of every kind. The manager's scheme
+// has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return rules.Setup(mgr,
 		rules.Kind{Name: "Metal3Cluster", Webhooks: &Metal3Cluster{Reader: mgr.GetAPIReader()}},

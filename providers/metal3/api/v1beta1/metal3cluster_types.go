@@ -1,0 +1,100 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Metal3ClusterSpec is how a cluster is reached and which failure domains its
+// hosts are in.
+type Metal3ClusterSpec struct {
+	// controlPlaneEndpoint is where the cluster's API server is reached.
+	// +optional
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+
+	// cloudProviderEnabled tells that a cloud provider sets the provider ID of
+	// Nodes. Otherwise this provider does.
+	// +optional
+	CloudProviderEnabled *bool `json:"cloudProviderEnabled,omitempty"`
+
+	// noCloudProvider is the opposite of cloudProviderEnabled, which goes before
+	// it.
+	// +optional
+	NoCloudProvider *bool `json:"noCloudProvider,omitempty"`
+
+	// failureDomains that machines may be put in, by name.
+	// +optional
+	FailureDomains map[string]FailureDomain `json:"failureDomains,omitempty"`
+}
+
+// Metal3ClusterStatus is what was found of the cluster's infrastructure.
+type Metal3ClusterStatus struct {
+	// lastUpdated is when another version of the provider last wrote the
+	// status.
+	// +optional
+	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
+
+	// failureReason names a terminal problem in one word.
+	// +optional
+	FailureReason *string `json:"failureReason,omitempty"`
+
+	// failureMessage describes a terminal problem.
+	// +optional
+	FailureMessage *string `json:"failureMessage,omitempty"`
+
+	// ready is true once machines may be created.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+
+	// failureDomains that machines may be put in, by name.
+	// +optional
+	FailureDomains map[string]FailureDomain `json:"failureDomains,omitempty"`
+
+	// conditions in the format of v1beta1.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"` //nolint:staticcheck // it is what v1beta1 shows
+
+	// v1beta2 holds status as v1beta2 shows it.
+	// +optional
+	V1Beta2 *V1Beta2Status `json:"v1beta2,omitempty"`
+}
+
+// Metal3Cluster is the infrastructure of a Cluster on bare metal.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=metal3clusters,scope=Namespaced,categories=cluster-api,shortName=m3c;m3cluster;m3clusters;metal3c;metal3cluster
+// +kubebuilder:deprecatedversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.ready",description="Whether machines may be created"
+// +kubebuilder:printcolumn:name="Error",type="string",JSONPath=".status.failureReason",description="Most recent error"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster"
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint",description="Where the API server is reached"
+type Metal3Cluster struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is how the cluster is reached and which failure domains its hosts
+	// are in.
+	// +optional
+	Spec Metal3ClusterSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what was found of the cluster's infrastructure.
+	// +optional
+	Status Metal3ClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// Metal3ClusterList is a list of Metal3Clusters.
+//
+// +kubebuilder:object:root=true
+type Metal3ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Metal3Cluster `json:"items"`
+}

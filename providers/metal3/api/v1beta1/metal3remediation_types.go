@@ -1,0 +1,82 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Metal3RemediationSpec is how a machine is healed.
+type Metal3RemediationSpec struct {
+	// strategy is how the machine is healed.
+	// +optional
+	Strategy *RemediationStrategy `json:"strategy,omitempty"`
+}
+
+// RemediationStrategy is how a machine is healed.
+type RemediationStrategy struct {
+	// type of the remediation: Reboot, which is the default.
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// retryLimit is how often it is tried. Defaults to 1.
+	// +optional
+	RetryLimit int32 `json:"retryLimit,omitempty"`
+
+	// timeout is how long the Node may take to come back each time. Defaults to
+	// 600s.
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// Metal3RemediationStatus is how far the remediation is.
+type Metal3RemediationStatus struct {
+	// phase is Running, Waiting, Deleting machine or Failed.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// retryCount is how often it was tried.
+	// +optional
+	RetryCount int32 `json:"retryCount,omitempty"`
+
+	// lastRemediated is when it was last tried.
+	// +optional
+	LastRemediated *metav1.Time `json:"lastRemediated,omitempty"`
+}
+
+// Metal3Remediation heals the Machine of the same name.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=metal3remediations,scope=Namespaced,categories=cluster-api,shortName=m3r;m3remediation
+// +kubebuilder:deprecatedversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Retry limit",type=string,JSONPath=".spec.strategy.retryLimit",description="How often it is tried"
+// +kubebuilder:printcolumn:name="Retry count",type=string,JSONPath=".status.retryCount",description="How often it was tried"
+// +kubebuilder:printcolumn:name="Last Remediated",type=string,JSONPath=".status.lastRemediated",description="When it was last tried"
+// +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=".spec.strategy.type",description="How the machine is healed"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=".status.phase",description="How far the remediation is"
+type Metal3Remediation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is how the machine is healed.
+	// +optional
+	Spec Metal3RemediationSpec `json:"spec,omitempty,omitzero"`
+
+	// status is how far the remediation is.
+	// +optional
+	Status Metal3RemediationStatus `json:"status,omitempty,omitzero"`
+}
+
+// Metal3RemediationList is a list of Metal3Remediations.
+//
+// +kubebuilder:object:root=true
+type Metal3RemediationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Metal3Remediation `json:"items"`
+}

@@ -1,0 +1,159 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conversion converts the metal3 kinds between v1beta1 and v1beta2, the
+// hub. The functions here convert what both versions can say; the rest is kept,
+// see conversion.Lossless.
+package conversion
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/conversion"
+)
+
+// KeptAnnotation holds, on what is stored, what only v1beta1 can say.
+const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1beta1"
+
+// Cluster converts Metal3Clusters.
+func Cluster() conversion.Constructor {
+	return pair(clusterFromHub, clusterToHub)
+}
+
+// ClusterTemplate converts Metal3ClusterTemplates.
+func ClusterTemplate() conversion.Constructor {
+	return pair(clusterTemplateFromHub, clusterTemplateToHub)
+}
+
+// Data converts Metal3Datas.
+func Data() conversion.Constructor {
+	return pair(dataFromHub, dataToHub)
+}
+
+// DataClaim converts Metal3DataClaims.
+func DataClaim() conversion.Constructor {
+	return pair(dataClaimFromHub, dataClaimToHub)
+}
+
+// DataTemplate converts Metal3DataTemplates.
+func DataTemplate() conversion.Constructor {
+	return pair(dataTemplateFromHub, dataTemplateToHub)
+}
+
+// Machine converts Metal3Machines.
+func Machine() conversion.Constructor {
+	return pair(machineFromHub, machineToHub)
+}
+
+// MachineTemplate converts Metal3MachineTemplates.
+func MachineTemplate() conversion.Constructor {
+	return pair(machineTemplateFromHub, machineTemplateToHub)
+}
+
+// Remediation converts Metal3Remediations.
+func Remediation() conversion.Constructor {
+	return pair(remediationFromHub, remediationToHub)
+}
+
+// RemediationTemplate converts Metal3RemediationTemplates.
+func RemediationTemplate() conversion.Constructor {
+	return pair(remediationTemplateFromHub, remediationTemplateToHub)
+}
+
+func pair[H, S any, hub interface {
+	*H
+	client.Object
+}, spoke interface {
+	*S
+	client.Object
+}](fromHub func(hub, spoke), toHub func(spoke, hub),
+) conversion.Constructor {
+	from, to := conversion.Lossless(KeptAnnotation, fromHub, toHub)
+	return conversion.Pair(hub(new(H)), spoke(new(S)), from, to)
+}
+
+// deprecated returns what only v1beta1 shows of a status, nil when that is nothing.
+func deprecated(conditions clusterv1.Conditions, reason, message *string) *infrav1.DeprecatedStatus { //nolint:staticcheck // it is what v1beta1 shows
+	if len(conditions) == 0 && reason == nil && message == nil {
+		return nil
+	}
+	return &infrav1.DeprecatedStatus{V1Beta1: &infrav1.V1Beta1DeprecatedStatus{
+		Conditions: conditions, FailureReason: reason, FailureMessage: message,
+	}}
+}
+
+// shown is the reverse of deprecated.
+func shown(status *infrav1.DeprecatedStatus) (conditions clusterv1.Conditions, reason, message *string) { //nolint:staticcheck // it is what v1beta1 shows
+	if status == nil || status.V1Beta1 == nil {
+		return nil, nil, nil
+	}
+	return status.V1Beta1.Conditions, status.V1Beta1.FailureReason, status.V1Beta1.FailureMessage
+}
+
+func v1beta2StatusToHub(status *v1beta1.V1Beta2Status) []metav1.Condition {
+	if status == nil {
+		return nil
+	}
+	return status.Conditions
+}
+
+func v1beta2StatusFromHub(conditions []metav1.Condition) *v1beta1.V1Beta2Status {
+	if len(conditions) == 0 {
+		return nil
+	}
+	return &v1beta1.V1Beta2Status{Conditions: conditions}
+}
+
+// failureDomainsToHub sorts by name, so that the same is always written in the
+// same way. Not to say whether a failure domain is for the control plane is to
+// say that it is not.
+func failureDomainsToHub(src map[string]v1beta1.FailureDomain) []clusterv1.FailureDomain {
+	var dst []clusterv1.FailureDomain
+	for _, name := range slices.Sorted(maps.Keys(src)) {
+		dst = append(dst, clusterv1.FailureDomain{
+			Name: name, ControlPlane: notZero(ptr.Deref(src[name].ControlPlane, false)), Attributes: src[name].Attributes,
+		})
+	}
+	return dst
+}
+
+func failureDomainsFromHub(src []clusterv1.FailureDomain) map[string]v1beta1.FailureDomain {
+	if len(src) == 0 {
+		return nil
+	}
+	dst := map[string]v1beta1.FailureDomain{}
+	for _, domain := range src {
+		dst[domain.Name] = v1beta1.FailureDomain{ControlPlane: notZero(ptr.Deref(domain.ControlPlane, false)), Attributes: domain.Attributes}
+	}
+	return dst
+}
+
+// text returns the text of a field that may be absent.
+func text[T ~string](value *string) T {
+	return T(ptr.Deref(value, ""))
+}
+
+// present is the reverse of text.
+func present[T ~string](value T) *string {
+	if value == "" {
+		return nil
+	}
+	return ptr.To(string(value))
+}
+
+// notZero returns nil for a value that says nothing.
+func notZero[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}

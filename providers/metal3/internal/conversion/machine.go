@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/conversion"
+)
+
+func machineToHub(src *v1beta1.Metal3Machine, dst *infrav1.Metal3Machine) {
+	dst.ObjectMeta = src.ObjectMeta
+	dst.Spec = machineSpecToHub(src.Spec)
+	dst.Status = infrav1.Metal3MachineStatus{
+		Conditions:     v1beta2StatusToHub(src.Status.V1Beta2),
+		Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: notZero(src.Status.Ready)},
+		Addresses:      src.Status.Addresses,
+		UserData:       src.Status.UserData, RenderedData: referenceToHub(src.Status.RenderedData),
+		MetaData: src.Status.MetaData, NetworkData: src.Status.NetworkData,
+		LastUpdated: src.Status.LastUpdated,
+		Deprecated:  deprecated(src.Status.Conditions, src.Status.FailureReason, src.Status.FailureMessage),
+	}
+}
+
+func machineFromHub(src *infrav1.Metal3Machine, dst *v1beta1.Metal3Machine) {
+	dst.ObjectMeta = src.ObjectMeta
+	dst.Spec = machineSpecFromHub(src.Spec)
+	dst.Status = v1beta1.Metal3MachineStatus{
+		LastUpdated: src.Status.LastUpdated,
+		Addresses:   src.Status.Addresses,
+		Ready:       ptr.Deref(src.Status.Initialization.Provisioned, false),
+		UserData:    src.Status.UserData, RenderedData: referenceFromHub(src.Status.RenderedData),
+		MetaData: src.Status.MetaData, NetworkData: src.Status.NetworkData,
+		V1Beta2: v1beta2StatusFromHub(src.Status.Conditions),
+	}
+	dst.Status.Conditions, dst.Status.FailureReason, dst.Status.FailureMessage = shown(src.Status.Deprecated)
+}
+
+func machineTemplateToHub(src *v1beta1.Metal3MachineTemplate, dst *infrav1.Metal3MachineTemplate) {
+	dst.ObjectMeta = src.ObjectMeta
+	dst.Spec.NodeReuse = src.Spec.NodeReuse
+	dst.Spec.Template.Spec = machineSpecToHub(src.Spec.Template.Spec)
+}
+
+func machineTemplateFromHub(src *infrav1.Metal3MachineTemplate, dst *v1beta1.Metal3MachineTemplate) {
+	dst.ObjectMeta = src.ObjectMeta
+	dst.Spec.NodeReuse = src.Spec.NodeReuse
+	dst.Spec.Template.Spec = machineSpecFromHub(src.Spec.Template.Spec)
+}
+
+func machineSpecToHub(src v1beta1.Metal3MachineSpec) infrav1.Metal3MachineSpec {
+	dst := infrav1.Metal3MachineSpec{
+		ProviderID: text[string](src.ProviderID),
+		Image: infrav1.Image{
+			URL: src.Image.URL, Checksum: text[string](src.Image.Checksum),
+			ChecksumType: (*infrav1.ChecksumType)(src.Image.ChecksumType), DiskFormat: (*infrav1.DiskFormat)(src.Image.DiskFormat),
+		},
+		UserData: src.UserData, MetaData: src.MetaData, NetworkData: src.NetworkData,
+		HostSelector: infrav1.HostSelector{
+			MatchLabels:      src.HostSelector.MatchLabels,
+			MatchExpressions: conversion.Each(src.HostSelector.MatchExpressions, requirementToHub),
+		},
+		DataTemplate:          referenceToHub(src.DataTemplate),
+		AutomatedCleaningMode: text[infrav1.CleaningMode](src.AutomatedCleaningMode),
+		FailureDomain:         text[string](src.FailureDomain),
+	}
+	if src.CustomDeploy != nil {
+		dst.CustomDeploy = infrav1.CustomDeploy(*src.CustomDeploy)
+	}
+	return dst
+}
+
+func machineSpecFromHub(src infrav1.Metal3MachineSpec) v1beta1.Metal3MachineSpec {
+	dst := v1beta1.Metal3MachineSpec{
+		ProviderID: present(src.ProviderID),
+		Image: v1beta1.Image{
+			URL: src.Image.URL, Checksum: present(src.Image.Checksum),
+			ChecksumType: (*string)(src.Image.ChecksumType), DiskFormat: (*string)(src.Image.DiskFormat),
+		},
+		UserData: src.UserData, MetaData: src.MetaData, NetworkData: src.NetworkData,
+		HostSelector: v1beta1.HostSelector{
+			MatchLabels:      src.HostSelector.MatchLabels,
+			MatchExpressions: conversion.Each(src.HostSelector.MatchExpressions, requirementFromHub),
+		},
+		DataTemplate:          referenceFromHub(src.DataTemplate),
+		AutomatedCleaningMode: present(src.AutomatedCleaningMode),
+		FailureDomain:         present(src.FailureDomain),
+	}
+	if src.CustomDeploy != (infrav1.CustomDeploy{}) {
+		dst.CustomDeploy = ptr.To(v1beta1.CustomDeploy(src.CustomDeploy))
+	}
+	return dst
+}
+
+func requirementToHub(src v1beta1.HostSelectorRequirement) infrav1.HostSelectorRequirement {
+	return infrav1.HostSelectorRequirement(src)
+}
+
+// requirementFromHub has values, which v1beta1 requires.
+func requirementFromHub(src infrav1.HostSelectorRequirement) v1beta1.HostSelectorRequirement {
+	dst := v1beta1.HostSelectorRequirement(src)
+	if dst.Values == nil {
+		dst.Values = []string{}
+	}
+	return dst
+}
+
+func referenceToHub(src *corev1.ObjectReference) *infrav1.Metal3ObjectRef {
+	if src == nil {
+		return nil
+	}
+	return &infrav1.Metal3ObjectRef{Name: src.Name, Namespace: src.Namespace}
+}
+
+func referenceFromHub(src *infrav1.Metal3ObjectRef) *corev1.ObjectReference {
+	if src == nil {
+		return nil
+	}
+	return &corev1.ObjectReference{Name: src.Name, Namespace: src.Namespace}
+}
