@@ -101,15 +101,19 @@ func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	}
 }
 
-// Disown takes from a host that its machine owns it, which claims of former releases have written: who deletes the machine in
-// the foreground would have the host deleted first.
-func (h *Hosts) Disown(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
+// Adopt has a host be as this release claims it that upstream or a former release has claimed. Its machine owns it no more: who
+// deletes the machine in the foreground would have the host deleted first. And the host is not moved before it is paused.
+func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
 	others := withoutOwner(host.OwnerReferences, machine)
-	if len(others) == len(host.OwnerReferences) {
+	held := annotated(host, clusterctlv1.BlockMoveAnnotation) || movable(host)
+	if len(others) == len(host.OwnerReferences) && held {
 		return nil
 	}
 	before := host.DeepCopy()
 	host.OwnerReferences = others
+	if !held {
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
+	}
 	return h.patch(ctx, host, before)
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -83,7 +84,7 @@ func TestRestartAfterTheClaim(t *testing.T) {
 	w.Expect(w.owners("cp-0")).To(Equal(1))
 }
 
-func TestHostThatAFormerReleaseMadeItsMachinesOwnIsDisowned(t *testing.T) {
+func TestHostThatAFormerReleaseOrUpstreamClaimedIsAsIfClaimedToday(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
@@ -95,9 +96,11 @@ func TestHostThatAFormerReleaseMadeItsMachinesOwnIsDisowned(t *testing.T) {
 		host.OwnerReferences = []metav1.OwnerReference{somebody, {
 			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: machine.Name, UID: machine.UID,
 		}}
+		delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
 	})
 	w.start()
 	w.Eventually(func() []metav1.OwnerReference { return w.host(rack1).OwnerReferences }).Should(ConsistOf(somebody))
+	w.Expect(w.host(rack1).Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation), "the first clusterctl move waits until the host is paused")
 }
 
 func TestHostWithAControllerOfItsOwnIsTaken(t *testing.T) {
