@@ -34,6 +34,7 @@ func main() {
 	opts.AddFlags(pflag.CommandLine)
 	controllers := setup.Options{}
 	addFlags(pflag.CommandLine, &controllers)
+	ignoreFlags(pflag.CommandLine, opts)
 	pflag.Parse()
 	if err := opts.Run(ctrl.SetupSignalHandler(), provider(opts, controllers)); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
@@ -43,7 +44,8 @@ func main() {
 
 func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
 	return manager.Provider{
-		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3",
+		Name: "metal3", Namespace: "capm3-system", LeaderElectionID: "controller-leader-election-capm3", // upstream's
+		Migrated: setup.Migrated(),
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
 			infrav1.AddToScheme, v1beta1.AddToScheme, ipamv1.AddToScheme, bmov1alpha1.AddToScheme,
@@ -77,5 +79,11 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Remediations, "metal3remediation-concurrency", 10, "Metal3Remediations reconciled at the same time.")
 	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
 		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")
+	fs.BoolVar(&o.NameClaimsByHost, "enableBMHNameBasedPreallocation", false, "What --enable-bmh-name-based-preallocation was called once.")
 	workloads.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
+}
+
+// ignoreFlags accepts what installations of upstream give its manager and nothing here needs.
+func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
+	opts.Ignore(fs, manager.Ignored{Name: "metrics-bind-addr", Why: "--diagnostics-address says where metrics are"})
 }

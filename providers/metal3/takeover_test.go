@@ -1,0 +1,150 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/rules/rulestest"
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// upstreamArgs are the flags of upstream's manager, of this release and of older ones, with their defaults.
+const upstreamArgs = `--leader-elect=false --leader-elect-lease-duration=15s --leader-elect-renew-deadline=10s --leader-elect-retry-period=2s
+--enable-bmh-name-based-preallocation=false --namespace= --watch-filter= --sync-period=10m --clustercache-client-qps=20
+--clustercache-client-burst=30 --webhook-port=9443 --webhook-cert-dir=/tmp/k8s-webhook-server/serving-certs/ --health-addr=:9440
+--metal3machine-concurrency=10 --metal3cluster-concurrency=10 --metal3datatemplate-concurrency=10 --metal3data-concurrency=10
+--metal3labelsync-concurrency=10 --metal3machinetemplate-concurrency=10 --metal3remediation-concurrency=10 --kube-api-qps=20 --kube-api-burst=30
+--skip-crd-migration-phases=StorageVersionMigration --diagnostics-address=:8443 --insecure-diagnostics=false --tls-min-version=VersionTLS12
+--logging-format=text --v=2 --kubeconfig= --enableBMHNameBasedPreallocation=true --metrics-bind-addr=localhost:8080`
+
+func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
+	g := NewWithT(t)
+	fs, opts, controllers := pflag.NewFlagSet("manager", pflag.ContinueOnError), &manager.Options{}, setup.Options{}
+	opts.AddFlags(fs)
+	addFlags(fs, &controllers)
+	ignoreFlags(fs, opts)
+	g.Expect(fs.Parse(strings.Fields(upstreamArgs))).To(Succeed())
+	g.Expect(controllers.NameClaimsByHost).To(BeTrue(), "under its older name, too")
+}
+
+func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {
+	g := NewWithT(t)
+	data, err := os.ReadFile("metadata.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	metadata := &clusterctlv1.Metadata{}
+	g.Expect(yaml.UnmarshalStrict(data, metadata)).To(Succeed())
+	contracts := map[int32]string{}
+	for _, series := range metadata.ReleaseSeries {
+		if series.Major == 1 {
+			contracts[series.Minor] = series.Contract
+		}
+	}
+	g.Expect(contracts).To(HaveLen(14))
+	for minor, contract := range contracts {
+		g.Expect(contract == "v1beta2").To(Equal(minor >= 13), "1.%d", minor)
+	}
+	g.Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 2, Minor: 0, Contract: "v1beta2"}))
+}
+
+// TestDeploymentCanBeAppliedOverUpstreams compares what the API server lets nobody change.
+func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
+	g := NewWithT(t)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(components.Manager.Namespace + "/" + components.Manager.Name).To(Equal("capm3-system/capm3-controller-manager"))
+	selected := map[string]string{
+		"cluster.x-k8s.io/provider": "infrastructure-metal3", "control-plane": "controller-manager", "controller-tools.k8s.io": "1.0",
+	}
+	g.Expect(components.Manager.Spec.Selector).To(Equal(&metav1.LabelSelector{MatchLabels: selected}))
+	for label, value := range selected {
+		g.Expect(components.Manager.Spec.Template.Labels).To(HaveKeyWithValue(label, value))
+	}
+}
+
+// TestManagerInPlaceOfUpstreams is kubectl apply of the components over upstream's: its pod still runs while this one starts, and
+// objects of every kind are stored in v1beta1.
+func TestManagerInPlaceOfUpstreams(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	g.SetDefaultEventuallyTimeout(patience)
+	components, err := testenv.Render(ctx, "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	env, c := startAPIServer(t)
+	components.InstallRights(t, c)
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "controller-leader-election-capm3", Namespace: components.Manager.Namespace},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("upstream"), LeaseDurationSeconds: ptr.To[int32](3600), AcquireTime: ptr.To(metav1.NowMicro()), RenewTime: ptr.To(metav1.NowMicro()),
+		},
+	}
+	g.Expect(c.Create(ctx, lease)).To(Succeed())
+	storedInBoth(t, c)
+	testenv.RunManager(t, env, components, "--leader-elect=true", "--leader-elect-retry-period=100ms", "--metrics-bind-addr=localhost:8080")
+
+	for _, object := range rulestest.Objects(t, filepath.Join("api", "v1beta1", "testdata")) {
+		object.SetNamespace(namespace)
+		g.Eventually(func() error { return c.Create(ctx, object.DeepCopy()) }).Should(Succeed(), "it serves webhooks, and converts %s", object.GetKind())
+	}
+	template := &infrav1.Metal3DataTemplate{}
+	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "stored"}, template)).To(Succeed())
+	g.Expect(template.Finalizers).To(BeEmpty(), "upstream's manager is at work")
+
+	g.Expect(c.Delete(ctx, lease)).To(Succeed())
+	for _, name := range crds(t) {
+		g.Eventually(func(g Gomega) {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			g.Expect(c.Get(ctx, client.ObjectKey{Name: name}, crd)).To(Succeed())
+			g.Expect(crd.Status.StoredVersions).To(Equal([]string{"v1beta2"}), name)
+		}).Should(Succeed())
+	}
+	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
+	g.Expect(lease.Spec.HolderIdentity).NotTo(HaveValue(Equal("upstream")))
+}
+
+// storedInBoth has every CRD say that objects are stored in v1beta1, too.
+func storedInBoth(t *testing.T, c client.Client) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	for _, name := range crds(t) {
+		g.Eventually(func() error {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+				return err
+			}
+			crd.Status.StoredVersions = []string{"v1beta1", "v1beta2"}
+			return c.Status().Update(ctx, crd)
+		}).WithTimeout(patience).Should(Succeed())
+	}
+}
+
+// crds are the names of the provider's CRDs.
+func crds(t *testing.T) []string {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob(filepath.Join("config", "crd", "bases", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveLen(9))
+	names := make([]string, 0, len(files))
+	for _, file := range files {
+		group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
+		names = append(names, plural+"."+group)
+	}
+	return names
+}
