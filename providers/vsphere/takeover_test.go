@@ -62,7 +62,11 @@ func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {
 	}
 	g.Expect(contracts).To(HaveLen(18))
 	for minor, contract := range contracts {
-		g.Expect(contract == "v1beta2").To(Equal(minor >= 16), "1.%d", minor)
+		want := "v1beta1"
+		if minor >= 16 {
+			want = "v1beta2"
+		}
+		g.Expect(contract).To(Equal(want), "1.%d", minor)
 	}
 	g.Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 2, Minor: 0, Contract: "v1beta2"}))
 }

@@ -25,7 +25,7 @@ type V1Beta1 struct {
 
 // V1Beta1Condition is a condition of v1beta1 and what it is made from.
 type V1Beta1Condition struct {
-	Type clusterv1.ConditionType
+	Type clusterv1.ConditionType //nolint:staticcheck // it is what v1beta1 has
 	From string
 	// Severity is how bad it is when the condition does not hold. What is only waited for is never more than information.
 	Severity clusterv1.ConditionSeverity //nolint:staticcheck // it is what v1beta1 has
@@ -65,7 +65,7 @@ func (v V1Beta1) from(known []metav1.Condition) clusterv1.Conditions { //nolint:
 			shown = append(shown, condition.from(from))
 		}
 	}
-	slices.SortFunc(shown, func(a, b clusterv1.Condition) int { return strings.Compare(string(a.Type), string(b.Type)) })
+	slices.SortFunc(shown, func(a, b clusterv1.Condition) int { return strings.Compare(string(a.Type), string(b.Type)) }) //nolint:staticcheck // it is what v1beta1 has
 	if ready := find(known, clusterv1.ReadyCondition); ready != nil {
 		shown = slices.Insert(shown, 0, sum(ready, shown))
 	}
@@ -80,8 +80,8 @@ func find(known []metav1.Condition, conditionType string) *metav1.Condition {
 }
 
 // from has no reason when the condition holds, and a severity when it does not, as is usual in v1beta1.
-func (c V1Beta1Condition) from(from *metav1.Condition) clusterv1.Condition {
-	shown := clusterv1.Condition{Type: c.Type, Status: corev1.ConditionStatus(from.Status), LastTransitionTime: from.LastTransitionTime}
+func (c V1Beta1Condition) from(from *metav1.Condition) clusterv1.Condition { //nolint:staticcheck // it is what v1beta1 has
+	shown := clusterv1.Condition{Type: c.Type, Status: corev1.ConditionStatus(from.Status), LastTransitionTime: from.LastTransitionTime} //nolint:staticcheck // it is what v1beta1 has
 	if from.Status == metav1.ConditionTrue {
 		return shown
 	}
@@ -104,7 +104,7 @@ func sum(ready *metav1.Condition, others clusterv1.Conditions) clusterv1.Conditi
 	if ready.Status == metav1.ConditionTrue {
 		return shown
 	}
-	for _, severity := range []clusterv1.ConditionSeverity{clusterv1.ConditionSeverityError, clusterv1.ConditionSeverityWarning, clusterv1.ConditionSeverityInfo} {
+	for _, severity := range []clusterv1.ConditionSeverity{clusterv1.ConditionSeverityError, clusterv1.ConditionSeverityWarning, clusterv1.ConditionSeverityInfo} { //nolint:staticcheck // it is what v1beta1 has
 		for _, other := range others {
 			if other.Status == corev1.ConditionFalse && other.Severity == severity {
 				shown.Reason, shown.Message = other.Reason, other.Message

@@ -28,7 +28,7 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
-	normal := slices.Concat(normalHub(), normalSpoke())
+	normal := slices.Concat(normalHub(), normalSpoke(), normalShared())
 	t.Run("VSphereCluster", conversiontest.RoundTrips(conversiontest.Case[*infrav1.VSphereCluster, *v1beta1.VSphereCluster]{
 		Scheme: scheme, FromHub: clusterFromHub, ToHub: clusterToHub, Constructor: Cluster, Normal: normal,
 	}))
@@ -157,6 +157,12 @@ func normalSpoke() []any {
 				topology.Hosts = nil
 			}
 		},
+	}
+}
+
+// normalShared does it for structs that several kinds of v1beta1 have.
+func normalShared() []any {
+	return []any{
 		func(reference *corev1.TypedLocalObjectReference, c randfill.Continue) {
 			c.FillNoCustom(reference)
 			reference.APIGroup = meant(reference.APIGroup)

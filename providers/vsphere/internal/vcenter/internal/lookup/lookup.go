@@ -57,35 +57,54 @@ func (r *resolver) candidates(k inventory.Kind, value string) []inventory.Ref {
 	if len(found) > 1 && k == inventory.KindFolder {
 		found = r.topmost(found)
 	}
-	isPath := strings.Contains(value, "/")
-	absolute := r.absolute(k, value)
-	if len(found) == 0 && isPath {
-		found = r.among(k, r.ix.Named(k, path.Base(value)), func(candidate inventory.Ref) bool {
-			full := r.ix.FullPath(candidate)
-			return absolute == full || absolute == inventory.Unescape(full)
-		})
-	}
-	if len(found) == 0 && isPath && r.dc != nil {
-		fromDatacenter := path.Join(r.ix.Path(r.dc.Ref), value)
-		found = r.among(k, r.ix.Named(k, path.Base(value)), func(candidate inventory.Ref) bool { return fromDatacenter == r.ix.FullPath(candidate) })
+	if len(found) == 0 && strings.Contains(value, "/") {
+		found = r.byPath(k, value)
 	}
 	if len(found) == 0 && strings.ContainsAny(value, "*?[") {
-		found = r.among(k, r.all(k), func(candidate inventory.Ref) bool {
-			target, pattern := r.ix.NameOf(candidate), value
-			if isPath {
-				target, pattern = r.ix.FullPath(candidate), absolute
-			}
-			matches, err := path.Match(pattern, target)
-			return err == nil && matches
-		})
+		found = r.byPattern(k, value)
 	}
 	if len(found) == 0 {
 		found = r.among(k, r.byReference(k, value), func(inventory.Ref) bool { return true })
 	}
 	if len(found) == 0 && k == inventory.KindPool {
-		for _, cluster := range r.candidates(inventory.KindCompute, value) {
-			found = append(found, r.ix.Entities[cluster].RootPool)
+		found = r.rootPools(value)
+	}
+	return found
+}
+
+// byPath returns the object with a path, which may start below the datacenter's own folder for objects of the kind, else below the
+// datacenter.
+func (r *resolver) byPath(k inventory.Kind, value string) []inventory.Ref {
+	named, absolute := r.ix.Named(k, path.Base(value)), r.absolute(k, value)
+	found := r.among(k, named, func(candidate inventory.Ref) bool {
+		full := r.ix.FullPath(candidate)
+		return absolute == full || absolute == inventory.Unescape(full)
+	})
+	if len(found) > 0 || r.dc == nil {
+		return found
+	}
+	fromDatacenter := path.Join(r.ix.Path(r.dc.Ref), value)
+	return r.among(k, named, func(candidate inventory.Ref) bool { return fromDatacenter == r.ix.FullPath(candidate) })
+}
+
+// byPattern returns the objects whose name matches, or whose path does.
+func (r *resolver) byPattern(k inventory.Kind, value string) []inventory.Ref {
+	isPath, absolute := strings.Contains(value, "/"), r.absolute(k, value)
+	return r.among(k, r.all(k), func(candidate inventory.Ref) bool {
+		target, pattern := r.ix.NameOf(candidate), value
+		if isPath {
+			target, pattern = r.ix.FullPath(candidate), absolute
 		}
+		matches, err := path.Match(pattern, target)
+		return err == nil && matches
+	})
+}
+
+// rootPools returns the pools at the root of the compute clusters that a value may mean.
+func (r *resolver) rootPools(value string) []inventory.Ref {
+	var found []inventory.Ref
+	for _, cluster := range r.candidates(inventory.KindCompute, value) {
+		found = append(found, r.ix.Entities[cluster].RootPool)
 	}
 	return found
 }
