@@ -119,6 +119,7 @@ ifdef SCALE
 else
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
 	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run '^$$' -bench Ask ./internal/hosts/)
+	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && KUBEBUILDER_ASSETS=$(ASSETS) go test -run '^$$' -bench AllAddresses -benchtime 1x -timeout 30m ./internal/ipam/)
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
 endif
 

@@ -111,7 +111,7 @@ type Settled struct {
 func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (Settled, error) {
 	is, err := a.settle(ctx, pool, obstacles, why)
 	if err == nil && is.stopped && len(obstacles) == 0 { // the pools themselves know whether that is over
-		a.Forget(pool)
+		a.with(pool, func(q *queue) { q.pool = nil })
 		is, err = a.settle(ctx, pool, nil, why)
 	}
 	if err != nil {
@@ -167,9 +167,14 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 
 // Forget drops what is known of a pool that is gone.
 func (a *Allocator) Forget(pool string) {
+	a.with(pool, func(q *queue) { q.pool, q.doubtful = nil, nil })
+}
+
+// with changes what is known of a pool while nobody else does.
+func (a *Allocator) with(pool string, do func(*queue)) {
 	q := a.claimer.enter(a.here, pool)
 	defer a.claimer.leave(q)
-	q.commit.Lock()
-	defer q.commit.Unlock()
-	q.pool = nil
+	q.commit <- struct{}{}
+	defer func() { <-q.commit }()
+	do(q)
 }

@@ -4,12 +4,14 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +24,8 @@ const (
 	attempts = 5
 	// abreast is how many blocks of a pool are written at a time.
 	abreast = 8
+	// linger is how long those are waited for at most who had something written a moment ago.
+	linger = 2 * time.Millisecond
 )
 
 // Claimer changes pools. What several workers want of one pool at a time is stored by one request, so that they are not in each other's
@@ -51,9 +55,13 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*change
+	// came tells that somebody waits more.
+	came chan struct{}
 
-	// commit is held while the pool is written. Who gets it writes what all that wait want, so it is waited for once.
-	commit sync.Mutex
+	// commit has room for one, who writes the pool: what all that wait want, so that it is waited for once.
+	commit chan struct{}
+	// last is how many had something written last.
+	last int
 	// pool is as it was written or read last; nil when that is not known. A cache need not show that yet.
 	pool *Pool
 	// confirmed says that the pool is as it was stored after those who wait began to.
@@ -69,7 +77,8 @@ type change struct {
 	claims bool
 	// sure says that all of the pool is to be as it is stored, also for what changes it.
 	sure bool
-	done bool
+	// over is closed when it is done.
+	over chan struct{}
 	err  error
 
 	// changed and touched are what came of it.
@@ -86,16 +95,30 @@ func (c *Claimer) change(ctx context.Context, h Harvester, pool string, apply fu
 func (c *Claimer) do(ctx context.Context, h Harvester, pool string, wanted *change) error {
 	q := c.enter(h, pool)
 	defer c.leave(q)
-	q.mu.Lock()
-	q.waiting = append(q.waiting, wanted)
-	q.mu.Unlock()
-
-	q.commit.Lock()
-	defer q.commit.Unlock()
-	if !wanted.done {
+	wanted.over = make(chan struct{})
+	q.wait(wanted)
+	select {
+	case <-wanted.over:
+		return wanted.err
+	case q.commit <- struct{}{}:
+		defer func() { <-q.commit }()
+	}
+	select {
+	case <-wanted.over:
+	default:
 		q.store(ctx, wanted)
 	}
 	return wanted.err
+}
+
+func (q *queue) wait(wanted *change) {
+	q.mu.Lock()
+	q.waiting = append(q.waiting, wanted)
+	q.mu.Unlock()
+	select {
+	case q.came <- struct{}{}:
+	default:
+	}
 }
 
 func (c *Claimer) enter(h Harvester, pool string) *queue {
@@ -107,7 +130,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 	key := queueKey{harvester: h, pool: pool}
 	q, ok := c.queues[key]
 	if !ok {
-		q = &queue{Claimer: c, h: h, name: pool}
+		q = &queue{Claimer: c, h: h, name: pool, came: make(chan struct{}, 1), commit: make(chan struct{}, 1)}
 		c.queues[key] = q
 	}
 	q.users++
@@ -124,10 +147,7 @@ func (c *Claimer) leave(q *queue) {
 
 // store does what all that wait want. Each is told what became of it. When the one who does it has to go, the others do it themselves.
 func (q *queue) store(ctx context.Context, own *change) {
-	q.mu.Lock()
-	batch := q.waiting
-	q.waiting = nil
-	q.mu.Unlock()
+	batch := q.gather()
 	q.confirmed = false
 	err := error(apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippools").GroupResource(), q.name, fmt.Errorf("others have changed it %d times", attempts)))
 	for i := range attempts {
@@ -143,13 +163,41 @@ func (q *queue) store(ctx context.Context, own *change) {
 	}
 	for _, one := range batch {
 		if ctx.Err() == nil || one == own {
-			one.done, one.err = true, err
+			one.end(err)
 			continue
 		}
-		q.mu.Lock()
-		q.waiting = append(q.waiting, one)
-		q.mu.Unlock()
+		q.wait(one)
 	}
+}
+
+// end tells who waits what has come of it.
+func (c *change) end(err error) {
+	c.err = err
+	close(c.over)
+}
+
+// gather takes all that wait. Those who had something written a moment ago come again while it is written for others, and two halves would
+// have to wait for each other in turn: they are given the moment that it takes them.
+func (q *queue) gather() []*change {
+	moment := time.After(linger)
+	for {
+		q.mu.Lock()
+		if len(q.waiting) >= q.last {
+			break
+		}
+		q.mu.Unlock()
+		select {
+		case <-q.came:
+			continue
+		case <-moment:
+		}
+		q.mu.Lock()
+		break
+	}
+	defer q.mu.Unlock()
+	batch := q.waiting
+	q.waiting, q.last = nil, len(batch)
+	return batch
 }
 
 // try begins with what is known, and reads the pool itself after somebody else has changed it. It returns what is to be tried again.
@@ -157,29 +205,17 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 	if err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil {
 		return nil, err
 	}
-	if ok, err := q.fence(ctx); err != nil || !ok {
-		return batch, err
-	}
-	if ok, err := q.makeRoom(ctx, batch); err != nil || !ok {
-		return batch, err
-	}
-	for _, one := range batch {
-		q.pool.touched = nil
-		one.changed, one.err = one.apply(q.pool)
-		one.touched = q.pool.touched
-	}
-	if ok, err := q.confirm(ctx, batch); err != nil || !ok {
-		return batch, err
+	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.apply} {
+		if ok, err := prepare(ctx, batch); err != nil || !ok {
+			return batch, err
+		}
 	}
 	failed := q.write(ctx)
 	for _, one := range batch {
 		if err := one.outcome(failed); apierrors.IsConflict(err) {
 			again = append(again, one)
 		} else {
-			one.done = true
-			if one.err == nil {
-				one.err = err
-			}
+			one.end(cmp.Or(one.err, err))
 		}
 	}
 	if len(failed) > 0 {
@@ -188,6 +224,16 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 		q.pool.settle()
 	}
 	return again, nil
+}
+
+// apply makes the changes to what is known, and looks whether what changes nothing is true. It is false when the pool is another by now.
+func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
+	for _, one := range batch {
+		q.pool.touched = nil
+		one.changed, one.err = one.apply(q.pool)
+		one.touched = q.pool.touched
+	}
+	return q.confirm(ctx, batch)
 }
 
 // know reads the pool, if it is not known.
@@ -225,7 +271,7 @@ func (q *queue) doubt(r *record, err error) {
 
 // fence gives what a write may be on its way to another version, so that it fails if it arrives after all. It is false when the pool is
 // another by now.
-func (q *queue) fence(ctx context.Context) (bool, error) {
+func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 	for first := range q.doubtful {
 		r := q.pool.own
 		if first.IsValid() {

@@ -108,7 +108,10 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 
 func parse(given string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(given)
-	return addr.Unmap().WithZone(""), err == nil
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	return addr.Unmap().WithZone(""), true
 }
 
 func (p *Pool) readHolders(records []*record) {

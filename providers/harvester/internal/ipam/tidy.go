@@ -14,19 +14,26 @@ import (
 func (p *Pool) tidy(status bool) (changed bool) {
 	for _, r := range p.records() {
 		for given := range r.history {
-			addr, ok := parse(given)
-			if !ok || !p.spread.gives(addr) || p.former.of[addr].given != given || p.former.of[addr].in != r {
+			if f := p.former.of[parsed(given)]; f.given != given || f.in != r || !p.spread.gives(parsed(given)) {
 				r.forget(given)
 			}
 		}
-		stale := !r.isBlock() && (status || len(r.historyChanges) > 0 || p.counts() != p.stored)
-		if stale || r.isBlock() && r.isEmpty() {
-			r.urgent = true
+		stale := r.isEmpty()
+		if !r.isBlock() {
+			stale = status || len(r.historyChanges) > 0 || p.counts() != p.stored
+		}
+		if stale {
+			r.urgent, changed = true, true
 			p.touched = append(p.touched, r)
-			changed = true
 		}
 	}
 	return changed
+}
+
+// parsed is an address, or the zero Addr for what is none.
+func parsed(given string) netip.Addr {
+	addr, _ := parse(given)
+	return addr
 }
 
 func (p *Pool) records() []*record {

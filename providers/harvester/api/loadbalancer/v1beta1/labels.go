@@ -59,6 +59,7 @@ const BackendServersAnnotation = "loadbalancer.harvesterhci.io/backend-servers"
 // All stands for every project, namespace or guest cluster in the scope of a pool.
 const All = "*"
 
+// What keeps objects until they can go.
 const (
 	// LoadBalancerFinalizer keeps a load balancer until its Service is gone and its address is given back.
 	LoadBalancerFinalizer = "wrangler.cattle.io/harvester-lb-controller"

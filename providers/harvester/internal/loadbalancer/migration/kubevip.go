@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -35,9 +36,30 @@ type Complaint struct {
 	Text           string
 }
 
-// Pools are those that the ConfigMap asks for, by name, without holders. The global one may have been made wider than those of namespaces:
-// of an address in both, the namespace's pool has it.
+// Pools are those that the ConfigMap asks for, by name, without holders. Ranges were allowed to overlap: an address of a namespace and of
+// all is in the pool of the namespace.
 func Pools(config *corev1.ConfigMap) ([]*lbv1.IPPool, []Complaint) {
+	ranges, complaints := rangesOf(config)
+	var pools []*lbv1.IPPool
+	for _, name := range names(ranges) {
+		pool := newPool(name)
+		for _, r := range ranges[name] {
+			if other := overlapping(r, append(pools, pool)); other != "" {
+				complaints = append(complaints, Complaint{config.Namespace, "*-" + name, fmt.Sprintf(
+					"%s has addresses of IPPool %s: it was left out; correct the ranges of both pools", describe(r), other)})
+				continue
+			}
+			pool.Spec.Ranges = append(pool.Spec.Ranges, r)
+		}
+		if len(pool.Spec.Ranges) > 0 {
+			pools = append(pools, pool)
+		}
+	}
+	return pools, complaints
+}
+
+// rangesOf are what the keys of the ConfigMap name, by the name of the pool.
+func rangesOf(config *corev1.ConfigMap) (map[string][]lbv1.Range, []Complaint) {
 	var complaints []Complaint
 	ranges := map[string][]lbv1.Range{}
 	for _, key := range slices.Sorted(maps.Keys(config.Data)) {
@@ -59,22 +81,7 @@ func Pools(config *corev1.ConfigMap) ([]*lbv1.IPPool, []Complaint) {
 			ranges[name] = append(ranges[name], r)
 		}
 	}
-	var pools []*lbv1.IPPool
-	for _, name := range names(ranges) {
-		pool := newPool(name)
-		for _, r := range ranges[name] {
-			if other := overlapping(r, append(pools, pool)); other != "" {
-				complaints = append(complaints, Complaint{config.Namespace, "*-" + name, fmt.Sprintf(
-					"%s has addresses of IPPool %s: it was left out; correct the ranges of both pools", describe(r), other)})
-				continue
-			}
-			pool.Spec.Ranges = append(pool.Spec.Ranges, r)
-		}
-		if len(pool.Spec.Ranges) > 0 {
-			pools = append(pools, pool)
-		}
-	}
-	return pools, complaints
+	return ranges, complaints
 }
 
 // names are in the order in which pools have what several name: the global pool is last.
@@ -201,20 +208,19 @@ func GivenIn(config *corev1.ConfigMap) ([]Given, []Complaint) {
 }
 
 // Fill notes in the pools who has, and who had, which address. What is in no pool of its namespace is in the global one. InUse tells
-// whether an address is in use.
+// whether an address is in use: then it is nobody else's, in whichever pool it is.
 func Fill(pools []*lbv1.IPPool, given []Given, inUse func(Given) bool) {
 	for _, one := range given {
-		pool := poolOf(pools, one)
+		used := inUse(one)
+		pool := poolOf(pools, one, used)
 		if pool == nil {
 			continue
 		}
-		status, into := &pool.Status, &pool.Status.AllocatedHistory
-		ip := one.IP.String()
-		_, held := status.Allocated[ip]
-		switch {
-		case held:
+		status, into, ip := &pool.Status, &pool.Status.AllocatedHistory, one.IP.String()
+		if _, held := status.Allocated[ip]; held {
 			continue
-		case inUse(one):
+		}
+		if used {
 			into = &status.Allocated
 			delete(status.AllocatedHistory, ip)
 		}
@@ -231,20 +237,24 @@ func Fill(pools []*lbv1.IPPool, given []Given, inUse func(Given) bool) {
 	}
 }
 
-func poolOf(pools []*lbv1.IPPool, given Given) *lbv1.IPPool {
+func poolOf(pools []*lbv1.IPPool, given Given, anyPool bool) *lbv1.IPPool {
 	namespace, _, _ := strings.Cut(given.ID, "/")
-	var global *lbv1.IPPool
+	var global, other *lbv1.IPPool
 	for _, pool := range pools {
-		has := slices.ContainsFunc(pool.Spec.Ranges, func(r lbv1.Range) bool {
-			made, err := ipam.MakeRange(r)
-			return err == nil && made.Contains(given.IP)
-		})
 		switch {
-		case has && pool.Name == namespace:
+		case !slices.ContainsFunc(pool.Spec.Ranges, func(r lbv1.Range) bool { return has(r, given.IP) }):
+		case pool.Name == namespace:
 			return pool
-		case has && pool.Name == globalPool:
+		case pool.Name == globalPool:
 			global = pool
+		case anyPool:
+			other = pool
 		}
 	}
-	return global
+	return cmp.Or(global, other)
+}
+
+func has(r lbv1.Range, addr netip.Addr) bool {
+	made, err := ipam.MakeRange(r)
+	return err == nil && made.Contains(addr)
 }

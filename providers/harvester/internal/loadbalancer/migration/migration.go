@@ -201,20 +201,13 @@ func (m *Migration) uses(ctx context.Context) ([]Given, error) {
 // takeOver makes the pools say what load balancers show: one that was ended between two writes, or has written one of them twice, shows
 // another address than its pool has for it. What it shows is what answers.
 func (m *Migration) takeOver(ctx context.Context) error {
-	pools, balancers := &lbv1.IPPoolList{}, &lbv1.LoadBalancerList{}
-	if err := m.Live.List(ctx, pools); err != nil {
-		return fmt.Errorf("listing IPPools: %w", err)
-	}
+	balancers := &lbv1.LoadBalancerList{}
 	if err := m.Live.List(ctx, balancers); err != nil {
 		return fmt.Errorf("listing LoadBalancers: %w", err)
 	}
-	type in struct{ pool, id string }
-	holds := map[in][]string{}
-	for i := range pools.Items {
-		for ip, id := range pools.Items[i].Status.Allocated {
-			key := in{pools.Items[i].Name, id}
-			holds[key] = append(holds[key], ip)
-		}
+	holds, err := m.holders(ctx)
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for i := range balancers.Items {
@@ -225,6 +218,33 @@ func (m *Migration) takeOver(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// in is a holder in a pool.
+type in struct{ pool, id string }
+
+// holders are the addresses of each according to its pool.
+func (m *Migration) holders(ctx context.Context) (map[in][]string, error) {
+	pools, blocks := &lbv1.IPPoolList{}, &lbv1.IPPoolBlockList{}
+	if err := m.Live.List(ctx, pools); err != nil {
+		return nil, fmt.Errorf("listing IPPools: %w", err)
+	}
+	if err := m.Live.List(ctx, blocks); err != nil {
+		return nil, fmt.Errorf("listing IPPoolBlocks: %w", err)
+	}
+	holds := map[in][]string{}
+	note := func(pool string, allocated map[string]string) {
+		for ip, id := range allocated {
+			holds[in{pool, id}] = append(holds[in{pool, id}], ip)
+		}
+	}
+	for i := range pools.Items {
+		note(pools.Items[i].Name, pools.Items[i].Status.Allocated)
+	}
+	for i := range blocks.Items {
+		note(blocks.Items[i].Pool, blocks.Items[i].Allocated)
+	}
+	return holds, nil
 }
 
 // keep has a load balancer hold the address that it shows.
