@@ -41,7 +41,7 @@ func TestConditionsOfV1Beta1AreShownAndUpstreamsAreCleared(t *testing.T) {
 	before := cluster.DeepCopy()
 	conditions.Set(cluster, metav1.Condition{Type: "ClusterModulesReady", Status: metav1.ConditionTrue, Reason: "Ready"})
 	cluster.Status.Deprecated.V1Beta1.Conditions = append(cluster.Status.Deprecated.V1Beta1.Conditions,
-		clusterv1.Condition{Type: "ClusterModulesAvailable", Status: "True", LastTransitionTime: metav1.Now()})
+		clusterv1.Condition{Type: "ClusterModulesAvailable", Status: "True", LastTransitionTime: metav1.Now()}) //nolint:staticcheck // it is what upstream has left
 	w.Expect(w.client.Status().Patch(t.Context(), cluster, client.MergeFrom(before))).To(Succeed())
 	failed := machine.DeepCopy()
 	machine.Status.Deprecated.V1Beta1.FailureReason = ptr.To("CreateError")
