@@ -21,8 +21,10 @@ const (
 	// MachineClusterLabel on a virtual machine is the name of its guest cluster.
 	MachineClusterLabel = "guestcluster.harvesterhci.io/name"
 
-	// CreatorLabel on a virtual machine is who made it, and RancherCreator that of machines of guest clusters that Rancher makes.
-	CreatorLabel   = "harvesterhci.io/creator"
+	// CreatorLabel on a virtual machine is who made it.
+	CreatorLabel = "harvesterhci.io/creator"
+
+	// RancherCreator is the creator of machines of guest clusters that Rancher makes.
 	RancherCreator = "docker-machine-driver-harvester"
 
 	// RemovalAnnotation is "true" on the virtual machines of a guest cluster that is being removed.

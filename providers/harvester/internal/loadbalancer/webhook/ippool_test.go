@@ -25,7 +25,7 @@ func drop(t *testing.T, api *rulestest.APIServer, pool *lbv1.IPPool) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
-	pool.Status, pool.Annotations = lbv1.IPPoolStatus{}, nil
+	pool.Status = lbv1.IPPoolStatus{}
 	g.Expect(api.Update(ctx, pool)).To(Succeed())
 	g.Expect(api.Delete(ctx, pool)).To(Succeed())
 }
