@@ -20,7 +20,7 @@ type MetaData struct {
 
 	// indexes are the index of the Metal3Data, or numbers made of it.
 	// +optional
-	Indexes []infrav1.MetaDataIndex `json:"indexes,omitempty"`
+	Indexes []MetaDataIndex `json:"indexes,omitempty"`
 
 	// ipAddressesFromIPPool are addresses claimed from pools.
 	// +optional
@@ -53,6 +53,30 @@ type MetaData struct {
 	// fromAnnotations are annotations of the objects behind the machine.
 	// +optional
 	FromAnnotations []infrav1.MetaDataFromAnnotation `json:"fromAnnotations,omitempty"`
+}
+
+// MetaDataIndex is prefix, index*step+offset and suffix, one after the other.
+type MetaDataIndex struct {
+	// key of the entry.
+	// +required
+	Key string `json:"key"`
+
+	// offset is added to the index after it is multiplied.
+	// +optional
+	Offset *int32 `json:"offset,omitempty"`
+
+	// step is what the index is multiplied by.
+	// +optional
+	// +kubebuilder:default=1
+	Step *int32 `json:"step,omitempty"`
+
+	// prefix is put before the number.
+	// +optional
+	Prefix string `json:"prefix,omitempty"`
+
+	// suffix is put after the number.
+	// +optional
+	Suffix string `json:"suffix,omitempty"`
 }
 
 // FromPool is something that a pool of addresses gives.

@@ -4,6 +4,11 @@
 package conversion
 
 import (
+	"cmp"
+
+	"k8s.io/utils/ptr"
+
+	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/conversion"
@@ -14,7 +19,7 @@ func metaDataToHub(src *v1beta1.MetaData) *infrav1.MetaData {
 		return nil
 	}
 	return &infrav1.MetaData{
-		Strings: src.Strings, ObjectNames: src.ObjectNames, Indexes: src.Indexes, Namespaces: src.Namespaces,
+		Strings: src.Strings, ObjectNames: src.ObjectNames, Indexes: conversion.Each(src.Indexes, indexToHub), Namespaces: src.Namespaces,
 		IPAddressesFromPool: conversion.Each(src.IPAddressesFromPool, fromPoolToHub),
 		PrefixesFromPool:    conversion.Each(src.PrefixesFromPool, fromPoolToHub),
 		GatewaysFromPool:    conversion.Each(src.GatewaysFromPool, fromPoolToHub),
@@ -28,7 +33,7 @@ func metaDataFromHub(src *infrav1.MetaData) *v1beta1.MetaData {
 		return nil
 	}
 	return &v1beta1.MetaData{
-		Strings: src.Strings, ObjectNames: src.ObjectNames, Indexes: src.Indexes, Namespaces: src.Namespaces,
+		Strings: src.Strings, ObjectNames: src.ObjectNames, Indexes: conversion.Each(src.Indexes, indexFromHub), Namespaces: src.Namespaces,
 		IPAddressesFromPool: conversion.Each(src.IPAddressesFromPool, fromPoolFromHub),
 		PrefixesFromPool:    conversion.Each(src.PrefixesFromPool, fromPoolFromHub),
 		GatewaysFromPool:    conversion.Each(src.GatewaysFromPool, fromPoolFromHub),
@@ -37,8 +42,23 @@ func metaDataFromHub(src *infrav1.MetaData) *v1beta1.MetaData {
 	}
 }
 
+func indexToHub(src v1beta1.MetaDataIndex) infrav1.MetaDataIndex {
+	return infrav1.MetaDataIndex{
+		Key: src.Key, Offset: ptr.Deref(src.Offset, 0), Step: ptr.Deref(src.Step, 0), Prefix: src.Prefix, Suffix: src.Suffix,
+	}
+}
+
+func indexFromHub(src infrav1.MetaDataIndex) v1beta1.MetaDataIndex {
+	return v1beta1.MetaDataIndex{Key: src.Key, Offset: notZero(src.Offset), Step: notZero(src.Step), Prefix: src.Prefix, Suffix: src.Suffix}
+}
+
 func fromPoolToHub(src v1beta1.FromPool) infrav1.FromPool {
-	return infrav1.FromPool{Key: src.Key, IPPoolReference: infrav1.IPPoolReference{Name: src.Name, Kind: src.Kind, APIGroup: src.APIGroup}}
+	return infrav1.FromPool{Key: src.Key, IPPoolReference: complete(src.Name, src.Kind, src.APIGroup)}
+}
+
+// complete names a pool as the CRD completes it, so that what is written again without its kind is no change.
+func complete(name, kind, group string) infrav1.IPPoolReference {
+	return infrav1.IPPoolReference{Name: name, Kind: cmp.Or(kind, "IPPool"), APIGroup: cmp.Or(group, ipamv1.GroupVersion.Group)}
 }
 
 func fromPoolFromHub(src infrav1.FromPool) v1beta1.FromPool {

@@ -56,7 +56,7 @@ func poolToHub(src *v1beta1.PoolReference) *infrav1.IPPoolReference {
 	if src == nil {
 		return nil
 	}
-	return &infrav1.IPPoolReference{Name: src.Name, Kind: src.Kind, APIGroup: ptr.Deref(src.APIGroup, "")}
+	return ptr.To(complete(src.Name, src.Kind, ptr.Deref(src.APIGroup, "")))
 }
 
 func poolFromHub(src *infrav1.IPPoolReference) *v1beta1.PoolReference {
