@@ -59,7 +59,11 @@ func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {
 	}
 	g.Expect(contracts).To(HaveLen(14))
 	for minor, contract := range contracts {
-		g.Expect(contract == "v1beta2").To(Equal(minor >= 13), "1.%d", minor)
+		want := "v1beta1"
+		if minor >= 13 {
+			want = "v1beta2"
+		}
+		g.Expect(contract).To(Equal(want), "1.%d", minor)
 	}
 	g.Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 2, Minor: 0, Contract: "v1beta2"}))
 }

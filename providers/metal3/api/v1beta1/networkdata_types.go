@@ -47,8 +47,6 @@ type NetworkDataNetwork struct {
 }
 
 // PoolReference names a pool of addresses in the namespace of the machine.
-//
-// +structType=atomic
 type PoolReference struct {
 	// apiGroup of the pool; without it, that of metal3's pools.
 	// +optional
@@ -79,6 +77,7 @@ type NetworkDataIPv4 struct {
 
 	// fromPoolRef names a pool of any kind.
 	// +optional
+	// +structType=atomic
 	FromPoolRef *PoolReference `json:"fromPoolRef,omitempty"`
 
 	// fromPoolAnnotation is an annotation that names the pool.
@@ -106,6 +105,7 @@ type NetworkDataIPv6 struct {
 
 	// fromPoolRef names a pool of any kind.
 	// +optional
+	// +structType=atomic
 	FromPoolRef *PoolReference `json:"fromPoolRef,omitempty"`
 
 	// fromPoolAnnotation is an annotation that names the pool.
@@ -200,6 +200,7 @@ type NetworkGatewayv4 struct {
 
 	// fromPoolRef names a pool of any kind.
 	// +optional
+	// +structType=atomic
 	FromPoolRef *PoolReference `json:"fromPoolRef,omitempty"`
 
 	// fromPoolAnnotation is an annotation that names the pool.
@@ -219,6 +220,7 @@ type NetworkGatewayv6 struct {
 
 	// fromPoolRef names a pool of any kind.
 	// +optional
+	// +structType=atomic
 	FromPoolRef *PoolReference `json:"fromPoolRef,omitempty"`
 
 	// fromPoolAnnotation is an annotation that names the pool.
