@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,9 +18,7 @@ import (
 func controls(vcenter *simulator.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /uuid", identities(vcenter.VMs))
-	faultserver.Handle(mux, func(_ context.Context, name string, on bool, args ...string) error {
-		return vcenter.SetFault(name, on, args...)
-	})
+	faultserver.Handle(mux, vcenter.SetFault)
 	return mux
 }
 

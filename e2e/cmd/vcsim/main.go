@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	containers := flags.Bool("containers", false, "guests are the containers that the machines' RUN.container asks for, and report themselves")
 	control := flags.String("control", ":8990", "address on which guests ask for their UUID and tests make faults")
 	var faults []simulator.Option
-	flags.Func("fault", "start with the `fault`, written as "+faultWords()+"; may be given again", func(value string) error {
+	flags.Func("fault", "start with the `fault`, written as "+faultWords()+"; may be given again", func(value string) error { //nolint:contextcheck // A vCenter has the fault from its start to its end.
 		words := strings.Split(value, "/")
 		faults = append(faults, simulator.WithFault(words[0], words[1:]...))
 		return nil

@@ -93,12 +93,12 @@ func Faults() []Fault { //nolint:funlen // A table: it has a row for each.
 }
 
 // SetFault makes a fault by its name, or ends it.
-func (s *Server) SetFault(name string, on bool, args ...string) error {
+func (s *Server) SetFault(ctx context.Context, name string, on bool, args ...string) error {
 	fault, err := faults.Named(Faults(), name)
 	if err != nil {
 		return err
 	}
-	return fault.Make(context.Background(), s, on, args...)
+	return fault.Make(ctx, s, on, args...)
 }
 
 // local is a fault that is made within the Server, which no context ends.

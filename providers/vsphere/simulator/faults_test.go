@@ -35,13 +35,13 @@ func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
 			}
 			if fault.Set == nil {
 				targets = nil
-				if err := s.SetFault(fault.Name, true); err == nil {
+				if err := s.SetFault(t.Context(), fault.Name, true); err == nil {
 					t.Error("it can be made although the server was not started with it")
 				}
 			}
 			for _, target := range targets {
-				must(0, s.SetFault(fault.Name, true, target...))(t)
-				must(0, s.SetFault(fault.Name, false, target...))(t)
+				must(0, s.SetFault(t.Context(), fault.Name, true, target...))(t)
+				must(0, s.SetFault(t.Context(), fault.Name, false, target...))(t)
 			}
 			again := connect(t, s, "dc-1")
 			again.powerOn(again.clone("another", spec))
@@ -66,7 +66,7 @@ func TestAServerIsStartedWithAFault(t *testing.T) {
 	if running := s.RunningTasks(); len(running) != 1 {
 		t.Errorf("the tasks that run are %v", running)
 	}
-	must(0, s.SetFault("held", false, "CloneVM_Task"))(t)
+	must(0, s.SetFault(t.Context(), "held", false, "CloneVM_Task"))(t)
 	must(0, task.Wait(t.Context()))(t)
 }
 

@@ -85,16 +85,22 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 			"Node %s has provider ID %s, which is not %s: delete the Node or the Machine", node.Name, node.Spec.ProviderID, id)}, nil
 	}
 	byCloud := s.infraCluster.Spec.UpdateCloudProviderConfig != infrav1.UpdateCloudProviderConfig{}
+	return nil, r.tellNode(ctx, s, node, byCloud)
+}
+
+// tellNode writes to the Node what it is to know: only its provider ID where a cloud provider does the rest.
+func (r *Reconciler) tellNode(ctx context.Context, s *scope, node *corev1.Node, byCloud bool) error {
+	cluster, id := client.ObjectKeyFromObject(s.cluster), s.infra.Spec.ProviderID
 	// Nothing runs on the Node before it can be reached.
 	if addresses := nodes.Addresses(s.infra.Status.Addresses); !byCloud && toldOtherwise(node, addresses) {
 		if err := nodes.SetAddresses(ctx, r.Workloads, cluster, node, addresses); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if node.Spec.ProviderID == id && (byCloud || !nodes.Uninitialized(node)) {
-		return nil, nil
+		return nil
 	}
-	return nil, nodes.Patch(ctx, r.Workloads, cluster, node, func(node *corev1.Node) {
+	return nodes.Patch(ctx, r.Workloads, cluster, node, func(node *corev1.Node) {
 		node.Spec.ProviderID = id
 		if !byCloud {
 			nodes.Initialize(node)
