@@ -68,15 +68,15 @@ PROVIDER_FLAGS := -parallel=6 -timeout=25m
 test/shared: assets ; cd shared && export KUBEBUILDER_ASSETS=$(ASSETS); status=0; \
 	$(RACED) -skip NoInterleaving $(TEST_FLAGS) ./... || status=1; $(TEST) -run NoInterleaving $(TEST_FLAGS) ./rebalance && exit $$status
 test/shared/cmd/kubectl-fd: assets ; cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
-test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
+test/providers/vsphere: PARTLY := ./internal/conversion ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown
 test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTasks|HangingVCenter|ExpiredSession|IdleSession|CloseLogs|ChangesOfAShortTime
 test/providers/vsphere: MEETINGS := $(MEETINGS)|SideBySide|OneNameOneVM|WhileTasksCome|CloseWithHeldTask
 test/providers/vsphere: STOCK := COLLECTOR=stock $(TEST) $(PROVIDER_FLAGS) $(TEST_FLAGS) ./internal/vcenter && \
 	$(TEST) $(PROVIDER_FLAGS) -run StockCollector $(TEST_FLAGS) ./simulator
-test/providers/metal3: PARTLY := ./internal/setup ./simulator
+test/providers/metal3: PARTLY := ./internal/conversion ./internal/setup ./simulator
 test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomainIsLost|FaultsOfOneHost|AHostIsMoved
-test/providers/harvester: PARTLY := ./internal/cloudprovider/guest ./internal/controller/harvestercluster ./internal/controller/harvestermachine ./internal/conversion ./internal/setup ./simulator
+test/providers/harvester: PARTLY := ./internal/cloudprovider/guest ./internal/controller/harvestercluster ./internal/controller/harvestermachine ./internal/conversion ./internal/loadbalancer/conversion ./internal/setup ./simulator
 test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|FailsAndLosesAnswers|CostsAFewRequests|HarvesterDisobeys
 $(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && export KUBEBUILDER_ASSETS=$(ASSETS); status=0; \
 	$(RACED) $(PROVIDER_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -v -x -F "$$(go list $(PARTLY))") || status=1; \
