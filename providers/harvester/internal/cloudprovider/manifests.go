@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
 const (
@@ -26,15 +28,13 @@ const (
 	Role = "harvesterhci.io:cloudprovider"
 	// namespace is where the cloud provider runs in a cluster.
 	namespace = metav1.NamespaceSystem
-	// addressAnnotation on the Service that Harvester is reached by, has its address.
-	addressAnnotation = "kube-vip.io/loadbalancerIPs"
 )
 
 // Server is where machines reach the API server of Harvester: at the address of the Service by which Harvester is reached, which may be nil,
 // else where it is reached from here.
 func Server(expose *corev1.Service, here string) string {
 	if expose != nil {
-		if address := expose.Annotations[addressAnnotation]; net.ParseIP(address) != nil {
+		if address := expose.Annotations[lbv1.AddressesAnnotation]; net.ParseIP(address) != nil {
 			return "https://" + net.JoinHostPort(address, "6443")
 		}
 	}

@@ -98,3 +98,7 @@ const ReleaseAnnotation = "loadbalancer.harvesterhci.io/manuallyReleaseIP"
 
 // ConvertedAnnotation is "true" on the ConfigMap whose ranges have become pools, and on those pools.
 const ConvertedAnnotation = "loadbalancer.harvesterhci.io/after-conversion"
+
+// AddressesAnnotation on a Service has the addresses that kube-vip announces for it, separated by commas. kube-vip reads it before
+// spec.loadBalancerIP.
+const AddressesAnnotation = "kube-vip.io/loadbalancerIPs"

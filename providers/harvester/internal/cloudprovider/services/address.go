@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
 // sharingIndex finds the Services that share the address of another.
@@ -133,7 +135,7 @@ func changeOf(service *corev1.Service, g given) map[string]any {
 		first = g.addresses[0]
 	}
 	annotations, labels := map[string]any{}, map[string]any{}
-	put(annotations, service.Annotations, addressAnnotation, joined(g.addresses))
+	put(annotations, service.Annotations, lbv1.AddressesAnnotation, joined(g.addresses))
 	put(labels, service.Labels, primaryLabel, g.shares)
 	if g.nic != "" {
 		put(annotations, service.Annotations, nicAnnotation, g.nic)
@@ -171,7 +173,7 @@ func (s *Services) Balanced(address string) bool {
 				return true
 			}
 		}
-		for _, given := range split(service.Annotations[addressAnnotation]) {
+		for _, given := range split(service.Annotations[lbv1.AddressesAnnotation]) {
 			if given == address {
 				return true
 			}

@@ -203,14 +203,14 @@ func TestLoadBalancerOfAnotherClusterIsNobodysBusiness(t *testing.T) {
 }
 
 func TestServiceSharesTheAddressOfAnother(t *testing.T) {
-	has := annotated(addressAnnotation, "10.0.0.1")
+	has := annotated(lbv1.AddressesAnnotation, "10.0.0.1")
 	shares := annotated(primaryAnnotation, "default/first")
 	udp := ports(corev1.ServicePort{Port: 80, Protocol: corev1.ProtocolUDP})
 	other := ports(corev1.ServicePort{Port: 81})
 	going := func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 	older := func(s *corev1.Service) { s.CreationTimestamp = metav1.Unix(100, 0) }
 	younger := func(s *corev1.Service) { s.CreationTimestamp = metav1.Unix(200, 0) }
-	dhcp := annotated(addressAnnotation, lbv1.UnspecifiedAddress)
+	dhcp := annotated(lbv1.AddressesAnnotation, lbv1.UnspecifiedAddress)
 	leased := func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.0.9"}}
 	}
@@ -232,8 +232,8 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 		"in another network":      {service("web", shares, other, annotated(networkAnnotation, "a/b")), service("first", has), nil, nil, `has its address in ""`},
 		"of a DHCP server":        {service("web", shares, other), service("first", dhcp, leased), nil, []string{"192.168.0.9"}, ""},
 		"of a slow DHCP server":   {service("web", shares, other), service("first", dhcp), nil, nil, ""},
-		"of both families, one":   {service("web", shares, other), service("first", annotated(addressAnnotation, "fd00::1,10.0.0.1")), nil, []string{"10.0.0.1"}, ""},
-		"of another family":       {service("web", shares, other), service("first", annotated(addressAnnotation, "fd00::1")), nil, nil, "is of no family that the Service has"},
+		"of both families, one":   {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1,10.0.0.1")), nil, []string{"10.0.0.1"}, ""},
+		"of another family":       {service("web", shares, other), service("first", annotated(lbv1.AddressesAnnotation, "fd00::1")), nil, nil, "is of no family that the Service has"},
 		"with an older one":       {service("web", shares, other, younger), service("first", has), []*corev1.Service{service("b", shares, other, older)}, nil, "port 81/TCP is that of Service default/b"},
 		"with a younger one":      {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger)}, []string{"10.0.0.1"}, ""},
 		"with a younger that has": {service("web", shares, other, older), service("first", has), []*corev1.Service{service("b", shares, other, younger, has)}, nil, "port 81/TCP"},
@@ -272,7 +272,7 @@ func TestAddressGoesIntoTheAnnotationAndTheField(t *testing.T) {
 	g.Expect(said(changeOf(service("web"), both))).To(MatchJSON(`{"metadata":{"uid":"` + uid + `-web","resourceVersion":"7",
 		"annotations":{"kube-vip.io/loadbalancerIPs":"10.0.0.1,fd00::1","kube-vip.io/serviceInterface":"enp2s0"},
 		"labels":{"cloudprovider.harvesterhci.io/primary-service":"default.first"}},"spec":{"loadBalancerIP":"10.0.0.1"}}`))
-	has := service("web", annotated(addressAnnotation, "10.0.0.1,fd00::1", nicAnnotation, "enp2s0"), func(s *corev1.Service) {
+	has := service("web", annotated(lbv1.AddressesAnnotation, "10.0.0.1,fd00::1", nicAnnotation, "enp2s0"), func(s *corev1.Service) {
 		s.Spec.LoadBalancerIP, s.Labels = "10.0.0.1", map[string]string{primaryLabel: "default.first"}
 	})
 	g.Expect(changeOf(has, both)).To(BeNil(), "it has them")

@@ -17,9 +17,7 @@ const (
 	// primaryLabel is its counterpart on Services that share an address.
 	primaryLabel = primaryAnnotation
 
-	// addressAnnotation has the addresses that kube-vip announces, separated by commas.
-	addressAnnotation = "kube-vip.io/loadbalancerIPs"
-	// nicAnnotation is the interface that it announces them on.
+	// nicAnnotation is the interface that kube-vip announces the addresses on.
 	nicAnnotation = "kube-vip.io/serviceInterface"
 )
 

@@ -175,7 +175,7 @@ func TestAddressesOfServicesAreKnown(t *testing.T) {
 	leased := func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.0.9"}}
 	}
-	s, _ := servicesOf(t, &harvesterOf{}, service("web", annotated(addressAnnotation, "10.0.0.1,fd00::1")), service("db", leased))
+	s, _ := servicesOf(t, &harvesterOf{}, service("web", annotated(lbv1.AddressesAnnotation, "10.0.0.1,fd00::1")), service("db", leased))
 	for _, address := range []string{"10.0.0.1", "fd00::1", "192.168.0.9"} {
 		g.Expect(s.Balanced(address)).To(BeTrue(), address)
 	}

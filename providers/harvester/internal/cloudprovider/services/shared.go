@@ -32,7 +32,7 @@ func primaryOf(service *corev1.Service) (types.NamespacedName, error) {
 // share returns the addresses that a Service has of its primary one, which is nil when there is none; sharing are the others that have them. A Service
 // that has them keeps them whatever becomes of the primary one.
 func share(service, primary *corev1.Service, sharing []*corev1.Service) ([]string, error) {
-	has := split(service.Annotations[addressAnnotation])
+	has := split(service.Annotations[lbv1.AddressesAnnotation])
 	switch {
 	case primary == nil || !wantsBalancer(primary):
 		return nil, fmt.Errorf("the Service %s of annotation %s is not there, or is no Service with a load balancer of Harvester",
@@ -71,14 +71,14 @@ func inFamilies(addresses []string, service *corev1.Service) ([]string, error) {
 
 // sharesAlready reports whether a Service has the address of the primary one.
 func sharesAlready(service, primary *corev1.Service) bool {
-	has := service.Annotations[addressAnnotation]
+	has := service.Annotations[lbv1.AddressesAnnotation]
 	of, err := inFamilies(addressesOf(primary), service)
 	return err == nil && has != "" && has == joined(of)
 }
 
 // addressesOf are the ones to share of a primary Service: none as long as a DHCP server has not given any.
 func addressesOf(primary *corev1.Service) []string {
-	given := split(primary.Annotations[addressAnnotation])
+	given := split(primary.Annotations[lbv1.AddressesAnnotation])
 	if !slices.ContainsFunc(given, unspecified) {
 		return given
 	}
@@ -118,7 +118,7 @@ func protocol(port corev1.ServicePort) corev1.Protocol {
 
 // before reports whether a came before b to their common address. It is an order, so of two Services that are new at the same time one is refused.
 func before(a, b *corev1.Service) bool {
-	if hasA, hasB := a.Annotations[addressAnnotation] != "", b.Annotations[addressAnnotation] != ""; hasA != hasB {
+	if hasA, hasB := a.Annotations[lbv1.AddressesAnnotation] != "", b.Annotations[lbv1.AddressesAnnotation] != ""; hasA != hasB {
 		return hasA
 	}
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {

@@ -17,9 +17,6 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// vipAnnotation of a Service has the addresses that kube-vip is to announce.
-const vipAnnotation = "kube-vip.io/loadbalancerIPs"
-
 // releaseByHand does what the annotation asks for, which is "<address>: <namespace>/<name>": it takes an address back from a load balancer
 // that does not exist any more. Then, or when it is not to be done, the annotation goes.
 func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error {
@@ -91,7 +88,7 @@ func (r *Reconciler) inUse(ctx context.Context, id string) (addresses []netip.Ad
 	}
 	given := []string{lb.Status.AllocatedAddress.IP, lb.Status.Address}
 	if service != nil {
-		given = append(given, service.Spec.LoadBalancerIP, service.Annotations[vipAnnotation])
+		given = append(given, service.Spec.LoadBalancerIP, service.Annotations[lbv1.AddressesAnnotation])
 		for _, ingress := range service.Status.LoadBalancer.Ingress {
 			given = append(given, ingress.IP)
 		}
