@@ -14,9 +14,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/docker"
 )
 
-// Keep runs the container of a simulator that keeps what it knows in memory. It starts anew, with nothing, only when its image
+// keep runs the container of a simulator that keeps what it knows in memory. It starts anew, with nothing, only when its image
 // has moved: then the machines go that another one has left, whose containers have names of this pattern.
-func (k Kind) Keep(ctx context.Context, s Simulator, machines string, arguments []string) error {
+func (k Kind) keep(ctx context.Context, s Simulator, machines string, arguments []string) error {
 	name := k.Container(s)
 	image, err := k.Docker.ImageID(ctx, s.Image(k.Boot))
 	if err != nil {
@@ -37,6 +37,30 @@ func (k Kind) Keep(ctx context.Context, s Simulator, machines string, arguments 
 	}
 	_, err = k.Docker.Run(ctx, arguments...)
 	return err
+}
+
+// Telling is how long a simulator may take until it tells what there is to know, and the last variable that it tells.
+type Telling struct {
+	Within time.Duration
+	Last   string
+}
+
+// Run keeps the container of such a simulator running, unless another environment's is to be used, and says what it
+// tells.
+func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments []string, until Telling) (Beside, error) {
+	if k.SimulatorOf == "" {
+		if err := k.keep(ctx, s, machines, arguments); err != nil {
+			return Beside{}, err
+		}
+	}
+	told, err := Told(ctx, k.Docker, k.Container(s), until.Within, until.Last)
+	if err != nil {
+		return Beside{}, err
+	}
+	if k.Boot { // The machines share these out among themselves.
+		told["POD_CIDR"] = "10.245.0.0/16"
+	}
+	return Beside{Variables: told, Network: k.Network}, nil
 }
 
 // Told waits until a simulator's container has told what cluster templates need to know: NAME=value, one a line. This name is

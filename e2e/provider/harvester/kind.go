@@ -34,19 +34,7 @@ func (Provider) Simulator() provider.Simulator {
 
 // Start runs the simulated Harvester on the network of the node. It starts anew, with nothing, only when its image has moved.
 func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
-	if k.SimulatorOf == "" {
-		if err := k.Keep(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k)); err != nil {
-			return provider.Beside{}, err
-		}
-	}
-	variables, err := provider.Told(ctx, k.Docker, k.Container(p.Simulator()), startTimeout, lastVariable)
-	if err != nil {
-		return provider.Beside{}, err
-	}
-	if k.Boot { // The machines share these out among themselves.
-		variables["POD_CIDR"] = "10.245.0.0/16"
-	}
-	return provider.Beside{Variables: variables, Network: k.Network}, nil
+	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.Telling{Within: startTimeout, Last: lastVariable})
 }
 
 // arguments run the simulated Harvester. One whose virtual machines are containers starts them beside itself, and answers for their
