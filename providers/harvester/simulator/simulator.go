@@ -81,6 +81,25 @@ func Start(tb testing.TB, opts ...Option) *Simulator {
 	return s
 }
 
+// Main runs the tests of a package, which share the Simulator that it puts into shared, and exits; it is the end of TestMain.
+func Main(m *testing.M, shared **Simulator, opts ...Option) {
+	code, err := runTests(m, shared, opts)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runTests(m *testing.M, shared **Simulator, opts []Option) (int, error) {
+	s, err := Run(context.Background(), opts...)
+	if err != nil {
+		return 0, fmt.Errorf("starting Harvester simulator: %w", err)
+	}
+	*shared = s
+	return m.Run(), s.Stop()
+}
+
 // Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
 	s := &Simulator{settings: newSettings(opts), leases: newLeases(), troubles: newTroubles()}

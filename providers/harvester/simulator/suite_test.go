@@ -6,8 +6,6 @@ package simulator_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,15 +27,7 @@ const patience = 2 * time.Minute
 var sim *simulator.Simulator
 
 func TestMain(m *testing.M) {
-	var err error
-	sim, err = simulator.Run(context.Background(), simulator.WithHooks(listeners()))
-	utilruntime.Must(err)
-	code := m.Run()
-	if err := sim.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	simulator.Main(m, &sim, simulator.WithHooks(listeners()))
 }
 
 // site is a namespace of the Harvester cluster.

@@ -4,9 +4,6 @@
 package harvester_test
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -36,15 +33,7 @@ var (
 
 func TestMain(m *testing.M) {
 	utilruntime.Must(harvester.AddToScheme(scheme))
-	var err error
-	sim, err = simulator.Run(context.Background())
-	utilruntime.Must(err)
-	code := m.Run()
-	if err := sim.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	simulator.Main(m, &sim)
 }
 
 // world is one test's share of the Harvester, and what a manager has of it.

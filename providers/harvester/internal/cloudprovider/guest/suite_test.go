@@ -5,7 +5,6 @@ package guest_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -56,15 +55,7 @@ func TestMain(m *testing.M) {
 		utilruntime.Must(err)
 		os.Exit(cli.Run(command))
 	}
-	var err error
-	sim, err = simulator.Run(context.Background())
-	utilruntime.Must(err)
-	code := m.Run()
-	if err := sim.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	simulator.Main(m, &sim)
 }
 
 // site is a namespace of the Harvester cluster.
