@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/conversion"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hostlabels"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
@@ -62,7 +63,7 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Cluster, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
+		V1Beta1: conversion.ClusterConditions(), Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.Domains.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Cluster{})
 }

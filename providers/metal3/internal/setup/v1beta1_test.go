@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+)
+
+// Who reads v1beta1, or status.deprecated, sees what is so today and nothing that upstream's manager has left behind.
+func TestConditionsOfV1Beta1AreShownAndUpstreamsAreCleared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	cluster := w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.Eventually(func(g Gomega) {
+		g.Expect(olderConditions(w.get(cluster).(*infrav1.Metal3Cluster).Status.Deprecated)).To(Equal(
+			[]string{"Ready=True", "BaremetalInfrastructureReady=True"}))
+		g.Expect(olderConditions(w.get(machine).(*infrav1.Metal3Machine).Status.Deprecated)).To(ContainElements(
+			"Ready=True", "AssociateBMH=True", "KubernetesNodeReady=True"))
+	}).Should(Succeed())
+
+	w.stop()
+	w.get(machine)
+	before := machine.DeepCopy()
+	left := machine.Status.Deprecated.V1Beta1
+	left.FailureReason, left.FailureMessage = ptr.To("CreateError"), ptr.To("no host")
+	left.Conditions = append(left.Conditions, clusterv1.Condition{ //nolint:staticcheck // it is what upstream has left
+		Type: "Metal3MachinePaused", Status: "False", LastTransitionTime: metav1.Now(),
+	})
+	w.Expect(w.client.Status().Patch(t.Context(), machine, client.MergeFrom(before))).To(Succeed())
+	w.start()
+	w.Eventually(func(g Gomega) {
+		got := w.get(machine).(*infrav1.Metal3Machine).Status.Deprecated
+		g.Expect(olderConditions(got)).NotTo(ContainElement(HavePrefix("Metal3MachinePaused")))
+		g.Expect(got.V1Beta1.FailureReason).To(BeNil())
+		g.Expect(got.V1Beta1.FailureMessage).To(BeNil())
+	}).Should(Succeed())
+}
+
+func olderConditions(status *infrav1.DeprecatedStatus) []string {
+	if status == nil {
+		return nil
+	}
+	var found []string
+	for _, condition := range status.V1Beta1.Conditions {
+		found = append(found, string(condition.Type)+"="+string(condition.Status))
+	}
+	return found
+}
