@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -99,7 +98,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 		},
 	}
 	g.Expect(c.Create(ctx, lease)).To(Succeed())
-	storedInBoth(t, c)
+	components.StoredIn(t, c, "v1beta1", "v1beta2")
 	testenv.RunManager(t, env, components, "--leader-elect=true", "--leader-elect-retry-period=100ms", "--metrics-bind-addr=localhost:8080")
 
 	for _, object := range rulestest.Objects(t, filepath.Join("api", "v1beta1", "testdata")) {
@@ -111,44 +110,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g.Expect(template.Finalizers).To(BeEmpty(), "upstream's manager is at work")
 
 	g.Expect(c.Delete(ctx, lease)).To(Succeed())
-	for _, name := range crds(t) {
-		g.Eventually(func(g Gomega) {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			g.Expect(c.Get(ctx, client.ObjectKey{Name: name}, crd)).To(Succeed())
-			g.Expect(crd.Status.StoredVersions).To(Equal([]string{"v1beta2"}), name)
-		}).Should(Succeed())
-	}
+	components.AwaitStoredIn(t, c, patience, "v1beta2")
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 	g.Expect(lease.Spec.HolderIdentity).NotTo(HaveValue(Equal("upstream")))
-}
-
-// storedInBoth has every CRD say that objects are stored in v1beta1, too.
-func storedInBoth(t *testing.T, c client.Client) {
-	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
-	for _, name := range crds(t) {
-		g.Eventually(func() error {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
-				return err
-			}
-			crd.Status.StoredVersions = []string{"v1beta1", "v1beta2"}
-			return c.Status().Update(ctx, crd)
-		}).WithTimeout(patience).Should(Succeed())
-	}
-}
-
-// crds are the names of the provider's CRDs.
-func crds(t *testing.T) []string {
-	t.Helper()
-	g := NewWithT(t)
-	files, err := filepath.Glob(filepath.Join("config", "crd", "bases", "*.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).To(HaveLen(9))
-	names := make([]string, 0, len(files))
-	for _, file := range files {
-		group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
-		names = append(names, plural+"."+group)
-	}
-	return names
 }
