@@ -22,6 +22,12 @@ type object[T any] interface {
 	client.Object
 }
 
+// LosslessPair makes the converter of a kind with one spoke by Lossless.
+func LosslessPair[H, S any, hub object[H], spoke object[S]](annotation string, fromHub func(hub, spoke), toHub func(spoke, hub)) Constructor {
+	from, to := Lossless(annotation, fromHub, toHub)
+	return Pair(hub(new(H)), spoke(new(S)), from, to)
+}
+
 // Lossless makes the two functions that convert a kind from two that convert only what both versions can say.
 //
 // When something of a spec or a status would not come back from the other version, all of that spec or status is kept in an annotation of

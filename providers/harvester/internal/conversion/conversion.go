@@ -2,54 +2,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package conversion converts the Harvester kinds between v1alpha1 and v1beta1,
-// the hub. What only the hub has is kept meanwhile in an annotation, as Cluster
-// API does it; what only v1alpha1 has is kept in the hub's deprecated status.
+// the hub. What only the hub has is kept meanwhile in an annotation: see
+// conversion.Lossless. What only v1alpha1 has is in the hub's deprecated status.
 //
 // Where the specs of both versions are the same, they are converted as a whole:
 // a field more in one of them does not compile.
 package conversion
 
 import (
-	"context"
-
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
+// KeptAnnotation would have what only v1alpha1 says; the hub has a place for all of it.
+const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
+
 // Cluster converts HarvesterClusters.
 func Cluster() conversion.Constructor {
-	return conversion.Pair(&infrav1.HarvesterCluster{}, &v1alpha1.HarvesterCluster{}, clusterFromHub, clusterToHub)
+	return conversion.LosslessPair(KeptAnnotation, clusterFromHub, clusterToHub)
 }
 
 // ClusterTemplate converts HarvesterClusterTemplates.
 func ClusterTemplate() conversion.Constructor {
-	return conversion.Pair(&infrav1.HarvesterClusterTemplate{}, &v1alpha1.HarvesterClusterTemplate{}, clusterTemplateFromHub, clusterTemplateToHub)
+	return conversion.LosslessPair(KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub)
 }
 
 // Machine converts HarvesterMachines.
 func Machine() conversion.Constructor {
-	return conversion.Pair(&infrav1.HarvesterMachine{}, &v1alpha1.HarvesterMachine{}, machineFromHub, machineToHub)
+	return conversion.LosslessPair(KeptAnnotation, machineFromHub, machineToHub)
 }
 
 // MachineTemplate converts HarvesterMachineTemplates.
 func MachineTemplate() conversion.Constructor {
-	return conversion.Pair(&infrav1.HarvesterMachineTemplate{}, &v1alpha1.HarvesterMachineTemplate{}, machineTemplateFromHub, machineTemplateToHub)
+	return conversion.LosslessPair(KeptAnnotation, machineTemplateFromHub, machineTemplateToHub)
 }
 
-func clusterToHub(ctx context.Context, src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) error {
-	restored := conversion.Kept[infrav1.HarvesterCluster](ctx, src)
+func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) {
 	dst.ObjectMeta = src.ObjectMeta
-	dst.Spec = clusterSpecToHub(src.Spec, restored.Spec)
+	dst.Spec = clusterSpecToHub(src.Spec)
 	dst.Status = infrav1.HarvesterClusterStatus{
 		Ready: src.Status.Ready, Conditions: src.Status.Conditions, Initialization: src.Status.Initialization,
-		FailureDomains: src.Status.FailureDomains, Distribution: restored.Status.Distribution,
-		Deprecated: deprecated(src.Status.FailureReason, src.Status.FailureMessage),
+		FailureDomains: src.Status.FailureDomains,
+		Deprecated:     deprecated(src.Status.FailureReason, src.Status.FailureMessage),
 	}
-	return nil
 }
 
-func clusterFromHub(_ context.Context, src *infrav1.HarvesterCluster, dst *v1alpha1.HarvesterCluster) error {
+func clusterFromHub(src *infrav1.HarvesterCluster, dst *v1alpha1.HarvesterCluster) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = clusterSpecFromHub(src.Spec)
 	dst.Status = v1alpha1.HarvesterClusterStatus{
@@ -57,31 +56,25 @@ func clusterFromHub(_ context.Context, src *infrav1.HarvesterCluster, dst *v1alp
 		FailureDomains: src.Status.FailureDomains,
 	}
 	dst.Status.FailureReason, dst.Status.FailureMessage = failure(src.Status.Deprecated)
-	return conversion.Keep(src, dst)
 }
 
-func clusterTemplateToHub(ctx context.Context, src *v1alpha1.HarvesterClusterTemplate, dst *infrav1.HarvesterClusterTemplate) error {
-	restored := conversion.Kept[infrav1.HarvesterClusterTemplate](ctx, src)
+func clusterTemplateToHub(src *v1alpha1.HarvesterClusterTemplate, dst *infrav1.HarvesterClusterTemplate) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
-	dst.Spec.Template.Spec = clusterSpecToHub(src.Spec.Template.Spec, restored.Spec.Template.Spec)
-	return nil
+	dst.Spec.Template.Spec = clusterSpecToHub(src.Spec.Template.Spec)
 }
 
-func clusterTemplateFromHub(_ context.Context, src *infrav1.HarvesterClusterTemplate, dst *v1alpha1.HarvesterClusterTemplate) error {
+func clusterTemplateFromHub(src *infrav1.HarvesterClusterTemplate, dst *v1alpha1.HarvesterClusterTemplate) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = clusterSpecFromHub(src.Spec.Template.Spec)
-	return conversion.Keep(src, dst)
 }
 
-// clusterSpecToHub takes what v1alpha1 does not have from what was kept.
-func clusterSpecToHub(src v1alpha1.HarvesterClusterSpec, restored infrav1.HarvesterClusterSpec) infrav1.HarvesterClusterSpec {
+func clusterSpecToHub(src v1alpha1.HarvesterClusterSpec) infrav1.HarvesterClusterSpec {
 	return infrav1.HarvesterClusterSpec{
 		Server: src.Server, IdentitySecret: src.IdentitySecret, LoadBalancerConfig: src.LoadBalancerConfig,
 		ControlPlaneEndpoint: src.ControlPlaneEndpoint, TargetNamespace: src.TargetNamespace,
 		UpdateCloudProviderConfig: src.UpdateCloudProviderConfig, VMNetworkConfig: src.VMNetworkConfig,
-		FailureDomains: restored.FailureDomains, FailureDomainTopologyKey: restored.FailureDomainTopologyKey, Distribution: restored.Distribution,
 	}
 }
 
@@ -93,7 +86,7 @@ func clusterSpecFromHub(src infrav1.HarvesterClusterSpec) v1alpha1.HarvesterClus
 	}
 }
 
-func machineToHub(_ context.Context, src *v1alpha1.HarvesterMachine, dst *infrav1.HarvesterMachine) error {
+func machineToHub(src *v1alpha1.HarvesterMachine, dst *infrav1.HarvesterMachine) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = infrav1.HarvesterMachineSpec(src.Spec)
 	dst.Status = infrav1.HarvesterMachineStatus{
@@ -101,10 +94,9 @@ func machineToHub(_ context.Context, src *v1alpha1.HarvesterMachine, dst *infrav
 		AllocatedIPAddress: src.Status.AllocatedIPAddress, AllocatedPoolRef: src.Status.AllocatedPoolRef, FailureDomain: src.Status.FailureDomain,
 		Deprecated: deprecated(src.Status.FailureReason, src.Status.FailureMessage),
 	}
-	return nil
 }
 
-func machineFromHub(_ context.Context, src *infrav1.HarvesterMachine, dst *v1alpha1.HarvesterMachine) error {
+func machineFromHub(src *infrav1.HarvesterMachine, dst *v1alpha1.HarvesterMachine) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = v1alpha1.HarvesterMachineSpec(src.Spec)
 	dst.Status = v1alpha1.HarvesterMachineStatus{
@@ -112,21 +104,18 @@ func machineFromHub(_ context.Context, src *infrav1.HarvesterMachine, dst *v1alp
 		AllocatedIPAddress: src.Status.AllocatedIPAddress, AllocatedPoolRef: src.Status.AllocatedPoolRef, FailureDomain: src.Status.FailureDomain,
 	}
 	dst.Status.FailureReason, dst.Status.FailureMessage = failure(src.Status.Deprecated)
-	return nil
 }
 
-func machineTemplateToHub(_ context.Context, src *v1alpha1.HarvesterMachineTemplate, dst *infrav1.HarvesterMachineTemplate) error {
+func machineTemplateToHub(src *v1alpha1.HarvesterMachineTemplate, dst *infrav1.HarvesterMachineTemplate) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = infrav1.HarvesterMachineSpec(src.Spec.Template.Spec)
-	return nil
 }
 
-func machineTemplateFromHub(_ context.Context, src *infrav1.HarvesterMachineTemplate, dst *v1alpha1.HarvesterMachineTemplate) error {
+func machineTemplateFromHub(src *infrav1.HarvesterMachineTemplate, dst *v1alpha1.HarvesterMachineTemplate) {
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = v1alpha1.HarvesterMachineSpec(src.Spec.Template.Spec)
-	return nil
 }
 
 // deprecated returns what only v1alpha1 has, nil when that is nothing.

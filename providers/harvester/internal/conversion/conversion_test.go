@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/conversion"
 	"github.com/faultline-io/faultline/shared/conversion/conversiontest"
 )
 
@@ -21,18 +22,10 @@ func TestNothingIsLostBetweenVersions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	t.Run("HarvesterCluster", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterCluster, *v1alpha1.HarvesterCluster]{
-		Scheme: scheme, FromHub: clusterFromHub, ToHub: clusterToHub, Constructor: Cluster(), Normal: normal(),
-	}))
-	t.Run("HarvesterClusterTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterClusterTemplate, *v1alpha1.HarvesterClusterTemplate]{
-		Scheme: scheme, FromHub: clusterTemplateFromHub, ToHub: clusterTemplateToHub, Constructor: ClusterTemplate(), Normal: normal(),
-	}))
-	t.Run("HarvesterMachine", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterMachine, *v1alpha1.HarvesterMachine]{
-		Scheme: scheme, FromHub: machineFromHub, ToHub: machineToHub, Constructor: Machine(), Normal: normal(),
-	}))
-	t.Run("HarvesterMachineTemplate", conversiontest.RoundTrips(conversiontest.Case[*infrav1.HarvesterMachineTemplate, *v1alpha1.HarvesterMachineTemplate]{
-		Scheme: scheme, FromHub: machineTemplateFromHub, ToHub: machineTemplateToHub, Constructor: MachineTemplate(), Normal: normal(),
-	}))
+	t.Run("HarvesterCluster", conversiontest.Lossless(scheme, KeptAnnotation, clusterFromHub, clusterToHub, normal()...))
+	t.Run("HarvesterClusterTemplate", conversiontest.Lossless(scheme, KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub, normal()...))
+	t.Run("HarvesterMachine", conversiontest.Lossless(scheme, KeptAnnotation, machineFromHub, machineToHub, normal()...))
+	t.Run("HarvesterMachineTemplate", conversiontest.Lossless(scheme, KeptAnnotation, machineTemplateFromHub, machineTemplateToHub, normal()...))
 }
 
 // normal leaves out what says nothing: a struct for deprecated status that has none.
@@ -49,15 +42,16 @@ func normal() []any {
 
 func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 	g := NewWithT(t)
+	from, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
 	stored := &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{
 		TargetNamespace: "workloads", FailureDomains: []infrav1.HarvesterFailureDomain{{Name: "zone-a"}},
 	}}
 	older := &v1alpha1.HarvesterCluster{}
-	g.Expect(clusterFromHub(t.Context(), stored.DeepCopy(), older)).To(Succeed())
+	g.Expect(from(t.Context(), stored.DeepCopy(), older)).To(Succeed())
 	older.Spec.Server = "https://10.20.0.5:6443"
 	older.Spec.TargetNamespace = "other"
 	got := &infrav1.HarvesterCluster{}
-	g.Expect(clusterToHub(t.Context(), older, got)).To(Succeed())
+	g.Expect(to(t.Context(), older, got)).To(Succeed())
 	g.Expect(got.Spec.Server).To(Equal("https://10.20.0.5:6443"))
 	g.Expect(got.Spec.TargetNamespace).To(Equal("other"), "not what was kept")
 	g.Expect(got.Spec.FailureDomains).To(Equal(stored.Spec.FailureDomains))
@@ -65,10 +59,11 @@ func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 }
 
 func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
+	_, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
 	conversiontest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
 		func(annotations map[string]string) (*infrav1.HarvesterCluster, error) {
 			got := &infrav1.HarvesterCluster{}
-			err := clusterToHub(t.Context(), &v1alpha1.HarvesterCluster{
+			err := to(t.Context(), &v1alpha1.HarvesterCluster{
 				ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: v1alpha1.HarvesterClusterSpec{TargetNamespace: "workloads"},
 			}, got)
 			return got, err

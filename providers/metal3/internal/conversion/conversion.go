@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -25,59 +24,47 @@ const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1beta1"
 
 // Cluster converts Metal3Clusters.
 func Cluster() conversion.Constructor {
-	return pair(clusterFromHub, clusterToHub)
+	return conversion.LosslessPair(KeptAnnotation, clusterFromHub, clusterToHub)
 }
 
 // ClusterTemplate converts Metal3ClusterTemplates.
 func ClusterTemplate() conversion.Constructor {
-	return pair(clusterTemplateFromHub, clusterTemplateToHub)
+	return conversion.LosslessPair(KeptAnnotation, clusterTemplateFromHub, clusterTemplateToHub)
 }
 
 // Data converts Metal3Datas.
 func Data() conversion.Constructor {
-	return pair(dataFromHub, dataToHub)
+	return conversion.LosslessPair(KeptAnnotation, dataFromHub, dataToHub)
 }
 
 // DataClaim converts Metal3DataClaims.
 func DataClaim() conversion.Constructor {
-	return pair(dataClaimFromHub, dataClaimToHub)
+	return conversion.LosslessPair(KeptAnnotation, dataClaimFromHub, dataClaimToHub)
 }
 
 // DataTemplate converts Metal3DataTemplates.
 func DataTemplate() conversion.Constructor {
-	return pair(dataTemplateFromHub, dataTemplateToHub)
+	return conversion.LosslessPair(KeptAnnotation, dataTemplateFromHub, dataTemplateToHub)
 }
 
 // Machine converts Metal3Machines.
 func Machine() conversion.Constructor {
-	return pair(machineFromHub, machineToHub)
+	return conversion.LosslessPair(KeptAnnotation, machineFromHub, machineToHub)
 }
 
 // MachineTemplate converts Metal3MachineTemplates.
 func MachineTemplate() conversion.Constructor {
-	return pair(machineTemplateFromHub, machineTemplateToHub)
+	return conversion.LosslessPair(KeptAnnotation, machineTemplateFromHub, machineTemplateToHub)
 }
 
 // Remediation converts Metal3Remediations.
 func Remediation() conversion.Constructor {
-	return pair(remediationFromHub, remediationToHub)
+	return conversion.LosslessPair(KeptAnnotation, remediationFromHub, remediationToHub)
 }
 
 // RemediationTemplate converts Metal3RemediationTemplates.
 func RemediationTemplate() conversion.Constructor {
-	return pair(remediationTemplateFromHub, remediationTemplateToHub)
-}
-
-func pair[H, S any, hub interface {
-	*H
-	client.Object
-}, spoke interface {
-	*S
-	client.Object
-}](fromHub func(hub, spoke), toHub func(spoke, hub),
-) conversion.Constructor {
-	from, to := conversion.Lossless(KeptAnnotation, fromHub, toHub)
-	return conversion.Pair(hub(new(H)), spoke(new(S)), from, to)
+	return conversion.LosslessPair(KeptAnnotation, remediationTemplateFromHub, remediationTemplateToHub)
 }
 
 // deprecated returns what only v1beta1 shows of a status, nil when that is nothing.
