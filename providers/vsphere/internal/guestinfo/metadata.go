@@ -39,6 +39,7 @@ type ethernet struct {
 	WakeOnLAN      bool           `json:"wakeonlan"`
 	DHCP4          bool           `json:"dhcp4"`
 	DHCP6          bool           `json:"dhcp6"`
+	AcceptRA       bool           `json:"accept-ra"`
 	DHCP4Overrides *dhcpOverrides `json:"dhcp4-overrides,omitempty"`
 	DHCP6Overrides *dhcpOverrides `json:"dhcp6-overrides,omitempty"`
 	Addresses      []string       `json:"addresses,omitempty"`
@@ -89,9 +90,8 @@ func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[
 	for i := range network.Devices {
 		device := &network.Devices[i]
 		card := describe(device, i, macs[i])
-		if i == 0 {
-			card.Routes = append(card.Routes, routes(network.Routes)...)
-		}
+		// netplan has routes of cards only, so those of the machine are every card's.
+		card.Routes = append(card.Routes, routes(network.Routes)...)
 		content.Network.Ethernets[fmt.Sprintf("id%d", i)] = card
 		content.WaitOnNetwork.IPv4 = content.WaitOnNetwork.IPv4 || card.DHCP4
 		content.WaitOnNetwork.IPv6 = content.WaitOnNetwork.IPv6 || card.DHCP6
@@ -106,14 +106,17 @@ func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[
 	}, nil
 }
 
+// describe says of every card whether it heeds the router advertisements of IPv6: with DHCPv6, which has no routes of its
+// own. Left to itself, a guest gives a card without DHCPv6 an address that nobody has asked for.
 func describe(device *infrav1.NetworkDeviceSpec, index int, mac string) ethernet {
+	dhcp6 := ptr.Deref(device.DHCP6, false)
 	name := device.DeviceName
 	if name == "" {
 		name = fmt.Sprintf("eth%d", index)
 	}
 	card := ethernet{
 		Match: match{MACAddress: mac}, SetName: name, WakeOnLAN: true,
-		DHCP4: ptr.Deref(device.DHCP4, false), DHCP6: ptr.Deref(device.DHCP6, false),
+		DHCP4: ptr.Deref(device.DHCP4, false), DHCP6: dhcp6, AcceptRA: dhcp6,
 		DHCP4Overrides: overrides(device.DHCP4Overrides), DHCP6Overrides: overrides(device.DHCP6Overrides),
 		Addresses: device.IPAddrs, Gateway4: device.Gateway4, Gateway6: device.Gateway6,
 		MTU: device.MTU, Routes: routes(device.Routes),

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // The golden files are what cloud-init gets to see; review every change of them against its documentation.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
-	const first, second = "00:50:56:00:00:01", "00:50:56:00:00:02"
+	const first, second, third = "00:50:56:00:00:01", "00:50:56:00:00:02", "00:50:56:00:00:03"
 	for name, tc := range map[string]struct {
 		network infrav1.NetworkSpec
 		macs    []string
@@ -40,6 +40,12 @@ func TestMetadata(t *testing.T) {
 			},
 			Routes: []infrav1.NetworkRouteSpec{{To: "default", Via: "10.0.0.1", Metric: ptr.To[int32](0)}},
 		}, []string{first, second}},
+		"routes-of-every-card": {infrav1.NetworkSpec{
+			Devices: []infrav1.NetworkDeviceSpec{
+				{IPAddrs: []string{"2001:db8::5/64"}}, {DHCP6: ptr.To(true)}, {SkipIPAllocation: ptr.To(true)},
+			},
+			Routes: []infrav1.NetworkRouteSpec{{To: "10.3.0.0/16", Via: "10.0.0.3", Metric: ptr.To[int32](7)}},
+		}, []string{first, second, third}},
 		"overrides": {infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{
 			DHCP4: ptr.To(true), DHCP6: ptr.To(true),
 			DHCP4Overrides: &infrav1.DHCPOverrides{
