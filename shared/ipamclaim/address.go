@@ -4,6 +4,7 @@
 package ipamclaim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,7 +34,7 @@ type Answer struct {
 // Address claims an address of the pool, under this name, unless that is done. An error is a terminalerror.Error where the API
 // server refuses the claim. Changes of the claim and new addresses bring the owner back: it watches both.
 func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
-	claim, err := reconcile.Find(ctx, o.Client, client.ObjectKey{Namespace: o.Object.GetNamespace(), Name: name}, &ipamclusterv1.IPAddressClaim{})
+	claim, err := o.find(ctx, o.Client, name)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -43,32 +44,85 @@ func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPo
 			Spec:       ipamclusterv1.IPAddressClaimSpec{ClusterName: o.Object.GetLabels()[clusterv1.ClusterNameLabel], PoolRef: pool},
 		}, claimKind)
 	}
+	return o.use(ctx, claim, pool)
+}
+
+// Held is Address for one that is in use. A claim that is gone is not made again: it would be given another address.
+func (o Owner) Held(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
+	claim, err := o.find(ctx, o.Client, name)
+	if err != nil {
+		return Answer{}, err
+	}
+	if claim == nil {
+		return Answer{Problem: fmt.Sprintf("%s %s is gone, and with it the hold on its address, which another machine may be given: replace the Machine", claimKind, name)}, nil
+	}
+	return o.use(ctx, claim, pool)
+}
+
+func (o Owner) find(ctx context.Context, reader client.Reader, name string) (*ipamclusterv1.IPAddressClaim, error) {
+	return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: o.Object.GetNamespace(), Name: name}, &ipamclusterv1.IPAddressClaim{})
+}
+
+func (o Owner) use(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	if problem, err := o.Unusable(ctx, claim, claimKind); err != nil || problem != "" {
+		return Answer{Problem: problem}, err
+	}
+	if err := o.adopt(ctx, claim); err != nil {
+		return Answer{}, err
+	}
+	if claim.Spec.PoolRef != pool {
+		problem, err := o.otherPool(ctx, claim, pool)
 		return Answer{Problem: problem}, err
 	}
 	return o.answer(ctx, claim, pool)
 }
 
+// otherPool gives back what was claimed of a pool that is no longer asked for, unless it is in use.
+func (o Owner) otherPool(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (string, error) {
+	user, err := o.User(ctx)
+	if err != nil {
+		return "", err
+	}
+	of := fmt.Sprintf("%s %s is of %s, not of %s", claimKind, claim.Name, title(claim.Spec.PoolRef), title(pool))
+	if user != "" {
+		return fmt.Sprintf("%s, and %s has its address: replace the Machine", of, user), nil
+	}
+	return of + ": an address is claimed again when it is gone", o.Release(ctx, claim)
+}
+
+// title is what a pool is called in messages.
+func title(pool ipamclusterv1.IPPoolReference) string { return pool.Kind + " " + pool.Name }
+
 func (o Owner) answer(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	if name := claim.Status.AddressRef.Name; name != "" {
 		address, err := reconcile.Find(ctx, o.Client, client.ObjectKey{Namespace: claim.Namespace, Name: name}, &ipamclusterv1.IPAddress{})
-		if err != nil {
+		switch {
+		case err != nil:
 			return Answer{}, err
-		}
-		if address != nil {
+		case address != nil && address.Spec.ClaimRef.Name != "" && address.Spec.ClaimRef.Name != claim.Name:
+			return Answer{Problem: fmt.Sprintf("%s has answered %s %s with IPAddress %s, which is that of %s: delete the claim, or repair the pool's provider",
+				title(pool), claimKind, claim.Name, name, address.Spec.ClaimRef.Name)}, nil
+		case address != nil:
 			return Answer{Address: &address.Spec}, nil
 		}
 	}
-	from := pool.Kind + " " + pool.Name
-	if problem := refusal(claim, from); problem != "" {
+	if problem := refusal(claim, title(pool)); problem != "" {
 		return Answer{Problem: problem}, nil
 	}
-	problem, tooEarly := Overdue(claim, claimKind, from, time.Now())
-	return Answer{Problem: problem, RetryAfter: tooEarly}, nil
+	return o.overdue(ctx, claim, pool)
 }
 
-// refusal is what the pool's provider says of a claim that has no address. Only the provider knows the kind of its pools, so that
-// nobody else can tell whether one exists.
+// overdue is the answer to a claim to which nothing has been said, for the reason that can be seen at the pool.
+func (o Owner) overdue(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (Answer, error) {
+	problem, tooEarly := Overdue(claim, claimKind, title(pool), time.Now())
+	if problem == "" || o.Pools == nil {
+		return Answer{Problem: problem, RetryAfter: tooEarly}, nil
+	}
+	why, err := o.silence(ctx, pool)
+	return Answer{Problem: cmp.Or(why, problem), RetryAfter: Patience}, err
+}
+
+// refusal is what the pool's provider says of a claim that has no address. What its pools look like only the provider knows.
 func refusal(claim *ipamclusterv1.IPAddressClaim, pool string) string {
 	ready := conditions.Get(claim, ipamclusterv1.IPAddressClaimReadyCondition)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
@@ -85,6 +139,24 @@ func (o Owner) ReleaseAll(ctx context.Context) error {
 	}
 	for i := range claims.Items {
 		if err := o.Release(ctx, &claims.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReleaseNamed gives back what was claimed under these names, as the reader shows it: a cache may not show yet what was claimed a moment
+// ago, and nobody else would give it back once the owner is gone.
+func (o Owner) ReleaseNamed(ctx context.Context, live client.Reader, names ...string) error {
+	for _, name := range names {
+		claim, err := o.find(ctx, live, name)
+		if err != nil {
+			return err
+		}
+		if claim == nil || !o.owns(claim) {
+			continue
+		}
+		if err := o.Release(ctx, claim); err != nil {
 			return err
 		}
 	}

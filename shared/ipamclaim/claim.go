@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,16 +32,40 @@ type Owner struct {
 	Finalizer string
 	// User names who has been told the addresses, and would go on using them; "" for nobody yet.
 	User func(context.Context) (string, error)
+	// Pools reads pools of whatever kind, to say why one is silent. It may be nil, and may be forbidden to read some of them.
+	Pools client.Reader
 }
 
 // Meta is what a claim of this name begins as: the owner's, with its labels.
 func (o Owner) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: o.Object.GetNamespace(), Name: name, Labels: maps.Clone(o.Object.GetLabels()), Finalizers: []string{o.Finalizer},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Name: o.Object.GetName(), UID: o.Object.GetUID(), Controller: ptr.To(true),
-		}},
+		OwnerReferences: []metav1.OwnerReference{o.reference()},
 	}
+}
+
+func (o Owner) reference() metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Name: o.Object.GetName(), UID: o.Object.GetUID(), Controller: ptr.To(true),
+	}
+}
+
+// owns reports whether the claim is the object's.
+func (o Owner) owns(claim client.Object) bool {
+	return slices.ContainsFunc(claim.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == o.Object.GetUID() })
+}
+
+// adopt makes a claim the owner's that somebody has made in advance, or that another manager made and protected otherwise.
+func (o Owner) adopt(ctx context.Context, claim client.Object) error {
+	p := patch.From(claim)
+	controllerutil.AddFinalizer(claim, o.Finalizer)
+	if !o.owns(claim) {
+		others := slices.DeleteFunc(claim.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+			return ref.Name == o.Object.GetName() && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == o.Kind.GroupKind()
+		})
+		claim.SetOwnerReferences(append(others, o.reference()))
+	}
+	return p.Apply(ctx, o.Client, claim)
 }
 
 // Unusable returns why a claim of the right name cannot be used, "" when it can. It clears away what is left of an owner that is

@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipamclaim
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// silence says why a pool gives nothing although its provider says nothing either; "" when that cannot be seen.
+func (o Owner) silence(ctx context.Context, pool ipamclusterv1.IPPoolReference) (string, error) {
+	mapping, err := o.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: pool.APIGroup, Kind: pool.Kind})
+	if meta.IsNoMatchError(err) {
+		return fmt.Sprintf("there is no API for %s of %s: install the IPAM provider that has such pools, or name another pool", title(pool), pool.APIGroup), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for the API of %s: %w", title(pool), err)
+	}
+	found, key := &unstructured.Unstructured{}, client.ObjectKey{Name: pool.Name}
+	found.SetGroupVersionKind(mapping.GroupVersionKind)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		key.Namespace = o.Object.GetNamespace()
+	}
+	switch err := o.Pools.Get(ctx, key, found); {
+	case apierrors.IsNotFound(err):
+		return title(pool) + " does not exist: create it, or name another pool", nil
+	case apierrors.IsForbidden(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading %s: %w", title(pool), err)
+	}
+	if free, ok, err := unstructured.NestedInt64(found.Object, "status", "ipAddresses", "free"); err == nil && ok && free <= 0 {
+		return title(pool) + " has no free address: make it larger, or delete Machines that have one", nil
+	}
+	return "", nil
+}
