@@ -27,7 +27,7 @@ func allIsWell() []string {
 		"Metal3DataSecretsReady", "SecretsSetExternally", "NotPaused",
 		"HarvesterConnectionReady", "TargetNamespaceReady", "LoadBalancerReady", "ControlPlaneEndpointGiven", "CustomIPPoolCreatedSuccessfully",
 		"VMIPPoolReady", "VMIPPoolCreatedByController", "CloudProviderConfigGeneratedSuccessfully", "InfrastructureReady", "MachineCreated",
-		"VMIPAllocated", "VMProvisioningReady", "VMRunning",
+		"VMIPAllocated", "VMProvisioningReady", "VMRunning", "Fulfilled",
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -46,7 +47,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "capv-controller-manager-runtime", // upstream's
 		Migrated: setup.Migrated(),
 		Scheme: []func(*runtime.Scheme) error{
-			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme,
+			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, ipamclusterv1.AddToScheme,
 			infrav1.AddToScheme, v1beta1.AddToScheme,
 		},
 	}

@@ -166,32 +166,14 @@ const (
 	// VSphereVMReadyUnknownReason: a condition is not known.
 	VSphereVMReadyUnknownReason = clusterv1.ReadyUnknownReason
 
-	// VSphereVMVirtualMachineWaitingForIPAllocationReason: the guest reports no
-	// address yet.
-	VSphereVMVirtualMachineWaitingForIPAllocationReason = "WaitingForIPAllocation"
-
 	// VSphereVMVCenterAvailableReason: it can.
 	VSphereVMVCenterAvailableReason = clusterv1.AvailableReason
 
 	// VSphereVMVCenterUnreachableReason: the vCenter does not answer.
 	VSphereVMVCenterUnreachableReason = VCenterUnreachableReason
 
-	// VSphereVMIPAddressClaimsFulfilledCondition tells whether all addresses
-	// from pools have come.
-	VSphereVMIPAddressClaimsFulfilledCondition = "IPAddressClaimsFulfilled"
-
 	// VSphereVMIPAddressClaimsBeingCreatedReason: claims are being made.
 	VSphereVMIPAddressClaimsBeingCreatedReason = "IPAddressClaimsBeingCreated"
-
-	// VSphereVMIPAddressClaimsWaitingForIPAddressReason: a claim has no address
-	// yet.
-	VSphereVMIPAddressClaimsWaitingForIPAddressReason = "WaitingForIPAddress"
-
-	// VSphereVMIPAddressClaimsFulfilledReason: all addresses have come.
-	VSphereVMIPAddressClaimsFulfilledReason = "Fulfilled"
-
-	// VSphereVMIPAddressClaimsNotFulfilledReason: claims could not be handled.
-	VSphereVMIPAddressClaimsNotFulfilledReason = "NotFulfilled"
 
 	// VSphereVMGuestSoftPowerOffFailedReason: the guest could not be asked, or
 	// took too long.

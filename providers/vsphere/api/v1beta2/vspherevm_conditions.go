@@ -22,8 +22,12 @@ const (
 	VSphereVMVirtualMachineWaitingForStaticIPAllocationReason = "WaitingForStaticIPAllocation"
 
 	// VSphereVMVirtualMachineWaitingForIPAddressReason: an address from a pool
-	// has not come yet.
+	// has not come yet, or cannot be used.
 	VSphereVMVirtualMachineWaitingForIPAddressReason = "WaitingForIPAddress"
+
+	// VSphereVMVirtualMachineWaitingForIPAllocationReason: the guest reports no
+	// address yet.
+	VSphereVMVirtualMachineWaitingForIPAllocationReason = "WaitingForIPAllocation"
 
 	// VSphereVMVirtualMachineWaitingForCloneReason: the clone is under way.
 	VSphereVMVirtualMachineWaitingForCloneReason = "WaitingForClone"
@@ -190,4 +194,24 @@ const (
 
 	// VSphereVMGuestSoftPowerOffInProgressReason: the guest was asked.
 	VSphereVMGuestSoftPowerOffInProgressReason = "InProgress"
+)
+
+// Condition IPAddressClaimsFulfilled of a VSphereVM whose cards have addresses
+// from pools. Of a machine that runs it says whether its addresses are still
+// kept for it; it takes no part in Ready.
+const (
+	// VSphereVMIPAddressClaimsFulfilledCondition tells whether all addresses
+	// from pools have come.
+	VSphereVMIPAddressClaimsFulfilledCondition = "IPAddressClaimsFulfilled"
+
+	// VSphereVMIPAddressClaimsFulfilledReason: they have.
+	VSphereVMIPAddressClaimsFulfilledReason = "Fulfilled"
+
+	// VSphereVMIPAddressClaimsWaitingForIPAddressReason: a claim has no address
+	// yet.
+	VSphereVMIPAddressClaimsWaitingForIPAddressReason = "WaitingForIPAddress"
+
+	// VSphereVMIPAddressClaimsNotFulfilledReason: a claim gets none, or one that
+	// cannot be used.
+	VSphereVMIPAddressClaimsNotFulfilledReason = "NotFulfilled"
 )

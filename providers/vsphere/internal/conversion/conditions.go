@@ -59,6 +59,9 @@ func MachineConditions() status.V1Beta1 {
 func VMConditions() status.V1Beta1 {
 	return status.V1Beta1{
 		Conditions: []status.V1Beta1Condition{vCenterAvailable(), provisioned(), {
+			Type: "IPAddressClaimed", From: infrav1.VSphereVMIPAddressClaimsFulfilledCondition, Severity: clusterv1.ConditionSeverityError,
+			Reasons: map[string]string{infrav1.VSphereVMIPAddressClaimsNotFulfilledReason: "IPAddressClaimNotFound"},
+		}, {
 			Type: infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, From: infrav1.VSphereVMGuestSoftPowerOffSucceededCondition,
 			Severity: clusterv1.ConditionSeverityWarning,
 			Reasons: map[string]string{
@@ -66,7 +69,7 @@ func VMConditions() status.V1Beta1 {
 			},
 			Progress: []string{infrav1.VSphereVMGuestSoftPowerOffInProgressReason},
 		}},
-		Gone: []string{infrav1.VSphereVMPCIDevicesDetachedCondition, infrav1.VSphereVMIPAddressClaimsFulfilledCondition},
+		Gone: []string{infrav1.VSphereVMPCIDevicesDetachedCondition},
 	}
 }
 
@@ -79,7 +82,6 @@ func provisioned() status.V1Beta1Condition {
 			infrav1.VSphereMachineVirtualMachineWaitingForBootstrapDataReason:              "WaitingForBootstrapData",
 			infrav1.VSphereVMVirtualMachineWaitingForCloneReason:                           "Cloning",
 			infrav1.VSphereVMVirtualMachineTaskFailedReason:                                "TaskFailure",
-			infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason:                       "WaitingForIPAllocation",
 		},
 		Progress: []string{
 			infrav1.VSphereVMVirtualMachineConfiguringReason, infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereMachineVirtualMachineNotProvisionedReason,

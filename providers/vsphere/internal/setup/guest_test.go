@@ -55,7 +55,7 @@ func TestBridgeOfTheGuestDoesNotEndTheWaitForAnAddress(t *testing.T) {
 	machine := w.worker("node", func(m *infrav1.VSphereMachine) {
 		m.Spec.Network.Devices[0].DHCP4, m.Spec.Network.Devices[0].SkipIPAllocation = nil, ptr.To(true)
 	})
-	w.condition(w.vsphereVM("node"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason)
+	w.condition(w.vsphereVM("node"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason)
 	w.Expect(w.vc.SetGuestInterface("node", "cni0", netip.MustParsePrefix("10.244.0.1/24"))).To(Succeed())
 	w.Consistently(func() *bool { w.get(machine); return machine.Status.Initialization.Provisioned }, moment).Should(BeNil())
 }

@@ -83,7 +83,7 @@ func TestPowerOffModesOfAGuestWithoutTools(t *testing.T) {
 	w.vc.SetGuestDelay(-1)
 	try, soft := w.worker("try", powerOff(infrav1.VirtualMachinePowerOpModeTrySoft, 3600)), w.worker("soft", powerOff(infrav1.VirtualMachinePowerOpModeSoft, 0))
 	for _, name := range []string{"try", "soft"} {
-		w.condition(w.vsphereVM(name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason)
+		w.condition(w.vsphereVM(name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason)
 	}
 	w.remove(try)
 	w.Expect(w.vms()).NotTo(HaveKey("try"))

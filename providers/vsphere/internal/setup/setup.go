@@ -125,7 +125,8 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
 	if err := (&vspherevm.Reconciler{
-		Client: c, Secrets: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"), Clock: now, RetryAfter: o.RetryAfter,
+		Client: c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"),
+		Clock: now, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.VMs)); err != nil {
 		return fmt.Errorf("adding VSphereVM controller: %w", err)
 	}

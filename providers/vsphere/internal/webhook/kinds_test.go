@@ -144,7 +144,11 @@ func TestValidateFailureDomain(t *testing.T) {
 		{"template", func(s *spec) { s.Topology.Template = "t" }, nil},
 		{"addresses from pools", func(s *spec) {
 			s.Topology.NetworkConfigurations[0].AddressesFromPools = make([]infrav1.IPPoolReference, 1)
-		}, []string{"spec.topology.networkConfigurations[0].addressesFromPools: Forbidden"}},
+		}, []string{
+			"spec.topology.networkConfigurations[0].addressesFromPools[0].apiGroup: Required value",
+			"spec.topology.networkConfigurations[0].addressesFromPools[0].kind: Required value",
+			"spec.topology.networkConfigurations[0].addressesFromPools[0].name: Required value",
+		}},
 		{"name server by name", func(s *spec) { s.Topology.NetworkConfigurations[0].Nameservers[0] = "dns" },
 			[]string{"spec.topology.networkConfigurations[0].nameservers[0]: Invalid value"}},
 		{"unknown useDomains", func(s *spec) {

@@ -50,9 +50,12 @@ func warnNetwork(spec infrav1.NetworkSpec, path *field.Path) admission.Warnings 
 			warnings = append(warnings, rules.Warning(at.Child("networkName"),
 				"is not set: the machine can only be placed in failure domains that name a network for this card"))
 		}
+		if len(device.AddressesFromPools) > 0 && ptr.Deref(device.SkipIPAllocation, false) {
+			warnings = append(warnings, rules.Warning(at.Child("skipIPAllocation"), "does not keep addresses of addressesFromPools from the card; remove one of the two"))
+		}
 		if !hasAddress(device) {
 			warnings = append(warnings, rules.Warning(at,
-				"has no address and no way to get one: unless its failure domain gives one, the machine is not created until dhcp4, dhcp6, ipAddrs or skipIPAllocation is set"))
+				"has no address and no way to get one: unless its failure domain gives one, the machine is not created until dhcp4, dhcp6, ipAddrs, addressesFromPools or skipIPAllocation is set"))
 		}
 	}
 	return warnings
@@ -64,7 +67,7 @@ func hasAddress(device infrav1.NetworkDeviceSpec) bool {
 }
 
 func validateDevice(device infrav1.NetworkDeviceSpec, path *field.Path) field.ErrorList {
-	errs := unsupportedPools(device.AddressesFromPools, path)
+	errs := validatePools(device.AddressesFromPools, path.Child("addressesFromPools"))
 	for i, address := range device.IPAddrs {
 		if _, err := netip.ParsePrefix(address); err != nil {
 			errs = append(errs, field.Invalid(path.Child("ipAddrs").Index(i), address,

@@ -45,6 +45,7 @@ func TestValidateNetwork(t *testing.T) {
 	device := func(change func(*infrav1.NetworkDeviceSpec)) func(*infrav1.NetworkSpec) {
 		return func(s *infrav1.NetworkSpec) { change(&s.Devices[0]) }
 	}
+	pool := infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "p"}
 	testRules(t, validNetworkSpec, validateNetwork, []ruleCase[infrav1.NetworkSpec]{
 		{"no cards", func(s *infrav1.NetworkSpec) { s.Devices = nil }, nil},
 		{"card without a network", device(func(d *infrav1.NetworkDeviceSpec) { d.NetworkName = "" }), nil},
@@ -62,7 +63,14 @@ func TestValidateNetwork(t *testing.T) {
 		{"MTU too small", device(func(d *infrav1.NetworkDeviceSpec) { d.MTU = ptr.To[int64](67) }), []string{"spec.devices[0].mtu: Invalid value"}},
 		{"MTU too large", device(func(d *infrav1.NetworkDeviceSpec) { d.MTU = ptr.To[int64](65536) }), []string{"spec.devices[0].mtu: Invalid value"}},
 		{"name server by name", device(func(d *infrav1.NetworkDeviceSpec) { d.Nameservers[0] = "dns.example.com" }), []string{"spec.devices[0].nameservers[0]: Invalid value"}},
-		{"addresses from pools", device(func(d *infrav1.NetworkDeviceSpec) { d.AddressesFromPools = make([]infrav1.IPPoolReference, 1) }), []string{"spec.devices[0].addressesFromPools: Forbidden"}},
+		{"addresses from pools beside its own", device(func(d *infrav1.NetworkDeviceSpec) { d.AddressesFromPools = []infrav1.IPPoolReference{pool, pool} }), nil},
+		{"pool without a group", device(func(d *infrav1.NetworkDeviceSpec) {
+			d.AddressesFromPools = []infrav1.IPPoolReference{pool, {Kind: pool.Kind, Name: pool.Name}}
+		}), []string{"spec.devices[0].addressesFromPools[1].apiGroup: Required value"}},
+		{"pool without anything", device(func(d *infrav1.NetworkDeviceSpec) { d.AddressesFromPools = make([]infrav1.IPPoolReference, 1) }), []string{
+			"spec.devices[0].addressesFromPools[0].apiGroup: Required value", "spec.devices[0].addressesFromPools[0].kind: Required value",
+			"spec.devices[0].addressesFromPools[0].name: Required value",
+		}},
 		{"unknown useDomains", device(func(d *infrav1.NetworkDeviceSpec) {
 			d.DHCP4Overrides = &infrav1.DHCPOverrides{UseDomains: ptr.To("maybe")}
 		}), []string{"spec.devices[0].dhcp4Overrides.useDomains: Unsupported value"}},
@@ -86,9 +94,12 @@ func TestWarnNetwork(t *testing.T) {
 		"DHCP for IPv4":    {infrav1.NetworkDeviceSpec{NetworkName: "a", DHCP4: ptr.To(true)}, nil},
 		"DHCP for IPv6":    {infrav1.NetworkDeviceSpec{NetworkName: "a", DHCP6: ptr.To(true)}, nil},
 		"skipped":          {infrav1.NetworkDeviceSpec{NetworkName: "a", SkipIPAllocation: ptr.To(true)}, nil},
-		"no address":       {infrav1.NetworkDeviceSpec{NetworkName: "a"}, []string{noAddress}},
-		"DHCP off":         {infrav1.NetworkDeviceSpec{NetworkName: "a", DHCP4: ptr.To(false)}, []string{noAddress}},
-		"no network":       {infrav1.NetworkDeviceSpec{DHCP4: ptr.To(true)}, []string{"spec.devices[0].networkName: is not set"}},
+		"pools":            {infrav1.NetworkDeviceSpec{NetworkName: "a", AddressesFromPools: make([]infrav1.IPPoolReference, 1)}, nil},
+		"pools of a card that is skipped": {infrav1.NetworkDeviceSpec{NetworkName: "a", SkipIPAllocation: ptr.To(true), AddressesFromPools: make([]infrav1.IPPoolReference, 1)},
+			[]string{"spec.devices[0].skipIPAllocation: does not keep addresses"}},
+		"no address": {infrav1.NetworkDeviceSpec{NetworkName: "a"}, []string{noAddress}},
+		"DHCP off":   {infrav1.NetworkDeviceSpec{NetworkName: "a", DHCP4: ptr.To(false)}, []string{noAddress}},
+		"no network": {infrav1.NetworkDeviceSpec{DHCP4: ptr.To(true)}, []string{"spec.devices[0].networkName: is not set"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -51,8 +51,3 @@ func unsupportedInClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) 
 		unsupported{"cryptoProfile", spec.CryptoProfile != "", ""},
 	)
 }
-
-// unsupportedPools refuses addresses from an IPAM provider.
-func unsupportedPools(pools []infrav1.IPPoolReference, path *field.Path) field.ErrorList {
-	return forbid(path, unsupported{"addressesFromPools", len(pools) > 0, "use DHCP or ipAddrs"})
-}

@@ -32,7 +32,7 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 	testFields(t, vm, validateVM)
 	testFields(t, []string{
 		"networkName", "deviceName", "dhcp4", "dhcp6", "gateway4", "gateway6", "ipAddrs", "mtu", "macAddr", "nameservers",
-		"routes", "searchDomains", "dhcp4Overrides", "dhcp6Overrides", "skipIPAllocation",
+		"routes", "searchDomains", "dhcp4Overrides", "dhcp6Overrides", "skipIPAllocation", "addressesFromPools",
 	}, validateDevice)
 	testFields(t, []string{
 		"server", "thumbprint", "controlPlaneEndpoint", "identityRef", "disableClusterModule", "failureDomainSelector", "distribution",
@@ -42,7 +42,7 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 		"datacenter", "computeCluster", "hosts", "networks", "networkConfigurations", "datastore", "template",
 	}, validateConfigurations)
 	testFields(t, []string{
-		"networkName", "dhcp4", "dhcp6", "nameservers", "searchDomains", "dhcp4Overrides", "dhcp6Overrides",
+		"networkName", "dhcp4", "dhcp6", "nameservers", "searchDomains", "dhcp4Overrides", "dhcp6Overrides", "addressesFromPools",
 	}, func(configuration infrav1.NetworkConfiguration, path *field.Path) field.ErrorList {
 		topology := infrav1.Topology{NetworkConfigurations: []infrav1.NetworkConfiguration{configuration}}
 		var errs field.ErrorList

@@ -147,7 +147,7 @@ func validateConfigurations(topology infrav1.Topology, path *field.Path) field.E
 	}
 	for i, configuration := range topology.NetworkConfigurations {
 		at := path.Child("networkConfigurations").Index(i)
-		errs = append(errs, unsupportedPools(configuration.AddressesFromPools, at)...)
+		errs = append(errs, validatePools(configuration.AddressesFromPools, at.Child("addressesFromPools"))...)
 		errs = append(errs, validateAddresses(configuration.Nameservers, at.Child("nameservers"))...)
 		errs = append(errs, validateOverrides(configuration.DHCP4Overrides, at.Child("dhcp4Overrides"))...)
 		errs = append(errs, validateOverrides(configuration.DHCP6Overrides, at.Child("dhcp6Overrides"))...)

@@ -75,7 +75,7 @@ func inProgress(reason string) bool {
 	switch reason {
 	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason,
 		infrav1.VSphereVMVirtualMachineConfiguringReason, infrav1.VSphereVMVirtualMachinePoweringOnReason,
-		infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason, infrav1.VCenterConnectingReason:
+		infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason, infrav1.VCenterConnectingReason:
 		return true
 	default:
 		return false

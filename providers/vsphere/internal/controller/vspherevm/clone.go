@@ -30,8 +30,11 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (steps.Progress, er
 	}
 	if device, missing := withoutAddress(s.vm.Spec.Network.Devices); missing {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason, fmt.Sprintf(
-			"spec.network.devices[%d] has neither dhcp4, dhcp6, ipAddrs nor skipIPAllocation", device))
+			"spec.network.devices[%d] has neither dhcp4, dhcp6, ipAddrs, addressesFromPools nor skipIPAllocation", device))
 		return steps.Wait, nil
+	}
+	if p, err := r.awaitAddresses(ctx, s); err != nil || p != steps.Proceed {
+		return p, err
 	}
 	extraConfig, ready, err := r.bootstrap(ctx, s)
 	if err != nil || !ready {
@@ -223,7 +226,8 @@ func networkNames(devices []infrav1.NetworkDeviceSpec) []string {
 // withoutAddress finds the first device that nothing gives an address to.
 func withoutAddress(devices []infrav1.NetworkDeviceSpec) (int, bool) {
 	i := slices.IndexFunc(devices, func(d infrav1.NetworkDeviceSpec) bool {
-		return !ptr.Deref(d.DHCP4, false) && !ptr.Deref(d.DHCP6, false) && len(d.IPAddrs) == 0 && !ptr.Deref(d.SkipIPAllocation, false)
+		return !ptr.Deref(d.DHCP4, false) && !ptr.Deref(d.DHCP6, false) && len(d.IPAddrs) == 0 && len(d.AddressesFromPools) == 0 &&
+			!ptr.Deref(d.SkipIPAllocation, false)
 	})
 	return i, i >= 0
 }

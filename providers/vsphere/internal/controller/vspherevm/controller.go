@@ -29,7 +29,9 @@ import (
 type Reconciler struct {
 	Client client.Client
 	// Secrets reads bootstrap data, which is kept out of the manager's cache.
-	Secrets  client.Reader
+	Secrets client.Reader
+	// Live reads what the cache may not show yet, and pools of any kind.
+	Live     client.Reader
 	VCenters VCenters
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock

@@ -29,14 +29,13 @@ func (r *Reconciler) deletion() []steps.Step[*scope] {
 }
 
 // releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.
-func (r *Reconciler) releaseUnattempted(_ context.Context, s *scope) (steps.Progress, error) {
+func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (steps.Progress, error) {
 	s.vm.Status.Ready = ptr.To(false)
 	if !r.failing(s, powerOff) && !r.failing(s, destroy) { // else that stays to be read
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
 	}
 	if s.vm.Status.CloneMode == "" && s.vm.Status.TaskRef == "" && s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" {
-		controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
-		return steps.Wait, nil
+		return r.letGo(ctx, s)
 	}
 	return steps.Proceed, nil
 }
@@ -217,6 +216,14 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (steps.Progress, err
 	}
 	if len(s.verdict.strangers) > 0 {
 		r.warn(s, "LeftAlone", "Delete", "%s is left alone: nothing shows that it is this VSphereVM's virtual machine", paths(s.verdict.strangers))
+	}
+	return r.letGo(ctx, s)
+}
+
+// letGo is the end of a deletion.
+func (r *Reconciler) letGo(ctx context.Context, s *scope) (steps.Progress, error) {
+	if err := r.releaseAddresses(ctx, s); err != nil {
+		return steps.Wait, err
 	}
 	controllerutil.RemoveFinalizer(s.vm, infrav1.VMFinalizer)
 	return steps.Wait, nil

@@ -32,7 +32,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, err
 	}
 	s.vm.Status.Network, s.vm.Status.Addresses = networkStatus(s.observed.Guest), reachable
 	if len(reachable) == 0 {
-		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason, "VMware Tools of the guest report no address yet")
+		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason, "VMware Tools of the guest report no address yet")
 		return steps.Wait, nil
 	}
 	return steps.Proceed, nil

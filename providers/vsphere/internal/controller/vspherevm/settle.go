@@ -84,16 +84,15 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
 		return steps.Wait, nil
 	}
-	if s.vm.Annotations[metadataHashAnnotation] == hash {
-		return steps.Proceed, nil
-	}
-	if s.finishedReason == infrav1.VSphereVMVirtualMachineConfiguringReason {
-		return steps.Proceed, nil
-	}
 	neverRan := s.vm.Spec.BiosUUID == "" && s.observed.Power == vcenter.PoweredOff
-	knowsNoHash := s.vm.Annotations[metadataHashAnnotation] == ""
-	if knowsNoHash && !neverRan {
-		// Already running, or taken over from another provider: its network is not touched until the spec changes.
+	// Without a hash: already running, or taken over from another provider. Its network is not touched until the spec changes.
+	told := s.vm.Annotations[metadataHashAnnotation]
+	hasIt := told == hash || told == "" && !neverRan
+	network, p, err := r.addressed(ctx, s, !neverRan, hasIt)
+	if err != nil || p != steps.Proceed {
+		return p, err
+	}
+	if hasIt || network == nil || s.finishedReason == infrav1.VSphereVMVirtualMachineConfiguringReason {
 		return steps.Proceed, nil
 	}
 	s.doing = configure
@@ -101,7 +100,7 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 	if err != nil {
 		return r.refused(s, "reading network cards of", err)
 	}
-	metadata, err := guestinfo.Metadata(s.vm.Name, s.vm.Spec.Network, macs(nics))
+	metadata, err := guestinfo.Metadata(s.vm.Name, *network, macs(nics))
 	if err != nil {
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
 		return steps.Wait, nil

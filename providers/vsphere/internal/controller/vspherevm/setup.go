@@ -5,8 +5,10 @@ package vspherevm
 
 import (
 	"context"
+	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,6 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
@@ -26,6 +29,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 	r.filter = watchfilter.Filter(watchFilter)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VSphereVM{}, wakeIndex, wakenBy); err != nil {
 		return err
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamclusterv1.IPAddressClaim{}, ipamclaim.OwnerIndex, ownedByVM()); err != nil {
+		return fmt.Errorf("indexing IPAddressClaims by their owner: %w", err)
 	}
 	log := ctrl.LoggerFrom(ctx)
 	clusterVMs, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.VSphereVMList{}, mgr.GetScheme())
@@ -38,6 +44,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterVMs),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfCluster), builder.WithPredicates(connection.Changed())).
+		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfClaim)).
+		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfAddress), builder.WithPredicates(watch.CreatesOnly())).
 		WatchesRawSource(hub.Source(r.vmsOfEvent)).
 		Complete(r)
 }

@@ -63,6 +63,7 @@ func lacksSomething(vm *infrav1.VSphereVM) bool {
 	switch conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) {
 	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineConfiguringReason,
 		infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
+		infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason,
 		infrav1.VSphereVMVirtualMachineProvisionedReason, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, "":
 		return false
 	default:

@@ -1,0 +1,48 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"regexp"
+
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/ipamclaim"
+)
+
+// ownedByVM finds claims by the VSphereVM that owns them.
+func ownedByVM() client.IndexerFunc {
+	return ipamclaim.ByOwner(infrav1.GroupVersion.WithKind(vmKind).GroupKind())
+}
+
+// claimOfVM is what claims of VSphereVMs are called, with the VSphereVM's own name first.
+var claimOfVM = regexp.MustCompile(`^(.+)-\d+-\d+$`)
+
+// vmsOfClaim names the VSphereVM that owns a claim, and the one that would have one of its name: that waits for it to go.
+func (r *Reconciler) vmsOfClaim(_ context.Context, claim client.Object) []reconcile.Request {
+	names := map[string]bool{ipamclaim.OwnerOf(claim, infrav1.GroupVersion.WithKind(vmKind).GroupKind()): true}
+	if parts := claimOfVM.FindStringSubmatch(claim.GetName()); parts != nil {
+		names[parts[1]] = true
+	}
+	delete(names, "")
+	requests := make([]reconcile.Request, 0, len(names))
+	for name := range names {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: claim.GetNamespace(), Name: name}})
+	}
+	return requests
+}
+
+// vmsOfAddress names the VSphereVM whose claim an address was given to.
+func (r *Reconciler) vmsOfAddress(ctx context.Context, o client.Object) []reconcile.Request {
+	claim := &ipamclusterv1.IPAddressClaim{}
+	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamclusterv1.IPAddress).Spec.ClaimRef.Name}
+	if err := r.Client.Get(ctx, key, claim); err != nil {
+		return nil // its own event is to come
+	}
+	return r.vmsOfClaim(ctx, claim)
+}

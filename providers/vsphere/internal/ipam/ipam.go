@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ipam turns the addresses that pools have given to a machine into the configuration of its network cards. Its functions are
+// pure: the pools' providers are other people's programs, and what they answer is checked before a guest is told.
+package ipam
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// Given is an address of a pool for one card.
+type Given struct {
+	// Claim is the name of what it was given to.
+	Claim  string
+	Device int
+	ipamclusterv1.IPAddressSpec
+}
+
+// ClaimName is the name of the claim for an address that the pool of this index gives to the card of that index.
+func ClaimName(vm string, device, pool int) string {
+	return fmt.Sprintf("%s-%d-%d", vm, device, pool)
+}
+
+// ClaimNames are the names of all claims of a virtual machine with such cards.
+func ClaimNames(vm string, devices []infrav1.NetworkDeviceSpec) []string {
+	var names []string
+	for i := range devices {
+		for j := range devices[i].AddressesFromPools {
+			names = append(names, ClaimName(vm, i, j))
+		}
+	}
+	return names
+}
+
+// Network adds the addresses to the cards, and their gateways to those that name none. Its error has all that is wrong with them.
+func Network(network infrav1.NetworkSpec, given []Given) (infrav1.NetworkSpec, error) {
+	network = *network.DeepCopy()
+	taken := map[netip.Addr]string{}
+	for i, device := range network.Devices {
+		for j, text := range device.IPAddrs {
+			if prefix, err := netip.ParsePrefix(text); err == nil {
+				taken[prefix.Addr()] = fmt.Sprintf("spec.network.devices[%d].ipAddrs[%d]", i, j)
+			}
+		}
+	}
+	var errs []error
+	for _, each := range given {
+		if err := add(&network.Devices[each.Device], each, taken); err != nil {
+			errs = append(errs, fmt.Errorf("IPAddressClaim %s has %s of %s %s: %w", each.Claim, each.Address, each.PoolRef.Kind, each.PoolRef.Name, err))
+		}
+	}
+	return network, errors.Join(errs...)
+}
+
+// add adds one address to its card. taken says who has which already.
+func add(device *infrav1.NetworkDeviceSpec, given Given, taken map[netip.Addr]string) error {
+	address, err := parse(given)
+	if err != nil {
+		return err
+	}
+	if other, twice := taken[address.Addr()]; twice {
+		return fmt.Errorf("%s has that, too: repair the pool, then delete the Machine", other)
+	}
+	taken[address.Addr()] = "IPAddressClaim " + given.Claim
+	if err := addGateway(device, given, address); err != nil {
+		return err
+	}
+	device.IPAddrs = append(slices.Clip(device.IPAddrs), address.String())
+	return nil
+}
+
+func parse(given Given) (netip.Prefix, error) {
+	address, err := netip.ParseAddr(given.Address)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, errors.New("which is no address: repair the pool, then delete the Machine")
+	case given.Prefix == nil || *given.Prefix <= 0:
+		return netip.Prefix{}, errors.New("without the prefix length of its subnet: repair the pool, then delete the Machine")
+	case int(*given.Prefix) > address.BitLen():
+		return netip.Prefix{}, fmt.Errorf("with prefix length %d, and at most %d is possible: repair the pool, then delete the Machine", *given.Prefix, address.BitLen())
+	}
+	return netip.PrefixFrom(address, int(*given.Prefix)), nil
+}
+
+// addGateway sets the gateway of the address, which must be that of the card, and of the other addresses of its IP version. A pool need
+// not have one.
+func addGateway(device *infrav1.NetworkDeviceSpec, given Given, address netip.Prefix) error {
+	if given.Gateway == "" {
+		return nil
+	}
+	gateway, err := netip.ParseAddr(given.Gateway)
+	switch {
+	case err != nil:
+		return fmt.Errorf("with gateway %s, which is no address: repair the pool, then delete the Machine", given.Gateway)
+	case gateway.Is4() != address.Addr().Is4():
+		return fmt.Errorf("with gateway %s, which is of another IP version: repair the pool, then delete the Machine", gateway)
+	case gateway == address.Addr():
+		return errors.New("which is its own gateway: take it out of the pool, then delete the Machine")
+	case !reaches(address, gateway):
+		return fmt.Errorf("with gateway %s, which is outside of its subnet %s: repair the pool, then delete the Machine", gateway, address.Masked())
+	}
+	field, known := "gateway4", &device.Gateway4
+	if gateway.Is6() {
+		field, known = "gateway6", &device.Gateway6
+	}
+	if other, err := netip.ParseAddr(*known); *known != "" && (err != nil || other != gateway) {
+		return fmt.Errorf("with gateway %s, but %s of the card is %s, by its device or another pool: all addresses of a card have one gateway; use another pool or another card",
+			gateway, field, *known)
+	}
+	*known = given.Gateway
+	return nil
+}
+
+// reaches reports whether a machine with the address can send to the gateway: it is in the subnet, link-local, or the address is
+// alone in its subnet, so that the route to the gateway comes from elsewhere.
+func reaches(address netip.Prefix, gateway netip.Addr) bool {
+	return address.Contains(gateway) || gateway.IsLinkLocalUnicast() || address.IsSingleIP()
+}

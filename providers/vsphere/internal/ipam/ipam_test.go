@@ -1,0 +1,109 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/ipam"
+)
+
+func given(device int, claim, address string, prefix int32, gateway string) ipam.Given {
+	return ipam.Given{Claim: claim, Device: device, IPAddressSpec: ipamclusterv1.IPAddressSpec{
+		PoolRef: ipamclusterv1.IPPoolReference{Kind: "Pool", Name: "p"}, Address: address, Prefix: ptr.To(prefix), Gateway: gateway,
+	}}
+}
+
+func network(devices ...infrav1.NetworkDeviceSpec) infrav1.NetworkSpec {
+	return infrav1.NetworkSpec{Devices: devices}
+}
+
+func TestAddressesOfPoolsComeToThoseOfTheCard(t *testing.T) {
+	t.Parallel()
+	type device = infrav1.NetworkDeviceSpec
+	for name, tc := range map[string]struct {
+		devices []device
+		given   []ipam.Given
+		want    []device
+	}{
+		"none": {[]device{{DHCP4: ptr.To(true)}}, nil, []device{{DHCP4: ptr.To(true)}}},
+		"an address with its gateway": {
+			[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.0.1")},
+			[]device{{IPAddrs: []string{"10.0.0.5/24"}, Gateway4: "10.0.0.1"}},
+		},
+		"both IP versions": {
+			[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.0.1"), given(0, "vm-0-1", "2001:db8::5", 64, "fe80::1")},
+			[]device{{IPAddrs: []string{"10.0.0.5/24", "2001:db8::5/64"}, Gateway4: "10.0.0.1", Gateway6: "fe80::1"}},
+		},
+		"the card's own stay, and its gateway where the pool has none": {
+			[]device{{IPAddrs: []string{"10.0.0.4/24"}, Gateway4: "10.0.0.1"}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "")},
+			[]device{{IPAddrs: []string{"10.0.0.4/24", "10.0.0.5/24"}, Gateway4: "10.0.0.1"}},
+		},
+		"no gateway at all":            {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "")}, []device{{IPAddrs: []string{"10.0.0.5/24"}}}},
+		"each to its card":             {[]device{{}, {}}, []ipam.Given{given(1, "vm-1-0", "10.0.0.5", 24, "")}, []device{{}, {IPAddrs: []string{"10.0.0.5/24"}}}},
+		"alone in its subnet":          {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 32, "10.9.0.1")}, []device{{IPAddrs: []string{"10.0.0.5/32"}, Gateway4: "10.9.0.1"}}},
+		"one gateway of two addresses": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.0.1"), given(0, "vm-0-1", "10.0.0.6", 24, "10.0.0.1")}, []device{{IPAddrs: []string{"10.0.0.5/24", "10.0.0.6/24"}, Gateway4: "10.0.0.1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			own := network(tc.devices...)
+			before := own.DeepCopy()
+			got, err := ipam.Network(own, tc.given)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.Devices).To(Equal(tc.want))
+			g.Expect(own).To(Equal(*before), "the specification of the machine is not changed")
+		})
+	}
+}
+
+func TestWrongAnswersOfPoolsAreNamed(t *testing.T) {
+	t.Parallel()
+	type device = infrav1.NetworkDeviceSpec
+	noPrefix := given(0, "vm-0-0", "10.0.0.5", 0, "")
+	noPrefix.Prefix = nil
+	for name, tc := range map[string]struct {
+		devices []device
+		given   []ipam.Given
+		want    []string
+	}{
+		"no address":       {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "ten", 24, "")}, []string{"IPAddressClaim vm-0-0 has ten of Pool p: which is no address"}},
+		"no prefix":        {[]device{{}}, []ipam.Given{noPrefix}, []string{"without the prefix length of its subnet"}},
+		"prefix too large": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 64, "")}, []string{"with prefix length 64, and at most 32 is possible"}},
+		"twice on a card": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, ""), given(0, "vm-0-1", "10.0.0.5", 16, "")},
+			[]string{"IPAddressClaim vm-0-1 has 10.0.0.5 of Pool p: IPAddressClaim vm-0-0 has that, too"}},
+		"twice on two cards": {[]device{{}, {}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, ""), given(1, "vm-1-0", "10.0.0.5", 24, "")},
+			[]string{"IPAddressClaim vm-0-0 has that, too"}},
+		"the card's own": {[]device{{}, {IPAddrs: []string{"10.0.0.5/24"}}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "")},
+			[]string{"spec.network.devices[1].ipAddrs[0] has that, too"}},
+		"gateway of another IP version": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "fe80::1")}, []string{"with gateway fe80::1, which is of another IP version"}},
+		"gateway that is none":          {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "router")}, []string{"with gateway router, which is no address"}},
+		"gateway outside of the subnet": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.1.1")}, []string{"with gateway 10.0.1.1, which is outside of its subnet 10.0.0.0/24"}},
+		"the gateway's own address":     {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.1", 24, "10.0.0.1")}, []string{"which is its own gateway"}},
+		"another gateway than the card": {[]device{{Gateway4: "10.0.0.2"}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.0.1")}, []string{"with gateway 10.0.0.1, but gateway4 of the card is 10.0.0.2"}},
+		"two gateways of one IP version": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "2001:db8::5", 64, "2001:db8::1"), given(0, "vm-0-1", "2001:db8::6", 64, "fe80::1")},
+			[]string{"with gateway fe80::1, but gateway6 of the card is 2001:db8::1"}},
+		"all of them": {[]device{{}}, []ipam.Given{noPrefix, given(0, "vm-0-1", "ten", 24, "")}, []string{"without the prefix length", "which is no address"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ipam.Network(network(tc.devices...), tc.given)
+			for _, want := range tc.want {
+				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)))
+			}
+		})
+	}
+}
+
+func TestClaimsAreNamedByCardAndPool(t *testing.T) {
+	t.Parallel()
+	pools := make([]infrav1.IPPoolReference, 2)
+	NewWithT(t).Expect(ipam.ClaimNames("vm", []infrav1.NetworkDeviceSpec{{AddressesFromPools: pools}, {}, {AddressesFromPools: pools[:1]}})).
+		To(Equal([]string{"vm-0-0", "vm-0-1", "vm-2-0"}))
+}

@@ -1,0 +1,301 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"encoding/base64"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// The tests of this file play the IPAM provider themselves: it answers late, wrongly or not at all. incluster_test.go has one that is real.
+
+func poolRef(name string) infrav1.IPPoolReference {
+	return infrav1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: name}
+}
+
+// fromPools gives a card of a machine addresses of these pools, and of nothing else.
+func fromPools(names ...string) func(*infrav1.VSphereMachine) {
+	return func(m *infrav1.VSphereMachine) {
+		card := &m.Spec.Network.Devices[0]
+		card.DHCP4 = nil
+		for _, name := range names {
+			card.AddressesFromPools = append(card.AddressesFromPools, poolRef(name))
+		}
+	}
+}
+
+// addressClaim waits for a claim.
+func (w *world) addressClaim(name string) *ipamclusterv1.IPAddressClaim {
+	w.t.Helper()
+	claim := &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta(name)}
+	w.Eventually(func() error { return w.client.Get(w.t.Context(), keyOf(claim), claim) }).Should(Succeed())
+	return claim
+}
+
+// addressClaims are the names of those that there are.
+func (w *world) addressClaims() []string {
+	claims := &ipamclusterv1.IPAddressClaimList{}
+	w.Expect(w.client.List(w.t.Context(), claims, client.InNamespace(w.name))).To(Succeed())
+	var names []string
+	for _, claim := range claims.Items {
+		names = append(names, claim.Name)
+	}
+	return names
+}
+
+// address is what a provider makes for a claim.
+func (w *world) address(claim, address string, prefix int32, gateway string) *ipamclusterv1.IPAddress {
+	return &ipamclusterv1.IPAddress{ObjectMeta: w.meta(claim), Spec: ipamclusterv1.IPAddressSpec{
+		ClaimRef: ipamclusterv1.IPAddressClaimReference{Name: claim}, PoolRef: w.addressClaim(claim).Spec.PoolRef,
+		Address: address, Prefix: ptr.To(prefix), Gateway: gateway,
+	}}
+}
+
+// gives answers a claim as a provider does: first the address, then the claim.
+func (w *world) gives(address *ipamclusterv1.IPAddress) {
+	w.t.Helper()
+	w.create(address)
+	w.answers(address.Name, func(status *ipamclusterv1.IPAddressClaimStatus) {
+		status.Conditions, status.AddressRef.Name = nil, address.Name
+	})
+}
+
+func (w *world) answers(claim string, change func(*ipamclusterv1.IPAddressClaimStatus)) {
+	w.t.Helper()
+	testworld.Update(w.user(), w.addressClaim(claim), testworld.Status, func(c *ipamclusterv1.IPAddressClaim) { change(&c.Status) })
+}
+
+// card is what a guest is told of its first network card.
+func (w *world) card(vm simulator.VM) (card struct {
+	Addresses          []string
+	Gateway4, Gateway6 string
+},
+) {
+	w.t.Helper()
+	data, err := base64.StdEncoding.DecodeString(vm.ExtraConfig["guestinfo.metadata"])
+	w.Expect(err).NotTo(HaveOccurred())
+	meta := struct {
+		Network struct{ Ethernets map[string]any }
+	}{}
+	w.Expect(yaml.Unmarshal(data, &meta)).To(Succeed())
+	first, err := yaml.Marshal(meta.Network.Ethernets["id0"])
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(yaml.Unmarshal(first, &card)).To(Succeed())
+	return card
+}
+
+// waitsForAddress is what machine and virtual machine say of what the addresses wait for.
+func (w *world) waitsForAddress(machine *infrav1.VSphereMachine, text string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(w.t.Context(), keyOf(machine), machine)).To(Succeed())
+		g.Expect(machine.Status.Conditions).To(ContainElement(And(
+			HaveField("Type", infrav1.VSphereMachineVirtualMachineProvisionedCondition),
+			HaveField("Reason", infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason), HaveField("Message", ContainSubstring(text)),
+		)))
+	}).Should(Succeed())
+	w.Expect(w.condition(w.vsphereVM(machine.Name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason)).
+		To(ContainSubstring(text))
+}
+
+func (w *world) addressesOf(vm, reason string) (message string) {
+	w.t.Helper()
+	return w.condition(w.vsphereVM(vm), infrav1.VSphereVMIPAddressClaimsFulfilledCondition, reason)
+}
+
+func TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", fromPools("v4", "v6"), func(m *infrav1.VSphereMachine) {
+		m.Spec.Network.Devices = append(m.Spec.Network.Devices, *m.Spec.Network.Devices[0].DeepCopy())
+		m.Spec.Network.Devices[0].IPAddrs = []string{"10.0.0.4/24"}
+		m.Spec.Network.Devices[1].AddressesFromPools = []infrav1.IPPoolReference{poolRef("storage")}
+	})
+	for claim, pool := range map[string]string{"node-0-0": "v4", "node-0-1": "v6", "node-1-0": "storage"} {
+		made := w.addressClaim(claim)
+		w.Expect(made.Spec).To(Equal(ipamclusterv1.IPAddressClaimSpec{
+			ClusterName: "one", PoolRef: ipamclusterv1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: pool},
+		}))
+		w.Expect(made.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
+		w.Expect(made.Labels).To(HaveKeyWithValue(clusterv1.WatchLabel, w.name))
+		w.Expect(made.Finalizers).To(ConsistOf("vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"))
+		w.Expect(metav1.IsControlledBy(made, w.vsphereVM("node"))).To(BeTrue())
+	}
+	w.waitsForAddress(machine, "Waiting for Pool v4 to give an address to IPAddressClaim node-0-0; Waiting for Pool v6")
+	w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsWaitingForIPAddressReason)
+	w.gives(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
+	w.gives(w.address("node-1-0", "192.168.0.5", 16, ""))
+	w.waitsForAddress(machine, "Waiting for Pool v6 to give an address to IPAddressClaim node-0-1")
+	w.Expect(w.vms()).To(BeEmpty())
+
+	w.gives(w.address("node-0-1", "2001:db8::5", 64, "fe80::1"))
+	w.provisioned(machine)
+	vm := w.vms()["node"]
+	w.Expect(vm.IPs).To(ConsistOf("10.0.0.4", "10.0.0.5", "2001:db8::5", "192.168.0.5"))
+	card := w.card(vm)
+	w.Expect(card.Addresses).To(Equal([]string{"10.0.0.4/24", "10.0.0.5/24", "2001:db8::5/64"}))
+	w.Expect([]string{card.Gateway4, card.Gateway6}).To(Equal([]string{"10.0.0.1", "fe80::1"}))
+	w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsFulfilledReason)
+
+	w.remove(machine)
+	w.Eventually(w.addressClaims).Should(BeEmpty())
+}
+
+func TestAFailureDomainNamesThePool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones())
+	zone := w.zone("a", infrav1.Topology{
+		Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a",
+		NetworkConfigurations: []infrav1.NetworkConfiguration{{NetworkName: "network-a", AddressesFromPools: []infrav1.IPPoolReference{poolRef("of-zone-a")}}},
+	}, nil)
+	w.publishes(w.cluster("c"), zone.Name)
+	machine := w.machine("c", "node", zone.Name, fromPools("of-machine"))
+	w.Expect(w.addressClaim("node-0-0").Spec.PoolRef.Name).To(Equal("of-zone-a"))
+	w.gives(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
+	w.provisioned(machine)
+	w.Expect(w.vms()["node"].Networks).To(Equal([]string{"network-a"}))
+	w.Expect(w.card(w.vms()["node"]).Addresses).To(Equal([]string{"10.0.0.5/24"}))
+}
+
+func TestWhatAPoolAnswersWronglyReachesNoGuest(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	for name, tc := range map[string]struct {
+		answer func(*ipamclusterv1.IPAddress)
+		says   string
+	}{
+		"twice":   {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.0.0.5" }, "IPAddressClaim twice-0-0 has that, too"},
+		"prefix":  {func(a *ipamclusterv1.IPAddress) { a.Spec.Prefix = ptr.To[int32](0) }, "without the prefix length of its subnet"},
+		"outside": {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.1.0.6" }, "which is outside of its subnet 10.1.0.0/24"},
+		"gateway": {func(a *ipamclusterv1.IPAddress) { a.Spec.Gateway = "10.0.0.2" }, "with gateway 10.0.0.2, but gateway4 of the card is 10.0.0.1"},
+		"claim":   {func(a *ipamclusterv1.IPAddress) { a.Spec.ClaimRef.Name = "claim-0-0" }, "which is that of claim-0-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := w.in(t)
+			machine := w.worker(name, fromPools("p", "q"))
+			w.gives(w.address(name+"-0-0", "10.0.0.5", 24, "10.0.0.1"))
+			wrong := w.address(name+"-0-1", "10.0.0.6", 24, "10.0.0.1")
+			tc.answer(wrong)
+			w.gives(wrong)
+			w.waitsForAddress(machine, tc.says)
+			w.Expect(w.addressesOf(name, infrav1.VSphereVMIPAddressClaimsNotFulfilledReason)).To(ContainSubstring(tc.says))
+			w.Expect(w.vms()).NotTo(HaveKey(name))
+			w.remove(machine)
+			w.gone(w.addressClaim0(name + "-0-0"))
+			w.gone(w.addressClaim0(name + "-0-1"))
+		})
+	}
+}
+
+// addressClaim0 is a claim that need not be there.
+func (w *world) addressClaim0(name string) *ipamclusterv1.IPAddressClaim {
+	return &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta(name)}
+}
+
+func TestARefusalOfThePoolIsShownUntilItGivesAnAddress(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", fromPools("p"))
+	w.answers("node-0-0", func(status *ipamclusterv1.IPAddressClaimStatus) {
+		status.Conditions = []metav1.Condition{{
+			Type: clusterv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is left", LastTransitionTime: metav1.Now(),
+		}}
+	})
+	w.waitsForAddress(machine, "Pool p gives no address: PoolExhausted: no address is left")
+	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.provisioned(machine)
+	w.Expect(w.card(w.vms()["node"]).Gateway4).To(BeEmpty(), "a pool need not have a gateway")
+}
+
+func TestAnAddressIsKeptForAMachineThatRuns(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", fromPools("p"))
+	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.provisioned(machine)
+	claim := w.addressClaim("node-0-0")
+	w.Expect(w.client.Delete(t.Context(), claim)).To(Succeed())
+	w.Expect(w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsNotFulfilledReason)).
+		To(Equal("IPAddressClaim node-0-0 is being deleted, though virtual machine node has its address: it goes with the Machine, delete that"))
+	w.Expect(ptr.Deref(w.vsphereVM("node").Status.Ready, false)).To(BeTrue())
+
+	update(w, claim, func(c *ipamclusterv1.IPAddressClaim) { c.Finalizers = nil })
+	w.Eventually(func() string { return w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsNotFulfilledReason) }).
+		Should(HavePrefix("IPAddressClaim node-0-0 is gone, and with it the hold on its address"))
+	w.Expect(w.addressClaims()).To(BeEmpty(), "another would have another address")
+	w.provisioned(machine)
+	w.remove(machine)
+}
+
+func TestAClaimIsFoundAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", fromPools("p"))
+	claim := w.addressClaim("node-0-0")
+	w.stop()
+	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.start()
+	w.provisioned(machine)
+	w.Expect(w.addressClaim("node-0-0").UID).To(Equal(claim.UID))
+}
+
+func TestAMachineThatIsDeletedAsItClaimsLeavesNoClaim(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", fromPools("p", "q", "r"))
+	w.addressClaim("node-0-0")
+	w.remove(machine)
+	w.Consistently(w.addressClaims, moment).Should(BeEmpty())
+}
+
+func TestAClaimThatSomebodyMadeInAdvanceIsUsedAndProtected(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	w.create(&ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("node-0-0"), Spec: ipamclusterv1.IPAddressClaimSpec{
+		PoolRef: ipamclusterv1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "p"},
+	}})
+	w.gives(w.address("node-0-0", "10.0.0.99", 24, ""))
+	w.provisioned(w.worker("node", fromPools("p")))
+	w.Expect(w.vms()["node"].IPs).To(ConsistOf("10.0.0.99"))
+	claim := w.addressClaim("node-0-0")
+	w.Expect(claim.Finalizers).To(ConsistOf(infrav1.IPAddressClaimFinalizer))
+	w.Expect(metav1.IsControlledBy(claim, w.vsphereVM("node"))).To(BeTrue())
+}
+
+// Upstream owns its claims without being their controller.
+func TestClaimsThatUpstreamMadeGoOnAndGoWithTheMachine(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	machine := w.worker("node", fromPools("p"))
+	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.provisioned(machine)
+	w.stop()
+	vm := w.vsphereVM("node")
+	update(w, w.addressClaim("node-0-0"), func(c *ipamclusterv1.IPAddressClaim) {
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.Group + "/v1beta1", Kind: "VSphereVM", Name: "node", UID: vm.UID}}
+		c.Labels = map[string]string{clusterv1.ClusterNameLabel: "one"}
+	})
+	update(w, vm, func(vm *infrav1.VSphereVM) { vm.Annotations = nil })
+	testworld.Update(w.user(), vm, testworld.Status, func(vm *infrav1.VSphereVM) { vm.Status.Conditions = nil })
+	claim := w.addressClaim("node-0-0")
+
+	w.start()
+	w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsFulfilledReason)
+	w.Expect(w.addressClaim("node-0-0").ResourceVersion).To(Equal(claim.ResourceVersion), "nothing about it needs to change")
+	w.remove(machine)
+	w.gone(claim)
+}

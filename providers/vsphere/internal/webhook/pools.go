@@ -1,0 +1,28 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+)
+
+// validatePools wants pools to be named in full. In v1beta1 the group of a pool could be left out, and stood for no IPAM provider.
+func validatePools(pools []infrav1.IPPoolReference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, pool := range pools {
+		at := path.Index(i)
+		for _, each := range []struct{ name, value, example string }{
+			{"apiGroup", pool.APIGroup, "name the API group of the pool, such as ipam.cluster.x-k8s.io"},
+			{"kind", pool.Kind, "name the kind of the pool, such as InClusterIPPool"},
+			{"name", pool.Name, "name the pool"},
+		} {
+			if each.value == "" {
+				errs = append(errs, field.Required(at.Child(each.name), each.example))
+			}
+		}
+	}
+	return errs
+}
