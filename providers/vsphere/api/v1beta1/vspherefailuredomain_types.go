@@ -42,8 +42,8 @@ type FailureDomain struct {
 	// +required
 	TagCategory string `json:"tagCategory"`
 
-	// autoConfigure had the tag made and attached. Nothing acts on it, and
-	// v1beta2 does not have it.
+	// autoConfigure has category, tag and attachments made in vCenter where they
+	// are missing. Without it they are only verified.
 	// +optional
 	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
@@ -124,6 +124,11 @@ type FailureDomainHosts struct {
 	// hostGroupName is the group of the hosts.
 	// +required
 	HostGroupName string `json:"hostGroupName"`
+
+	// autoConfigure has the VM group and the rule made in vCenter where they
+	// are missing. Without it they are only verified.
+	// +optional
+	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
 
 // VSphereFailureDomain is a part of a vCenter that fails together.

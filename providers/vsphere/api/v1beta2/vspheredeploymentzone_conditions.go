@@ -100,3 +100,29 @@ const (
 	// VSphereDeploymentZoneNotCheckedReason: the check has not been made yet.
 	VSphereDeploymentZoneNotCheckedReason = "NotChecked"
 )
+
+// Condition AutoConfigured of a VSphereDeploymentZone, which only zones have
+// whose failure domain has something made in vCenter.
+const (
+	// VSphereDeploymentZoneAutoConfiguredCondition tells whether what is to be
+	// made in vCenter has been made, and is as it was made.
+	VSphereDeploymentZoneAutoConfiguredCondition = "AutoConfigured"
+
+	// VSphereDeploymentZoneAutoConfiguredReason: it has, and is.
+	VSphereDeploymentZoneAutoConfiguredReason = "Configured"
+
+	// VSphereDeploymentZoneConfiguringReason: it is being made, or removed.
+	VSphereDeploymentZoneConfiguringReason = "Configuring"
+
+	// VSphereDeploymentZoneConfigurationRefusedReason: vCenter refuses it, or
+	// there is nothing that it could be made of.
+	VSphereDeploymentZoneConfigurationRefusedReason = "ConfigurationRefused"
+
+	// VSphereDeploymentZoneConfigurationDriftedReason: somebody has changed or
+	// removed what was made, and drift of the failure domain is Report.
+	VSphereDeploymentZoneConfigurationDriftedReason = "ConfigurationDrifted"
+
+	// VSphereDeploymentZoneConfiguredInUseReason: the zone is being deleted, and
+	// what was made for it still has something else in it.
+	VSphereDeploymentZoneConfiguredInUseReason = "ConfiguredInUse"
+)

@@ -7,6 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// AbandonConfiguredAnnotation on a VSphereDeploymentZone lets it be deleted
+// without removing what autoConfigure has made in its vCenter: one that does not
+// exist any more, for example. Its value does not matter.
+const AbandonConfiguredAnnotation = "infrastructure.cluster.x-k8s.io/abandon-configured"
+
 // DeploymentZoneFinalizer keeps a VSphereDeploymentZone while machines are in
 // it.
 const DeploymentZoneFinalizer = "vspheredeploymentzone.infrastructure.cluster.x-k8s.io"
@@ -114,10 +119,87 @@ type VSphereDeploymentZoneStatus struct {
 	// +optional
 	StaleSince metav1.Time `json:"staleSince,omitempty,omitzero"`
 
+	// configured is what autoConfigure has made in the vCenter that this zone
+	// uses. It is noted before it is made, and is removed with the last zone
+	// that has it here. Nothing else is ever changed or removed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	Configured []ConfiguredObject `json:"configured,omitempty"`
+
 	// deprecated holds status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
 }
+
+// ConfiguredObject is something in a vCenter that autoConfigure has made.
+type ConfiguredObject struct {
+	// kind of what was made.
+	// +required
+	Kind ConfiguredKind `json:"kind,omitempty"`
+
+	// name of the group, rule, category or tag.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Name string `json:"name,omitempty"`
+
+	// category of the tag.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Category string `json:"category,omitempty"`
+
+	// object is the compute cluster that group or rule are of, or the object
+	// that the tag is attached to, such as ClusterComputeResource:domain-c8.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Object string `json:"object,omitempty"`
+
+	// state says whether it has been seen in vCenter since it was made or
+	// changed last.
+	// +required
+	State ConfiguredState `json:"state,omitempty"`
+
+	// hosts are those that the host group was given last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Hosts []string `json:"hosts,omitempty"`
+}
+
+// ConfiguredKind is a kind of what autoConfigure makes.
+// +kubebuilder:validation:Enum=HostGroup;VMGroup;Rule;TagCategory;Tag;TagAttachment
+type ConfiguredKind string
+
+const (
+	// ConfiguredHostGroup is a host group of a compute cluster.
+	ConfiguredHostGroup ConfiguredKind = "HostGroup"
+	// ConfiguredVMGroup is a VM group of a compute cluster.
+	ConfiguredVMGroup ConfiguredKind = "VMGroup"
+	// ConfiguredRule is a rule that runs a VM group on a host group.
+	ConfiguredRule ConfiguredKind = "Rule"
+	// ConfiguredTagCategory is a category of tags.
+	ConfiguredTagCategory ConfiguredKind = "TagCategory"
+	// ConfiguredTag is a tag.
+	ConfiguredTag ConfiguredKind = "Tag"
+	// ConfiguredTagAttachment is a tag on an object.
+	ConfiguredTagAttachment ConfiguredKind = "TagAttachment"
+)
+
+// ConfiguredState is how far something is made.
+// +kubebuilder:validation:Enum=Pending;Made
+type ConfiguredState string
+
+const (
+	// ConfiguredPending is what is about to be made or changed.
+	ConfiguredPending ConfiguredState = "Pending"
+	// ConfiguredMade is what has been seen as it was made.
+	ConfiguredMade ConfiguredState = "Made"
+)
 
 // ZoneAccount is a kind of account that a zone is checked with.
 // +kubebuilder:validation:Enum=Identity;Manager;Cluster

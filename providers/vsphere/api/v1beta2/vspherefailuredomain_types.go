@@ -35,7 +35,25 @@ type VSphereFailureDomainSpec struct {
 	// are put.
 	// +required
 	Topology Topology `json:"topology,omitzero"`
+
+	// drift is what happens when somebody changes or removes in vCenter what
+	// autoConfigure has made: Report says so in condition AutoConfigured of the
+	// zones and in an event, Repair puts it back. What somebody else has made is
+	// never changed. Defaults to Report.
+	// +optional
+	Drift DriftPolicy `json:"drift,omitempty"`
 }
+
+// DriftPolicy is what happens when what was made is found changed.
+// +kubebuilder:validation:Enum=Report;Repair
+type DriftPolicy string
+
+const (
+	// ReportDrift changes nothing.
+	ReportDrift DriftPolicy = "Report"
+	// RepairDrift puts it back.
+	RepairDrift DriftPolicy = "Repair"
+)
 
 // FailureDomain is a region or a zone: a vSphere tag, and the kind of object
 // that carries it.
@@ -56,6 +74,14 @@ type FailureDomain struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	TagCategory string `json:"tagCategory,omitempty"`
+
+	// autoConfigure has what is missing made in vCenter: the category, for
+	// objects of the type and with one tag an object, the tag, and its
+	// attachment to the objects. Of a zone that is a HostGroup these are the
+	// hosts of the group. Without it all of them are only verified. What was
+	// made is removed with the last zone that uses it.
+	// +optional
+	AutoConfigure *bool `json:"autoConfigure,omitempty"`
 }
 
 // Topology is a place in the inventory.
@@ -157,15 +183,18 @@ type NetworkConfiguration struct {
 
 // FailureDomainHosts are the two DRS groups of a rule that keeps virtual
 // machines on certain hosts. Groups and rule are made by the vSphere
-// administrator.
+// administrator, or by autoConfigure.
 type FailureDomainHosts struct {
-	// vmGroupName is the VM group that machines are added to.
+	// vmGroupName is the VM group that machines are added to. With
+	// autoConfigure it may be left out: then it is given a name that no other
+	// management cluster gives.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	VMGroupName string `json:"vmGroupName,omitempty"`
 
-	// hostGroupName is the host group that the rule keeps the VM group on.
+	// hostGroupName is the host group that the rule keeps the VM group on. With
+	// autoConfigure it may be left out, as vmGroupName may.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -179,6 +208,43 @@ type FailureDomainHosts struct {
 	// Defaults to Must.
 	// +optional
 	Rule HostGroupRule `json:"rule,omitempty"`
+
+	// autoConfigure has what is missing made in vCenter: the VM group, the rule,
+	// and, if hostNames or hostTag say of which hosts, the host group. Without
+	// it all of them are only verified. What was made is removed with the last
+	// zone that uses it.
+	// +optional
+	AutoConfigure *bool `json:"autoConfigure,omitempty"`
+
+	// hostNames are the hosts of the compute cluster that a host group made by
+	// autoConfigure has.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	HostNames []string `json:"hostNames,omitempty"`
+
+	// hostTag is carried by the hosts of the compute cluster that a host group
+	// made by autoConfigure has. It takes the place of hostNames. Hosts that
+	// are given the tag, or lose it, later on join and leave the group.
+	// +optional
+	HostTag HostTag `json:"hostTag,omitempty,omitzero"`
+}
+
+// HostTag is a tag that hosts carry.
+type HostTag struct {
+	// name of the tag.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name,omitempty"`
+
+	// category of the tag.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Category string `json:"category,omitempty"`
 }
 
 // HostGroupRule is how strictly a VM/host rule must bind.

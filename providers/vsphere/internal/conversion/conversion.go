@@ -143,6 +143,7 @@ func domainToHub(ctx context.Context, src *v1beta1.VSphereFailureDomain, dst *in
 	dst.ObjectMeta = src.ObjectMeta
 	dst.Spec = infrav1.VSphereFailureDomainSpec{
 		Region: tagToHub(src.Spec.Region), Zone: tagToHub(src.Spec.Zone), Topology: topologyToHub(src.Spec.Topology, kept.Spec.Topology),
+		Drift: kept.Spec.Drift,
 	}
 	return nil
 }

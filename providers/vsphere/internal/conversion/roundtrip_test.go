@@ -121,10 +121,6 @@ func normalSpoke() []any {
 				spec.NumCoresPerSocket = nil
 			}
 		},
-		func(domain *v1beta1.FailureDomain, c randfill.Continue) {
-			c.FillNoCustom(domain)
-			domain.AutoConfigure = nil
-		},
 		func(spec *v1beta1.VSphereMachineSpec, c randfill.Continue) {
 			c.FillNoCustom(spec)
 			spec.FailureDomain, spec.GuestSoftPowerOffTimeout = nil, seconds(c)

@@ -4,6 +4,8 @@
 package conversion
 
 import (
+	"reflect"
+
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
@@ -25,7 +27,7 @@ func zoneSpecToHub(src v1beta1.VSphereDeploymentZoneSpec, kept infrav1.VSphereDe
 func zoneStatusToHub(src v1beta1.VSphereDeploymentZoneStatus, kept infrav1.VSphereDeploymentZoneStatus) infrav1.VSphereDeploymentZoneStatus {
 	status := infrav1.VSphereDeploymentZoneStatus{
 		Conditions: conditionsToHub(src.V1Beta2), Ready: src.Ready, Deprecated: deprecatedToHub(src.Conditions),
-		CheckedBy: kept.CheckedBy, StaleSince: kept.StaleSince,
+		CheckedBy: kept.CheckedBy, StaleSince: kept.StaleSince, Configured: kept.Configured,
 	}
 	if ptr.Equal(src.Ready, kept.Ready) {
 		status.ObservedGeneration, status.FailureDomainGeneration, status.CheckedAt = kept.ObservedGeneration, kept.FailureDomainGeneration, kept.CheckedAt
@@ -34,11 +36,11 @@ func zoneStatusToHub(src v1beta1.VSphereDeploymentZoneStatus, kept infrav1.VSphe
 }
 
 func tagToHub(src v1beta1.FailureDomain) infrav1.FailureDomain {
-	return infrav1.FailureDomain{Name: src.Name, Type: src.Type, TagCategory: src.TagCategory}
+	return infrav1.FailureDomain{Name: src.Name, Type: src.Type, TagCategory: src.TagCategory, AutoConfigure: src.AutoConfigure}
 }
 
 func tagFromHub(src infrav1.FailureDomain) v1beta1.FailureDomain {
-	return v1beta1.FailureDomain{Name: src.Name, Type: src.Type, TagCategory: src.TagCategory}
+	return v1beta1.FailureDomain{Name: src.Name, Type: src.Type, TagCategory: src.TagCategory, AutoConfigure: src.AutoConfigure}
 }
 
 func topologyToHub(src v1beta1.Topology, kept infrav1.Topology) infrav1.Topology {
@@ -47,9 +49,12 @@ func topologyToHub(src v1beta1.Topology, kept infrav1.Topology) infrav1.Topology
 		NetworkConfigurations: conversion.Each(src.NetworkConfigurations, configurationToHub), Datastore: src.Datastore,
 	}
 	if src.Hosts != nil {
-		topology.Hosts = infrav1.FailureDomainHosts{VMGroupName: src.Hosts.VMGroupName, HostGroupName: src.Hosts.HostGroupName}
+		topology.Hosts = infrav1.FailureDomainHosts{
+			VMGroupName: src.Hosts.VMGroupName, HostGroupName: src.Hosts.HostGroupName, AutoConfigure: src.Hosts.AutoConfigure,
+		}
 		if src.Hosts.VMGroupName == kept.Hosts.VMGroupName && src.Hosts.HostGroupName == kept.Hosts.HostGroupName {
 			topology.Hosts.Rule = kept.Hosts.Rule
+			topology.Hosts.HostNames, topology.Hosts.HostTag = kept.Hosts.HostNames, kept.Hosts.HostTag
 		}
 	}
 	if src.Datacenter == kept.Datacenter {
@@ -63,8 +68,10 @@ func topologyFromHub(src infrav1.Topology) v1beta1.Topology {
 		Datacenter: src.Datacenter, ComputeCluster: conversion.Pointer(src.ComputeCluster), Networks: src.Networks,
 		NetworkConfigurations: conversion.Each(src.NetworkConfigurations, configurationFromHub), Datastore: src.Datastore,
 	}
-	if src.Hosts != (infrav1.FailureDomainHosts{}) {
-		topology.Hosts = &v1beta1.FailureDomainHosts{VMGroupName: src.Hosts.VMGroupName, HostGroupName: src.Hosts.HostGroupName}
+	if !reflect.ValueOf(src.Hosts).IsZero() {
+		topology.Hosts = &v1beta1.FailureDomainHosts{
+			VMGroupName: src.Hosts.VMGroupName, HostGroupName: src.Hosts.HostGroupName, AutoConfigure: src.Hosts.AutoConfigure,
+		}
 	}
 	return topology
 }

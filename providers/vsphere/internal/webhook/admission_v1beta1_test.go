@@ -64,7 +64,6 @@ func testReadInBoth(t *testing.T, api *rulestest.APIServer) {
 			g.Expect(api.Get(ctx, client.ObjectKeyFromObject(object), written)).To(Succeed())
 			for _, gone := range [][]string{
 				{"spec", "network", "preferredAPIServerCidr"}, {"spec", "template", "spec", "network", "preferredAPIServerCidr"},
-				{"spec", "region", "autoConfigure"}, {"spec", "zone", "autoConfigure"},
 			} {
 				unstructured.RemoveNestedField(object.Object, gone...)
 			}

@@ -18,19 +18,23 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// VSphereFailureDomain validates VSphereFailureDomains. Its Reader should be
-// uncached: a machine that was made a moment ago counts.
+// VSphereFailureDomain defaults and validates VSphereFailureDomains. Its Reader
+// should be uncached: a machine that was made a moment ago counts.
 type VSphereFailureDomain struct {
 	Reader client.Reader
 }
 
-var _ admission.Validator[*infrav1.VSphereFailureDomain] = &VSphereFailureDomain{}
+var (
+	_ admission.Validator[*infrav1.VSphereFailureDomain] = &VSphereFailureDomain{}
+	_ admission.Defaulter[*infrav1.VSphereFailureDomain] = &VSphereFailureDomain{}
+)
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update;delete,versions=v1beta2,name=validation.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/mutate-infrastructure-cluster-x-k8s-io-v1beta2-vspherefailuredomain,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=create;update,versions=v1beta2,name=default.vspherefailuredomain.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// SetupWithManager registers the webhook, and what converts the kind.
+// SetupWithManager registers the webhooks, and what converts the kind.
 func (w *VSphereFailureDomain) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereFailureDomain{}).WithValidator(w).WithConverter(conversion.FailureDomain).Complete()
+	return ctrl.NewWebhookManagedBy(mgr, &infrav1.VSphereFailureDomain{}).WithDefaulter(w).WithValidator(w).WithConverter(conversion.FailureDomain).Complete()
 }
 
 // ValidateCreate refuses failure domains that contradict themselves.
@@ -55,7 +59,7 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 		}
 		if len(machines) > 0 {
 			errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
-				"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse))...)
+				"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse), configuration()...)...)
 		}
 	}
 	return nil, refuse("VSphereFailureDomain", after.Name, errs)
@@ -83,6 +87,7 @@ func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infra
 func validateFailureDomain(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	errs := validateHierarchy(spec, path)
 	errs = append(errs, validatePlace(spec, path.Child("topology"))...)
+	errs = append(errs, validateAutoConfigure(spec, path)...)
 	return append(errs, validateConfigurations(spec.Topology, path.Child("topology"))...)
 }
 

@@ -1,0 +1,68 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
+)
+
+// Default names the groups that are to be made and that the user has given no name. The names are the same each time that
+// the object is written in this management cluster, and no other one gives them.
+func (w *VSphereFailureDomain) Default(ctx context.Context, domain *infrav1.VSphereFailureDomain) error {
+	hosts := &domain.Spec.Topology.Hosts
+	if !ptr.Deref(hosts.AutoConfigure, false) || hosts.VMGroupName != "" && hosts.HostGroupName != "" {
+		return nil
+	}
+	here, err := origin.Of(ctx, w.Reader)
+	if err != nil {
+		return err
+	}
+	if hosts.VMGroupName == "" {
+		hosts.VMGroupName = origin.Name(domain.Name, here, "vms")
+	}
+	if hosts.HostGroupName == "" {
+		hosts.HostGroupName = origin.Name(domain.Name, here, "hosts")
+	}
+	return nil
+}
+
+// configuration are the fields that say how vCenter is configured, and nothing of where machines are.
+func configuration() []string {
+	return []string{
+		"drift", "region.autoConfigure", "zone.autoConfigure",
+		"topology.hosts.autoConfigure", "topology.hosts.hostNames", "topology.hosts.hostTag.name", "topology.hosts.hostTag.category",
+	}
+}
+
+// validateAutoConfigure has the rules of what is made in vCenter.
+func validateAutoConfigure(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	hosts, at := spec.Topology.Hosts, path.Child("topology", "hosts")
+	auto, named, tagged := ptr.Deref(hosts.AutoConfigure, false), len(hosts.HostNames) > 0, hosts.HostTag != infrav1.HostTag{}
+	if auto && spec.Zone.Type != infrav1.HostGroupFailureDomain {
+		errs = append(errs, field.Forbidden(at.Child("autoConfigure"),
+			"groups are made for zones that are host groups; set zone.type to HostGroup, or leave autoConfigure out"))
+	}
+	if named && tagged {
+		errs = append(errs, field.Forbidden(at.Child("hostTag"), "hostNames says which hosts already: keep one of the two"))
+	}
+	if !auto && named {
+		errs = append(errs, field.Forbidden(at.Child("hostNames"), "it is for a host group that is made; set autoConfigure to true, or leave it out"))
+	}
+	if !auto && tagged {
+		errs = append(errs, field.Forbidden(at.Child("hostTag"), "it is for a host group that is made; set autoConfigure to true, or leave it out"))
+	}
+	own := infrav1.HostTag{Name: spec.Zone.Name, Category: spec.Zone.TagCategory}
+	if ptr.Deref(spec.Zone.AutoConfigure, false) && spec.Zone.Type == infrav1.HostGroupFailureDomain && hosts.HostTag == own {
+		errs = append(errs, field.Forbidden(path.Child("zone", "autoConfigure"),
+			"the hosts of the group are those with this tag, so that it cannot be given to the hosts of the group; leave it out, or set topology.hosts.hostNames"))
+	}
+	return errs
+}
