@@ -4,6 +4,7 @@
 package vcenter
 
 import (
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
@@ -40,7 +41,28 @@ type (
 	ZoneProblem = lookup.ZoneProblem
 	// ZoneReport is what was found of a zone.
 	ZoneReport = lookup.ZoneReport
+	// Configure is what of a zone is made in vCenter where it is missing.
+	Configure = lookup.Configure
+	// TagName is a tag and its category by name.
+	TagName = inventory.TagName
+	// ConfiguredItem is something in a vCenter that is made, or may be.
+	ConfiguredItem = configuration.Item
+	// ConfiguredKind is a kind of it.
+	ConfiguredKind = configuration.Kind
+	// ConfiguredRecord is what is known of an item that was made.
+	ConfiguredRecord = configuration.Record
+	// ConfigurationStep is one thing that is to be done.
+	ConfigurationStep = configuration.Step
 )
+
+// SurplusOf returns what is recorded as made and used by none of the zones whose uses are given, in the order in which it is
+// removed.
+func SurplusOf(records map[ConfiguredItem]ConfiguredRecord, uses ...map[ConfiguredItem]bool) []ConfiguredItem {
+	return configuration.Surplus(records, uses...)
+}
+
+// CompareConfigured orders items as they are made.
+func CompareConfigured(a, b ConfiguredItem) int { return configuration.Compare(a, b) }
 
 // States of virtual machines and tasks, in vCenter's words.
 const (

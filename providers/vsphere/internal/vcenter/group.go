@@ -217,7 +217,12 @@ func (g *groups) reconfigure(ctx context.Context, cluster inventory.Ref, wanted 
 			})
 		}
 	}
-	started, err := g.s.start(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return g.s.reconfigureCluster(ctx, cluster, spec)
+}
+
+// reconfigureCluster changes groups and rules, and waits for the task.
+func (s *Session) reconfigureCluster(ctx context.Context, cluster inventory.Ref, spec *types.ClusterConfigSpecEx) error {
+	started, err := s.start(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.ReconfigureComputeResource_Task(ctx, rt, &types.ReconfigureComputeResource_Task{
 			This: cluster, Spec: spec, Modify: true,
 		})
@@ -229,7 +234,7 @@ func (g *groups) reconfigure(ctx context.Context, cluster inventory.Ref, wanted 
 	if err != nil {
 		return err
 	}
-	task, err := g.s.await(ctx, started)
+	task, err := s.await(ctx, started)
 	if err != nil {
 		return err
 	}

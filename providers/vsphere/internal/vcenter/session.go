@@ -55,6 +55,7 @@ type Session struct {
 	notify    *debouncer
 	templates *templates
 	groups    *groups
+	jobs      *jobs
 	tags      *tagReader
 
 	slots    chan struct{}
@@ -83,6 +84,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newGroups(s)
+	s.jobs = newJobs()
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.tags = newTagReader(s, user)
 

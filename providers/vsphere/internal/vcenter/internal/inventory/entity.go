@@ -84,8 +84,9 @@ type groupSet struct {
 }
 
 type hostRule struct {
-	Name, vmGroup, hostGroup string
+	Name, vmGroup, hostGroup string // no host group: it keeps virtual machines away from one
 	Enabled, Mandatory       bool
+	key                      int32
 }
 
 // Usable says whether a host can run virtual machines now.
@@ -197,9 +198,9 @@ func groupsOf(value types.AnyType) groupSet {
 		}
 	}
 	for _, rule := range config.Rule {
-		if r, ok := rule.(*types.ClusterVmHostRuleInfo); ok && r.AffineHostGroupName != "" {
+		if r, ok := rule.(*types.ClusterVmHostRuleInfo); ok {
 			enabled, mandatory := r.Enabled == nil || *r.Enabled, r.Mandatory != nil && *r.Mandatory
-			set.rules = append(set.rules, hostRule{r.Name, r.VmGroupName, r.AffineHostGroupName, enabled, mandatory})
+			set.rules = append(set.rules, hostRule{r.Name, r.VmGroupName, r.AffineHostGroupName, enabled, mandatory, r.Key})
 		}
 	}
 	return set

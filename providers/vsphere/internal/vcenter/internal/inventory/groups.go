@@ -28,7 +28,7 @@ func (m drsMode) String() string {
 // RuleOf returns the strictest enabled rule that runs a VM group on a host group, and whether there is any at all.
 func (g groupSet) RuleOf(vmGroup, hostGroup string) (rule hostRule, exists bool) {
 	for _, candidate := range g.rules {
-		if candidate.vmGroup != vmGroup || candidate.hostGroup != hostGroup {
+		if candidate.vmGroup != vmGroup || candidate.hostGroup != hostGroup || hostGroup == "" {
 			continue
 		}
 		if !exists || candidate.strictness() > rule.strictness() {

@@ -21,6 +21,8 @@ type ZoneSpec struct {
 	// ShouldRule is content with a rule between the groups that is not mandatory.
 	ShouldRule bool
 	Template   string // "": not checked
+	// Configure is what of this is made where it is missing.
+	Configure Configure
 }
 
 // ZoneTag is a tag and the kind of object that carries it.

@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configuration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Verb is what is done to an item.
+type Verb string
+
+// What is done.
+const (
+	Make   Verb = "Make"   // it is missing
+	Change Verb = "Change" // the failure domain, or which hosts carry a tag, has changed since it was made
+	Repair Verb = "Repair" // somebody has changed or removed it
+)
+
+// Step is one thing that is to be done.
+type Step struct {
+	Wanted
+	Verb Verb
+	Why  string
+	// First says that nothing has been tried yet: if the item exists all the same, somebody else has just made it.
+	First bool
+}
+
+// Plan is what is to be done for a zone.
+type Plan struct {
+	Steps []Step
+	// Drift is what somebody has changed of what was made, and is only to be reported.
+	Drift []string
+	// Problems are why something cannot be made.
+	Problems []string
+	// Records are those of what the zone uses of what was made, as they are to be before the steps are taken.
+	Records map[Item]Record
+}
+
+// Decide compares what is wanted, in the order in which it is made, with what there is and what is recorded as made.
+func Decide(wanted []Wanted, found map[Item]Found, records map[Item]Record, repair bool) Plan {
+	d := decision{found: found, records: records, repair: repair, blocked: map[Item]bool{}, plan: Plan{Records: map[Item]Record{}}}
+	for _, w := range wanted {
+		d.one(w)
+	}
+	return d.plan
+}
+
+type decision struct {
+	found   map[Item]Found
+	records map[Item]Record
+	repair  bool
+	blocked map[Item]bool // are not there and will not be
+	plan    Plan
+}
+
+func (d *decision) one(w Wanted) {
+	is, exists := d.found[w.Item]
+	record, ours := d.records[w.Item]
+	switch {
+	case exists && !ours, exists && is.Foreign: // somebody else's, as far as anybody can tell
+		return
+	case exists:
+		d.compare(w, is, record)
+	case w.Adopt:
+		d.blocked[w.Item] = true
+	case d.waits(w):
+		d.keep(w.Item, record, ours)
+		d.blocked[w.Item] = true
+	case w.Problem != "":
+		d.plan.Problems = append(d.plan.Problems, w.Problem)
+		d.keep(w.Item, record, ours)
+		d.blocked[w.Item] = true
+	case ours && record.Made && !d.repair:
+		d.drifted(w, record, "it was removed")
+		d.blocked[w.Item] = true
+	case ours && record.Made:
+		d.do(w, Repair, "it was removed", false)
+	default:
+		d.do(w, Make, "it is missing", !ours)
+	}
+}
+
+// keep goes on with a record while nothing can be done.
+func (d *decision) keep(item Item, record Record, ours bool) {
+	if ours {
+		d.plan.Records[item] = record
+	}
+}
+
+// waits reports whether something that the item is made of is not there, and is not being made either.
+func (d *decision) waits(w Wanted) bool {
+	switch w.Kind {
+	case Rule:
+		return d.blocked[Item{Kind: VMGroup, Name: w.VMGroup, Object: w.Object}] || d.blocked[Item{Kind: HostGroup, Name: w.HostGroup, Object: w.Object}]
+	case Tag:
+		return d.blocked[Item{Kind: TagCategory, Name: w.Category}]
+	case TagAttachment:
+		return d.blocked[Item{Kind: Tag, Name: w.Name, Category: w.Category}] || d.blocked[Item{Kind: TagCategory, Name: w.Category}]
+	}
+	return false
+}
+
+// compare decides about an item that was made and is there.
+func (d *decision) compare(w Wanted, is Found, record Record) {
+	difference := w.differs(is)
+	switch {
+	case difference == "" || w.Problem != "" || w.Adopt:
+		d.plan.Records[w.Item] = Record{Made: true, Hosts: is.Hosts}
+		if w.Problem != "" {
+			d.plan.Problems = append(d.plan.Problems, w.Problem)
+		}
+	case !record.Made:
+		d.do(w, Make, difference, false)
+	case w.Kind == HostGroup && slices.Equal(is.Hosts, record.Hosts), w.Kind == TagCategory:
+		d.do(w, Change, difference, false)
+	case d.repair:
+		d.do(w, Repair, difference, false)
+	default:
+		d.drifted(w, record, difference)
+	}
+}
+
+func (d *decision) do(w Wanted, verb Verb, why string, first bool) {
+	d.plan.Steps = append(d.plan.Steps, Step{Wanted: w, Verb: verb, Why: why, First: first})
+	d.plan.Records[w.Item] = Record{Hosts: w.Hosts}
+}
+
+func (d *decision) drifted(w Wanted, record Record, how string) {
+	d.plan.Drift = append(d.plan.Drift, fmt.Sprintf("%s: %s", w.Item, how))
+	d.plan.Records[w.Item] = record
+}
+
+// Surplus returns what is recorded as made and used by none of the zones whose uses are given, in the order in which it is
+// removed.
+func Surplus(records map[Item]Record, uses ...map[Item]bool) []Item {
+	var surplus []Item
+	for item := range maps.Keys(records) {
+		if !slices.ContainsFunc(uses, func(used map[Item]bool) bool { _, is := used[item]; return is }) {
+			surplus = append(surplus, item)
+		}
+	}
+	slices.SortFunc(surplus, removalOrder)
+	return surplus
+}

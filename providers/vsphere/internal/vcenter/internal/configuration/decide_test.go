@@ -1,0 +1,221 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configuration_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
+)
+
+const cluster = "ClusterComputeResource:domain-c1"
+
+var (
+	hosts    = configuration.Item{Kind: configuration.HostGroup, Name: "hosts", Object: cluster}
+	vms      = configuration.Item{Kind: configuration.VMGroup, Name: "vms", Object: cluster}
+	rule     = configuration.Item{Kind: configuration.Rule, Name: "vms-rule", Object: cluster}
+	category = configuration.Item{Kind: configuration.TagCategory, Name: "k8s-zone"}
+	tag      = configuration.Item{Kind: configuration.Tag, Name: "a", Category: "k8s-zone"}
+	onHost   = configuration.Item{Kind: configuration.TagAttachment, Name: "a", Category: "k8s-zone", Object: "HostSystem:host-1"}
+)
+
+// all is a zone that has everything made.
+func all() []configuration.Wanted {
+	return []configuration.Wanted{
+		{Item: hosts, Shape: configuration.Shape{Hosts: []string{"host-1", "host-2"}}},
+		{Item: vms},
+		{Item: rule, Shape: configuration.Shape{VMGroup: "vms", HostGroup: "hosts", Mandatory: true}},
+		{Item: category, Shape: configuration.Shape{Types: []string{"HostSystem"}}},
+		{Item: tag},
+		{Item: onHost},
+	}
+}
+
+// sound is vCenter when all has been made.
+func sound() map[configuration.Item]configuration.Found {
+	found := map[configuration.Item]configuration.Found{}
+	for _, w := range all() {
+		found[w.Item] = configuration.Found{Shape: w.Shape}
+	}
+	return found
+}
+
+// made records all.
+func made() map[configuration.Item]configuration.Record {
+	records := map[configuration.Item]configuration.Record{}
+	for _, w := range all() {
+		records[w.Item] = configuration.Record{Made: true, Hosts: w.Hosts}
+	}
+	return records
+}
+
+type decideCase struct {
+	found   func(map[configuration.Item]configuration.Found)
+	records func(map[configuration.Item]configuration.Record)
+	wanted  func([]configuration.Wanted)
+	repair  bool
+
+	steps    []string
+	drift    []string
+	problems []string
+	dropped  []configuration.Item // of the records
+	pending  []configuration.Item
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	type founds = map[configuration.Item]configuration.Found
+	type records = map[configuration.Item]configuration.Record
+	without := func(items ...configuration.Item) func(founds) {
+		return func(found founds) {
+			for _, item := range items {
+				delete(found, item)
+			}
+		}
+	}
+	edit := func(item configuration.Item, change func(*configuration.Found)) func(founds) {
+		return func(found founds) {
+			is := found[item]
+			change(&is)
+			found[item] = is
+		}
+	}
+	disabled := edit(rule, func(is *configuration.Found) { is.Disabled = true })
+	everything := []string{"Make host group \"hosts\"", "Make VM group \"vms\"", "Make VM/host rule \"vms-rule\"", "Make tag category \"k8s-zone\"",
+		"Make tag \"a\" of category \"k8s-zone\"", "Make tag \"a\" of category \"k8s-zone\" on HostSystem:host-1"}
+	items := []configuration.Item{hosts, vms, rule, category, tag, onHost}
+	for name, tc := range map[string]decideCase{
+		"nothing is there":                     {found: func(f founds) { clear(f) }, records: func(r records) { clear(r) }, steps: everything, pending: items},
+		"all is there as it was made":          {},
+		"all is there, and was made by others": {records: func(r records) { clear(r) }, dropped: items},
+		"the manager died between the record and the effect": {
+			found: func(f founds) { clear(f) },
+			records: func(r records) {
+				for item := range r {
+					r[item] = configuration.Record{}
+				}
+			},
+			steps: everything, pending: items,
+		},
+		"the manager died between the effect and its confirmation": {
+			records: func(r records) { r[rule] = configuration.Record{} },
+		},
+		"somebody disables the rule": {
+			found: disabled, drift: []string{`VM/host rule "vms-rule": it is disabled`},
+		},
+		"somebody disables the rule, which is repaired": {
+			found: disabled, repair: true, steps: []string{`Repair VM/host rule "vms-rule"`}, pending: []configuration.Item{rule},
+		},
+		"somebody makes it a rule that gives way": {
+			found: edit(rule, func(is *configuration.Found) { is.Mandatory = false }),
+			drift: []string{`VM/host rule "vms-rule": it is not mandatory`},
+		},
+		"somebody gives the rule another group": {
+			found: edit(rule, func(is *configuration.Found) { is.HostGroup = "others" }), repair: true,
+			steps: []string{`Repair VM/host rule "vms-rule"`}, pending: []configuration.Item{rule},
+		},
+		"somebody disables a rule that others have made": {
+			found: disabled, records: func(r records) { delete(r, rule) }, repair: true, dropped: []configuration.Item{rule},
+		},
+		"somebody deletes the VM group": {
+			found: without(vms), drift: []string{`VM group "vms": it was removed`},
+		},
+		"somebody deletes VM group and rule, which are repaired": {
+			found: without(vms, rule), repair: true, steps: []string{`Repair VM group "vms"`, `Repair VM/host rule "vms-rule"`},
+			pending: []configuration.Item{vms, rule},
+		},
+		"somebody deletes VM group and rule: the rule waits for its group": {
+			found: without(vms, rule), drift: []string{`VM group "vms": it was removed`},
+		},
+		"somebody adds a host to the group": {
+			found: edit(hosts, func(is *configuration.Found) { is.Hosts = []string{"host-1", "host-2", "host-3"} }),
+			drift: []string{`host group "hosts": it has the hosts host-1, host-2, host-3 and not host-1, host-2`},
+		},
+		"a host is given the tag": {
+			wanted: func(w []configuration.Wanted) { w[0].Hosts = []string{"host-1", "host-2", "host-3"} },
+			steps:  []string{`Change host group "hosts"`}, pending: []configuration.Item{hosts},
+		},
+		"no host carries the tag any more": {
+			wanted:   func(w []configuration.Wanted) { w[0].Hosts, w[0].Problem = nil, "no host carries it" },
+			problems: []string{"no host carries it"},
+		},
+		"no host carries the tag yet": {
+			found: without(hosts, vms, rule), records: func(r records) { delete(r, hosts); delete(r, vms); delete(r, rule) },
+			wanted:   func(w []configuration.Wanted) { w[0].Hosts, w[0].Problem = nil, "no host carries it" },
+			problems: []string{"no host carries it"}, steps: []string{`Make VM group "vms"`},
+			dropped: []configuration.Item{hosts, rule}, pending: []configuration.Item{vms},
+		},
+		"the host group is the administrator's, and missing": {
+			found: without(hosts, rule), records: func(r records) { delete(r, hosts); delete(r, rule) },
+			wanted: func(w []configuration.Wanted) { w[0].Adopt = true }, dropped: []configuration.Item{hosts, rule},
+		},
+		"a category has to take another type of objects": {
+			found: edit(category, func(is *configuration.Found) { is.Types = []string{"Datacenter"} }),
+			steps: []string{`Change tag category "k8s-zone"`}, pending: []configuration.Item{category},
+		},
+		"a category takes all types of objects": {found: edit(category, func(is *configuration.Found) { is.Types = nil })},
+		"a tag does not say that it was made here": {
+			found: edit(tag, func(is *configuration.Found) { is.Foreign = true }), dropped: []configuration.Item{tag},
+		},
+		"somebody takes the tag off": {
+			found: without(onHost), drift: []string{`tag "a" of category "k8s-zone" on HostSystem:host-1: it was removed`},
+		},
+		"somebody deletes the tag: it is not attached again": {
+			found: without(tag, onHost), drift: []string{`tag "a" of category "k8s-zone": it was removed`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDecide(t, tc)
+		})
+	}
+}
+
+func testDecide(t *testing.T, tc decideCase) {
+	t.Helper()
+	g := NewWithT(t)
+	wanted, found, records := all(), sound(), made()
+	if tc.found != nil {
+		tc.found(found)
+	}
+	if tc.records != nil {
+		tc.records(records)
+	}
+	if tc.wanted != nil {
+		tc.wanted(wanted)
+	}
+	plan := configuration.Decide(wanted, found, records, tc.repair)
+	var steps []string
+	for _, step := range plan.Steps {
+		steps = append(steps, string(step.Verb)+" "+step.String())
+		_, recorded := records[step.Item]
+		g.Expect(step.First).To(Equal(!recorded))
+		g.Expect(step.Why).NotTo(BeEmpty())
+	}
+	g.Expect(steps).To(Equal(tc.steps))
+	g.Expect(plan.Drift).To(Equal(tc.drift))
+	g.Expect(plan.Problems).To(Equal(tc.problems))
+	var dropped, pending []configuration.Item
+	for _, w := range wanted {
+		record, kept := plan.Records[w.Item]
+		switch {
+		case !kept:
+			dropped = append(dropped, w.Item)
+		case !record.Made:
+			pending = append(pending, w.Item)
+		}
+	}
+	g.Expect(dropped).To(Equal(tc.dropped))
+	g.Expect(pending).To(Equal(tc.pending))
+}
+
+func TestSurplusIsWhatNobodyUsesInTheOrderInWhichItCanGo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(configuration.Surplus(made())).To(Equal([]configuration.Item{onHost, tag, category, rule, vms, hosts}))
+	used := map[configuration.Item]bool{category: true, hosts: true}
+	g.Expect(configuration.Surplus(made(), map[configuration.Item]bool{rule: true, vms: true}, used)).To(Equal([]configuration.Item{onHost, tag}))
+}

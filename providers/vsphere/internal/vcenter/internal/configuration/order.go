@@ -1,0 +1,27 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configuration
+
+import (
+	"cmp"
+	"slices"
+)
+
+// removalOrder puts what is made of other things before them: a rule before its groups, a tag before its category.
+func removalOrder(a, b Item) int {
+	return cmp.Or(cmp.Compare(rank(b.Kind), rank(a.Kind)), compare(a, b))
+}
+
+func rank(kind Kind) int {
+	return slices.Index([]Kind{HostGroup, VMGroup, Rule, TagCategory, Tag, TagAttachment}, kind)
+}
+
+func compare(a, b Item) int {
+	return cmp.Or(cmp.Compare(a.Category, b.Category), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Object, b.Object))
+}
+
+// Compare orders items as they are made.
+func Compare(a, b Item) int {
+	return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), compare(a, b))
+}

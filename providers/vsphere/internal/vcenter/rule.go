@@ -1,0 +1,240 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+)
+
+func forbidden(err error) bool { return errors.Is(err, vcerrors.ErrForbidden) }
+
+// onCluster runs f while nobody else of this process writes the groups of a compute cluster, with its groups and rules as they
+// are now.
+func (s *Session) onCluster(ctx context.Context, cluster inventory.Ref, f func(inventory.Clustered) error) error {
+	done, err := s.opts.writers.turn(ctx, s.vcenter(), cluster)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
+		return err
+	}
+	has, ok := s.index.ClusteredOf(cluster)
+	if !ok || !has.Readable {
+		return fmt.Errorf("reading groups and rules: %w", vcerrors.ErrForbidden)
+	}
+	if err := f(has); err != nil {
+		return err
+	}
+	return s.refresh(ctx, cluster, []string{"configurationEx"})
+}
+
+// changeGroups makes and changes groups, then the rules between them.
+func (s *Session) changeGroups(ctx context.Context, steps []configuration.Step, failed map[configuration.Item]error) {
+	var grouped []configuration.Step
+	for _, step := range steps {
+		if step.Grouped() {
+			grouped = append(grouped, step)
+		}
+	}
+	if len(grouped) == 0 {
+		return
+	}
+	cluster := inventory.ParseRef("ClusterComputeResource", grouped[0].Object) // a zone is of one compute cluster
+	for _, rules := range []bool{false, true} {
+		part := slices.DeleteFunc(slices.Clone(grouped), func(step configuration.Step) bool { return (step.Kind == configuration.Rule) != rules })
+		if rules && len(failed) > 0 {
+			for _, step := range part {
+				failed[step.Item] = notTried(step.Item)
+			}
+			return
+		}
+		if len(part) == 0 {
+			continue
+		}
+		if err := s.onCluster(ctx, cluster, func(has inventory.Clustered) error { return s.write(ctx, cluster, has, part, failed) }); err != nil {
+			for _, step := range part {
+				if failed[step.Item] == nil {
+					failed[step.Item] = lacking(step.Item, false, err)
+				}
+			}
+		}
+	}
+}
+
+// write changes a compute cluster's configuration. An item that is there when it is to be made for the first time is somebody
+// else's.
+func (s *Session) write(ctx context.Context, cluster inventory.Ref, has inventory.Clustered, steps []configuration.Step, failed map[configuration.Item]error) error {
+	spec := &types.ClusterConfigSpecEx{}
+	for _, step := range steps {
+		_, exists := lookup.FoundIn(has, step.Item)
+		if exists && step.First {
+			failed[step.Item] = fmt.Errorf("making %s: %w: somebody else has just made it", step.Item, vcerrors.ErrDuplicateName)
+			continue
+		}
+		update := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
+		if exists {
+			update.Operation = types.ArrayUpdateOperationEdit
+		}
+		switch step.Kind {
+		case configuration.HostGroup:
+			spec.GroupSpec = append(spec.GroupSpec, types.ClusterGroupSpec{ArrayUpdateSpec: update, Info: &types.ClusterHostGroup{
+				ClusterGroupInfo: types.ClusterGroupInfo{Name: step.Name, UserCreated: types.NewBool(true)}, Host: refs("HostSystem", step.Hosts),
+			}})
+		case configuration.VMGroup:
+			if !exists { // its members are written by those who join
+				spec.GroupSpec = append(spec.GroupSpec, types.ClusterGroupSpec{ArrayUpdateSpec: update, Info: &types.ClusterVmGroup{
+					ClusterGroupInfo: types.ClusterGroupInfo{Name: step.Name, UserCreated: types.NewBool(true)},
+				}})
+			}
+		default:
+			spec.RulesSpec = append(spec.RulesSpec, types.ClusterRuleSpec{ArrayUpdateSpec: update, Info: ruleOf(step, has)})
+		}
+	}
+	if len(spec.GroupSpec)+len(spec.RulesSpec) == 0 {
+		return nil
+	}
+	return s.reconfigureCluster(ctx, cluster, spec)
+}
+
+func ruleOf(step configuration.Step, has inventory.Clustered) *types.ClusterVmHostRuleInfo {
+	rule := &types.ClusterVmHostRuleInfo{
+		ClusterRuleInfo: types.ClusterRuleInfo{
+			Name: step.Name, Enabled: types.NewBool(true), Mandatory: types.NewBool(step.Mandatory), UserCreated: types.NewBool(true),
+		},
+		VmGroupName: step.VMGroup, AffineHostGroupName: step.HostGroup,
+	}
+	for _, existing := range has.Rules {
+		if existing.Name == step.Name {
+			rule.Key = existing.Key
+		}
+	}
+	return rule
+}
+
+func refs(managedType string, names []string) []types.ManagedObjectReference {
+	var all []types.ManagedObjectReference
+	for _, name := range names {
+		all = append(all, inventory.ParseRef(managedType, name))
+	}
+	return all
+}
+
+// removeGroups removes rules, then groups. A VM group that still has members keeps its rule and stays.
+func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, outcome *Outcome) {
+	byCluster := map[string][]configuration.Item{}
+	for _, item := range items {
+		if item.Grouped() {
+			byCluster[item.Object] = append(byCluster[item.Object], item)
+		}
+	}
+	for object, all := range byCluster {
+		cluster := inventory.ParseRef("ClusterComputeResource", object)
+		if !s.index.Shows(cluster) {
+			if err := s.gone(ctx, cluster); err != nil {
+				for _, item := range all {
+					outcome.Failed[item] = lacking(item, true, err)
+				}
+			}
+			continue
+		}
+		for _, rules := range []bool{true, false} {
+			part := slices.DeleteFunc(slices.Clone(all), func(item configuration.Item) bool { return (item.Kind == configuration.Rule) != rules })
+			err := s.onCluster(ctx, cluster, func(has inventory.Clustered) error { return s.erase(ctx, cluster, has, part, outcome) })
+			if err == nil {
+				continue
+			}
+			for _, item := range part {
+				if outcome.InUse[item] == "" {
+					outcome.Failed[item] = lacking(item, true, err)
+				}
+			}
+		}
+	}
+}
+
+// gone is nil if vCenter says that it has no such object, and an error that says so if the account only cannot see it.
+func (s *Session) gone(ctx context.Context, r inventory.Ref) error {
+	err := s.retrieve(ctx, "reading "+r.String(), r, []string{"name"}, func([]types.DynamicProperty) {})
+	switch {
+	case errors.Is(err, vcerrors.ErrNotFound):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w: the account cannot see the compute cluster", vcerrors.ErrForbidden)
+	}
+	return err
+}
+
+func (s *Session) erase(ctx context.Context, cluster inventory.Ref, has inventory.Clustered, items []configuration.Item, outcome *Outcome) error {
+	spec := &types.ClusterConfigSpecEx{}
+	for _, item := range items {
+		is, exists := lookup.FoundIn(has, item)
+		if !exists {
+			continue
+		}
+		if why := s.occupied(has, item, is); why != "" {
+			outcome.InUse[item] = why
+			continue
+		}
+		remove := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationRemove, RemoveKey: item.Name}
+		if item.Kind != configuration.Rule {
+			spec.GroupSpec = append(spec.GroupSpec, types.ClusterGroupSpec{ArrayUpdateSpec: remove})
+			continue
+		}
+		for _, rule := range has.Rules {
+			if rule.Name == item.Name {
+				remove.RemoveKey = rule.Key
+			}
+		}
+		spec.RulesSpec = append(spec.RulesSpec, types.ClusterRuleSpec{ArrayUpdateSpec: remove})
+	}
+	if len(spec.GroupSpec)+len(spec.RulesSpec) == 0 {
+		return nil
+	}
+	return s.reconfigureCluster(ctx, cluster, spec)
+}
+
+// occupied says who still uses a group or rule.
+func (s *Session) occupied(has inventory.Clustered, item configuration.Item, is configuration.Found) string {
+	group := item.Name
+	switch item.Kind {
+	case configuration.Rule:
+		group = is.VMGroup
+		fallthrough
+	case configuration.VMGroup:
+		if members := has.VMGroups[group]; len(members) > 0 {
+			names := make([]string, 0, len(members))
+			for _, member := range members {
+				if vm, ok := s.index.VMOf(member); ok {
+					names = append(names, vm.Name)
+				} else {
+					names = append(names, member.Value)
+				}
+			}
+			slices.Sort(names)
+			return fmt.Sprintf("VM group %q of compute cluster %s still has %d virtual machines: %s", group, has.Name, len(members),
+				strings.Join(names[:min(len(names), 3)], ", "))
+		}
+	}
+	if item.Kind == configuration.Rule {
+		return ""
+	}
+	for _, rule := range has.Rules {
+		if rule.VMGroup == item.Name && item.Kind == configuration.VMGroup || rule.HostGroup == item.Name && item.Kind == configuration.HostGroup {
+			return fmt.Sprintf("%s of compute cluster %s is still used by VM/host rule %q", item, has.Name, rule.Name)
+		}
+	}
+	return ""
+}
