@@ -22,7 +22,7 @@ import (
 // allIsWell are the reasons of conditions that hold: there is nothing to look up.
 func allIsWell() []string {
 	return []string{
-		"AllActive", "NoFailureDomains", "Balanced", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "InFailureDomain",
+		"AllActive", "NoFailureDomains", "Balanced", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "Configured", "InFailureDomain",
 		"AssociateBareMetalHostSuccess", "AssociateBareMetalHostViaNodeReuseSuccess", "AssociateMetal3MachineMetaDataSuccess",
 		"Metal3DataSecretsReady", "SecretsSetExternally", "NotPaused",
 		"HarvesterConnectionReady", "TargetNamespaceReady", "LoadBalancerReady", "ControlPlaneEndpointGiven", "CustomIPPoolCreatedSuccessfully",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,6 +73,12 @@ func Check(zone *Zone) vcenter.ZoneSpec {
 		Region:     vcenter.ZoneTag{Name: zone.Domain.Spec.Region.Name, Category: zone.Domain.Spec.Region.TagCategory, Type: string(zone.Domain.Spec.Region.Type)},
 		Zone:       vcenter.ZoneTag{Name: zone.Domain.Spec.Zone.Name, Category: zone.Domain.Spec.Zone.TagCategory, Type: string(zone.Domain.Spec.Zone.Type)},
 		ShouldRule: topology.Hosts.Rule == infrav1.ShouldRule, Template: topology.Template,
+		Configure: vcenter.Configure{
+			Region: ptr.Deref(zone.Domain.Spec.Region.AutoConfigure, false), Zone: ptr.Deref(zone.Domain.Spec.Zone.AutoConfigure, false),
+			Groups: ptr.Deref(topology.Hosts.AutoConfigure, false), HostNames: slices.Clone(topology.Hosts.HostNames),
+			HostTag: vcenter.TagName{Category: topology.Hosts.HostTag.Category, Name: topology.Hosts.HostTag.Name},
+			Repair:  zone.Domain.Spec.Drift == infrav1.RepairDrift,
+		},
 	}
 	for _, network := range topology.NetworkConfigurations {
 		spec.Networks = append(spec.Networks, network.NetworkName)

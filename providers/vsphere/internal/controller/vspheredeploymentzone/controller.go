@@ -23,6 +23,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
@@ -43,6 +44,12 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// Namespace is the manager's own, where the Secrets of VSphereClusterIdentities are.
 	Namespace string
+	// Live reads past the cache.
+	Live client.Reader
+	// Here says which management cluster this is.
+	Here *origin.Here
+	// RetryAfter is the pause after vCenter has refused to make something.
+	RetryAfter time.Duration
 
 	filter  watchfilter.Filter
 	written patch.Written
@@ -66,7 +73,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	zone := &scope{}
 	return reconcile.Loop[*infrav1.VSphereDeploymentZone, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, V1Beta1: conversion.ZoneConditions(), Finalizer: infrav1.DeploymentZoneFinalizer,
-		Gather: func(context.Context, *infrav1.VSphereDeploymentZone, *patch.Patch) (*scope, error) { return zone, nil },
+		Gather: func(_ context.Context, _ *infrav1.VSphereDeploymentZone, p *patch.Patch) (*scope, error) {
+			zone.patch = p
+			return zone, nil
+		},
 		Normal: r.check, Delete: r.reconcileDelete, Summarize: summarize, Forget: r.VCenters.ForgetZone,
 	}.Run(ctx, req, &zone.VSphereDeploymentZone)
 }
@@ -74,6 +84,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // scope is the zone, which belongs to no Cluster. Its failure domain is read when it is checked.
 type scope struct {
 	placement.Zone
+
+	patch *patch.Patch
 }
 
 // Owner is nil.
@@ -108,6 +120,11 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
 	}
+	again, err := r.configure(ctx, s, session)
+	if err != nil {
+		r.view(object, err)
+		return ctrl.Result{}, err
+	}
 	report, err := session.CheckZone(ctx, placement.Check(zone))
 	if err != nil {
 		r.view(object, err)
@@ -117,6 +134,9 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.judge(zone, report)
 	if len(only(report.Problems, vcenter.ZoneChecks(), func(c vcenter.ZoneCheck) bool { return c.Unreported })) > 0 {
 		return ctrl.Result{RequeueAfter: recheck}, nil
+	}
+	if again {
+		return ctrl.Result{RequeueAfter: r.RetryAfter}, nil
 	}
 	return ctrl.Result{}, nil
 }
@@ -143,8 +163,8 @@ func ignoreWaits(err error) error {
 	return err
 }
 
-// reconcileDelete lets the zone go when no machine names it any more. Machines that are being deleted count: they are
-// still there.
+// reconcileDelete lets the zone go when no machine names it any more, and what was made in vCenter for it alone has gone.
+// Machines that are being deleted count: they are still there.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	zone := &s.VSphereDeploymentZone
 	machines, err := placement.MachinesIn(ctx, r.Client, zone.Name)
@@ -152,8 +172,11 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if len(machines) == 0 {
-		controllerutil.RemoveFinalizer(zone, infrav1.DeploymentZoneFinalizer)
-		return ctrl.Result{}, nil
+		over, result, err := r.clearOut(ctx, s)
+		if over && err == nil {
+			controllerutil.RemoveFinalizer(zone, infrav1.DeploymentZoneFinalizer)
+		}
+		return result, err
 	}
 	message := fmt.Sprintf("Still the failure domain of %d machines: %s", len(machines), strings.Join(machines[:min(3, len(machines))], ", "))
 	status.False(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason, message)

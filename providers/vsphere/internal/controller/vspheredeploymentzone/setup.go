@@ -7,12 +7,15 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,6 +38,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		WithOptions(options).
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfDomain),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.zonesBeside), builder.WithPredicates(configurationChanged())).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfCluster), builder.WithPredicates(connection.Changed())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfIdentity)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfSecret)).
@@ -49,6 +53,29 @@ func (r *Reconciler) zonesWhere(ctx context.Context, keep func(*infrav1.VSphereD
 
 func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []reconcile.Request {
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.FailureDomain == domain.GetName() })
+}
+
+// zonesBeside names the other zones of the vCenter that have something made: they may share it.
+func (r *Reconciler) zonesBeside(ctx context.Context, object client.Object) []reconcile.Request {
+	zone := object.(*infrav1.VSphereDeploymentZone)
+	return r.zonesWhere(ctx, func(other *infrav1.VSphereDeploymentZone) bool {
+		return other.Name != zone.Name && other.Spec.Server == zone.Spec.Server && conditions.Has(other, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)
+	})
+}
+
+// configurationChanged is about what is on record as made for a zone, and about a zone that begins to go.
+func configurationChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*infrav1.VSphereDeploymentZone), e.ObjectNew.(*infrav1.VSphereDeploymentZone)
+			return !equality.Semantic.DeepEqual(before.Status.Configured, after.Status.Configured) ||
+				len(after.Status.Configured) > 0 && before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			return len(e.Object.(*infrav1.VSphereDeploymentZone).Status.Configured) > 0
+		},
+	}
 }
 
 // zonesOfCluster names the zones whose account or thumbprint may come from the cluster.

@@ -1,0 +1,207 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheredeploymentzone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+type (
+	items   = map[vcenter.ConfiguredItem]bool
+	records = map[vcenter.ConfiguredItem]vcenter.ConfiguredRecord
+)
+
+// configure has made in vCenter what autoConfigure asks for, and removed what it asks for no more. It reports whether something
+// is to be looked at again that no event tells of. What is about to be made is noted on the zone before.
+func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.Session) (again bool, err error) {
+	zone := &s.VSphereDeploymentZone
+	spec := placement.Check(&s.Zone)
+	if !spec.Configure.Any() && len(zone.Status.Configured) == 0 {
+		conditions.Delete(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)
+		return false, nil
+	}
+	mark, err := r.Here.Mark(ctx)
+	if err != nil {
+		return false, err
+	}
+	beside, err := r.beside(ctx, r.Client, zone)
+	if err != nil {
+		return false, err
+	}
+	own := recordsOf(zone)
+	plan, err := session.PlanZone(ctx, spec, known(own, beside), mark)
+	if err != nil {
+		return false, err
+	}
+	if plan.Unknown {
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason,
+			"Waiting until all that the failure domain names is found and can be read: the other conditions say what is not")
+		return false, nil
+	}
+	left := noteRecords(zone, own, plan)
+	var outcome vcenter.Outcome
+	switch {
+	case len(plan.Steps) > 0:
+		if err := s.patch.Apply(ctx, r.Client, zone); err != nil {
+			return false, err
+		}
+		outcome = session.ConfigureZone(zone.Name, plan.Steps, mark, r.RetryAfter)
+		disown(zone, outcome)
+	case len(left) > 0:
+		if outcome, err = r.release(ctx, s, session, left, plan.Uses); err != nil {
+			return false, err
+		}
+	}
+	return r.report(s, plan, outcome), nil
+}
+
+// beside returns the other zones of the vCenter.
+func (r *Reconciler) beside(ctx context.Context, reader client.Reader, zone *infrav1.VSphereDeploymentZone) ([]placement.Zone, error) {
+	zones, err := placement.Zones(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(zones, func(other placement.Zone) bool {
+		return other.Name == zone.Name || other.Spec.Server != zone.Spec.Server
+	}), nil
+}
+
+// known are the records of a zone, and those of others: what they share belongs to all of them.
+func known(own records, beside []placement.Zone) records {
+	all := maps.Clone(own)
+	for i := range beside {
+		for item, record := range recordsOf(&beside[i].VSphereDeploymentZone) {
+			if _, is := all[item]; !is {
+				all[item] = record
+			}
+		}
+	}
+	return all
+}
+
+// noteRecords writes the records of a plan to the zone, and returns those of what it uses no more.
+func noteRecords(zone *infrav1.VSphereDeploymentZone, own records, plan vcenter.ZonePlan) (left records) {
+	left = records{}
+	for item, record := range own {
+		if _, uses := plan.Uses[item]; !uses {
+			left[item] = record
+		}
+	}
+	next := maps.Clone(left)
+	maps.Copy(next, plan.Records)
+	setRecords(zone, next)
+	return left
+}
+
+// disown takes back the record of what somebody else has made in the same moment.
+func disown(zone *infrav1.VSphereDeploymentZone, outcome vcenter.Outcome) {
+	next := recordsOf(zone)
+	for item, err := range outcome.Failed {
+		if errors.Is(err, vcenter.ErrDuplicateName) {
+			delete(next, item)
+		}
+	}
+	setRecords(zone, next)
+}
+
+func recordsOf(zone *infrav1.VSphereDeploymentZone) records {
+	all := records{}
+	for _, object := range zone.Status.Configured {
+		item := vcenter.ConfiguredItem{Kind: vcenter.ConfiguredKind(object.Kind), Name: object.Name, Category: object.Category, Object: object.Object}
+		all[item] = vcenter.ConfiguredRecord{Made: object.State == infrav1.ConfiguredMade, Hosts: object.Hosts}
+	}
+	return all
+}
+
+func setRecords(zone *infrav1.VSphereDeploymentZone, next records) {
+	var objects []infrav1.ConfiguredObject
+	for _, item := range slices.SortedFunc(maps.Keys(next), vcenter.CompareConfigured) {
+		object := infrav1.ConfiguredObject{
+			Kind: infrav1.ConfiguredKind(item.Kind), Name: item.Name, Category: item.Category, Object: item.Object,
+			State: infrav1.ConfiguredPending, Hosts: next[item].Hosts,
+		}
+		if next[item].Made {
+			object.State = infrav1.ConfiguredMade
+		}
+		objects = append(objects, object)
+	}
+	if !equality.Semantic.DeepEqual(objects, zone.Status.Configured) {
+		zone.Status.Configured = objects
+	}
+}
+
+// report sets the condition AutoConfigured.
+func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Outcome) (again bool) {
+	zone := &s.VSphereDeploymentZone
+	problems := slices.Clone(plan.Problems)
+	reason := infrav1.VSphereDeploymentZoneConfigurationRefusedReason
+	if err := outcome.Err(); err != nil {
+		problems = append([]string{err.Error()}, problems...)
+		if errors.Is(err, vcenter.ErrForbidden) {
+			reason = infrav1.PrivilegeMissingReason
+		}
+	}
+	switch {
+	case outcome.Running, len(plan.Steps) > 0 && len(problems) == 0: // vCenter is to show what it says that it has done
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguringReason, doing(plan.Steps))
+	case len(problems) > 0:
+		r.configured(zone, reason, strings.Join(problems, "; "))
+	case len(plan.Drift) > 0:
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason, fmt.Sprintf(
+			"%s: put it back, or set drift of VSphereFailureDomain %s to Repair", strings.Join(plan.Drift, "; "), s.Domain.Name))
+	case len(outcome.InUse) > 0:
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguredInUseReason, strings.Join(inUse(outcome), "; ")+": "+wayOutOfUse)
+	default:
+		r.configured(zone, infrav1.VSphereDeploymentZoneAutoConfiguredReason, "")
+		return false
+	}
+	return !outcome.Running
+}
+
+// doing tells of steps that are being taken.
+func doing(steps []vcenter.ConfigurationStep) string {
+	if len(steps) == 0 {
+		return "Removing what is not used any more"
+	}
+	texts := make([]string, 0, len(steps))
+	for _, step := range steps {
+		texts = append(texts, fmt.Sprintf("%s %s: %s", step.Verb, step.Item, step.Why))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// configured sets the condition, and tells of it when it says something new.
+func (r *Reconciler) configured(zone *infrav1.VSphereDeploymentZone, reason, message string) {
+	condition := metav1.Condition{
+		Type: infrav1.VSphereDeploymentZoneAutoConfiguredCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+	}
+	kind, note := corev1.EventTypeWarning, message
+	switch reason {
+	case infrav1.VSphereDeploymentZoneAutoConfiguredReason:
+		condition.Status = metav1.ConditionTrue
+		kind, note = corev1.EventTypeNormal, fmt.Sprintf("All that autoConfigure asks for is in vCenter; %d objects there are ours", len(zone.Status.Configured))
+	case infrav1.VSphereDeploymentZoneConfiguringReason:
+		kind = corev1.EventTypeNormal
+	}
+	before := conditions.Get(zone, condition.Type)
+	if before == nil || before.Reason != reason || before.Message != message {
+		r.Recorder.Eventf(zone, nil, kind, reason, "Configure", "%s", note)
+	}
+	conditions.Set(zone, condition)
+}

@@ -1,0 +1,197 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspheredeploymentzone
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/status"
+)
+
+const (
+	// wayOutOfUse is what can be done about something that cannot be removed because it is used.
+	wayOutOfUse = "take that out of it, or annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to leave it in vCenter"
+	// wayOut is what can be done when something cannot be removed at all.
+	wayOut = "; annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to have it deleted all the same"
+)
+
+// clearOut removes what was made for a zone that is being deleted. It reports whether that is over.
+func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result ctrl.Result, err error) {
+	zone := &s.VSphereDeploymentZone
+	if len(zone.Status.Configured) == 0 {
+		return true, ctrl.Result{}, nil
+	}
+	if _, abandon := zone.Annotations[infrav1.AbandonConfiguredAnnotation]; abandon {
+		r.Recorder.Eventf(zone, nil, corev1.EventTypeWarning, "Abandoned", "Delete", "Left in vCenter: %s", names(recordsOf(zone)))
+		return true, ctrl.Result{}, nil
+	}
+	session, _, err := r.VCenters.ForZone(ctx, zone)
+	r.view(zone, err)
+	if err != nil {
+		r.deleting(zone, fmt.Sprintf("What was made in vCenter cannot be removed: %s%s", conditionMessage(err), wayOut))
+		return false, ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
+	}
+	outcome, err := r.release(ctx, s, session, recordsOf(zone), nil)
+	if err != nil {
+		return false, ctrl.Result{}, err
+	}
+	if len(zone.Status.Configured) == 0 {
+		return true, ctrl.Result{}, nil
+	}
+	switch failed := outcome.Err(); {
+	case outcome.Running:
+		r.deleting(zone, "Removing from vCenter: "+names(recordsOf(zone)))
+		return false, ctrl.Result{}, nil
+	case failed != nil:
+		r.deleting(zone, failed.Error()+wayOut)
+	default:
+		r.deleting(zone, strings.Join(inUse(outcome), "; ")+": "+wayOutOfUse)
+	}
+	return false, ctrl.Result{RequeueAfter: r.RetryAfter}, nil
+}
+
+// conditionMessage is what a condition says of an error of a connection: not whose account it is about.
+func conditionMessage(err error) string { return connection.Condition(err).Message }
+
+func (r *Reconciler) deleting(zone *infrav1.VSphereDeploymentZone, message string) {
+	status.False(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason, message)
+}
+
+// release removes what a zone has on record and neither uses itself nor leaves to others. Of those that use it too, one that has
+// it on record removes it when it goes itself; one that would have it made takes it over first.
+func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Session, left records, own items) (vcenter.Outcome, error) {
+	zone := &s.VSphereDeploymentZone
+	mark, err := r.Here.Mark(ctx)
+	if err != nil {
+		return vcenter.Outcome{}, err
+	}
+	beside, err := r.staying(ctx, zone)
+	if err != nil {
+		return vcenter.Outcome{}, err
+	}
+	next, pending := recordsOf(zone), map[vcenter.ConfiguredItem]string{}
+	uses := []items{own}
+	for i := range beside {
+		other := &beside[i]
+		theirs, has := items{}, recordsOf(&other.VSphereDeploymentZone)
+		if other.Domain != nil {
+			theirs = session.Uses(placement.Check(other))
+		}
+		for item := range left {
+			_, recorded := has[item]
+			makes, used := theirs[item]
+			switch {
+			case recorded, used && !makes:
+				delete(next, item)
+			case makes:
+				pending[item] = fmt.Sprintf("%s is used by VSphereDeploymentZone %s too, which has not taken it over yet", item, other.Name)
+			}
+		}
+		for item := range has {
+			theirs[item] = true
+		}
+		uses = append(uses, theirs)
+	}
+	surplus := vcenter.SurplusOf(left, uses...)
+	outcome := vcenter.Outcome{}
+	if len(surplus) > 0 {
+		outcome = session.ReleaseZone(zone.Name, surplus, mark, r.RetryAfter)
+	}
+	if !outcome.Running {
+		r.drop(zone, next, surplus, outcome)
+	}
+	outcome.InUse = merged(outcome.InUse, pending)
+	setRecords(zone, next)
+	return outcome, nil
+}
+
+// staying returns the other zones of the vCenter that go on. They are read from the API server itself: of two zones that are
+// being deleted at the same time, each leaves nothing to the other.
+func (r *Reconciler) staying(ctx context.Context, zone *infrav1.VSphereDeploymentZone) ([]placement.Zone, error) {
+	beside, err := r.beside(ctx, r.Live, zone)
+	if err != nil {
+		return nil, err
+	}
+	var staying []placement.Zone
+	for i := range beside {
+		if !beside[i].DeletionTimestamp.IsZero() {
+			machines, err := placement.MachinesIn(ctx, r.Client, beside[i].Name)
+			if err != nil {
+				return nil, err
+			}
+			if len(machines) == 0 {
+				continue
+			}
+		}
+		if !r.filter.Passes(&beside[i].VSphereDeploymentZone) || annotations.HasPaused(&beside[i].VSphereDeploymentZone) {
+			beside[i].Domain = withoutConfiguration(beside[i].Domain) // it takes nothing over, but uses it
+		}
+		staying = append(staying, beside[i])
+	}
+	return staying, nil
+}
+
+// withoutConfiguration is the failure domain as one that is only verified.
+func withoutConfiguration(domain *infrav1.VSphereFailureDomain) *infrav1.VSphereFailureDomain {
+	if domain == nil {
+		return nil
+	}
+	domain = domain.DeepCopy()
+	domain.Spec.Region.AutoConfigure, domain.Spec.Zone.AutoConfigure, domain.Spec.Topology.Hosts.AutoConfigure = nil, nil, nil
+	return domain
+}
+
+// drop takes the records of what is gone, or left to others, off.
+func (r *Reconciler) drop(zone *infrav1.VSphereDeploymentZone, next records, surplus []vcenter.ConfiguredItem, outcome vcenter.Outcome) {
+	var removed []string
+	for _, item := range surplus {
+		_, failed := outcome.Failed[item]
+		_, used := outcome.InUse[item]
+		if failed || used {
+			continue
+		}
+		delete(next, item)
+		if why, kept := outcome.Kept[item]; kept {
+			r.Recorder.Eventf(zone, nil, corev1.EventTypeNormal, "Kept", "Configure", "%s stays in vCenter: %s", item, why)
+			continue
+		}
+		removed = append(removed, item.String())
+	}
+	if len(removed) > 0 {
+		r.Recorder.Eventf(zone, nil, corev1.EventTypeNormal, "Removed", "Configure", "Removed from vCenter: %s", strings.Join(removed, ", "))
+	}
+}
+
+func merged(one, other map[vcenter.ConfiguredItem]string) map[vcenter.ConfiguredItem]string {
+	all := map[vcenter.ConfiguredItem]string{}
+	maps.Copy(all, one)
+	maps.Copy(all, other)
+	return all
+}
+
+// inUse tells why things cannot be removed, each reason once.
+func inUse(outcome vcenter.Outcome) []string {
+	return slices.Compact(slices.Sorted(maps.Values(outcome.InUse)))
+}
+
+func names(of records) string {
+	var all []string
+	for _, item := range slices.SortedFunc(maps.Keys(of), vcenter.CompareConfigured) {
+		all = append(all, item.String())
+	}
+	return strings.Join(all, ", ")
+}
