@@ -146,6 +146,9 @@ func (s *Server) checkClone(ctx *simulator.Context, r *request, req *types.Clone
 	if fault := checkSockets(template, req.Spec.Config); fault != nil {
 		return fault
 	}
+	if fault := s.checkStorage(template, r, req); fault != nil {
+		return fault
+	}
 	return s.checkCards(ctx, template, req)
 }
 
@@ -250,6 +253,7 @@ func (s *Server) completeClone(ctx *simulator.Context, r *request, req *types.Cl
 		vm.Config.Flags = *config.Flags
 	}
 	completeDisks(vm, template, r, linked(&req.Spec))
+	s.completeStorage(vm, r, config)
 	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device) {
 		card, ok := device.(types.BaseVirtualEthernetCard)
 		if ok && card.GetVirtualEthernetCard().AddressType != string(types.VirtualEthernetCardMacTypeManual) {

@@ -348,6 +348,7 @@ func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
 // which vcsim does not.
 func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 	s.guests.forget(ref)
+	s.storage.forget(ref)
 	s.newVMs.hide(ref, false)
 	s.leaveGroups(ref)
 	s.admin.tags.Lock()

@@ -31,6 +31,7 @@ type endpoint struct {
 	latency  latency
 	losses   losses // answers
 	overload losses // calls
+	holds    holds
 
 	mu     sync.Mutex
 	closed bool
@@ -66,6 +67,7 @@ func (f *endpoint) close() {
 	f.closed = true
 	f.mu.Unlock()
 	f.latency.set(0)
+	f.holds.releaseAll()
 	_ = f.server.Close()
 	f.waits.cancelAll(context.Canceled)
 	f.done.Wait()
@@ -122,6 +124,7 @@ func (f *endpoint) serveSOAP(answer *recorder, r *http.Request) (name string, er
 			http.Error(answer, overloadPage, http.StatusServiceUnavailable)
 			return name, nil
 		}
+		f.holds.wait(r.Context(), name)
 		if call.Method == "WaitForUpdatesEx" || call.Method == "WaitForUpdates" {
 			// vcsim would go on waiting for a client that has long gone.
 			key := waitKey{collector: call.This}

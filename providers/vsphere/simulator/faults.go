@@ -74,6 +74,10 @@ func Faults() []Fault { //nolint:funlen // A table: it has a row for each.
 			Takes: []string{"call"}, Set: local(setOverloaded),
 		},
 		{
+			Name: "hanging", Is: "a call is neither carried out nor answered", Breaks: "A part of vCenter that answers no more keeps nobody waiting.",
+			Takes: []string{"call"}, Set: local(func(s *Server, on bool, args ...string) error { s.HoldCalls(args[0], on); return nil }),
+		},
+		{
 			Name: "full-hosts", Is: "DRS starts no VM on the hosts", Breaks: "A host that is connected takes VMs.",
 			Takes: []string{"cluster"}, MayTake: []string{"host"}, Set: local(setFullHosts),
 		},
@@ -84,6 +88,10 @@ func Faults() []Fault { //nolint:funlen // A table: it has a row for each.
 		{
 			Name: "withheld-uuids", Is: "clones appear without their UUIDs", Breaks: "A VM that can be found says which it is.",
 			Set: local(func(s *Server, on bool, _ ...string) error { s.WithholdUUIDs(on); return nil }),
+		},
+		{
+			Name: "no-policies", Is: "the account may not see storage policies", Breaks: "An account that may make a VM may say how it is kept.",
+			Set: local(func(s *Server, on bool, _ ...string) error { s.SetPolicyAccess(!on); return nil }),
 		},
 		{
 			Name: "no-tagging", Is: "the account may not attach tags", Breaks: "An account that may make a VM may tag it.",

@@ -16,7 +16,7 @@ import (
 // arguments are those of faults that storms do not make, on the VM "vm" of ThreeZones.
 func arguments(f simulator.Fault) []string {
 	return map[string][]string{
-		"lost-datastores": {"dc-1", "datastore-b"}, "held": {"CloneVM_Task"}, "overloaded": {"Login"}, "full-hosts": {"zone-a"},
+		"lost-datastores": {"dc-1", "datastore-b"}, "held": {"CloneVM_Task"}, "overloaded": {"Login"}, "hanging": {"Login"}, "full-hosts": {"zone-a"},
 	}[f.Name]
 }
 

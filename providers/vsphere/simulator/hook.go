@@ -24,6 +24,8 @@ type request struct {
 	fault types.BaseMethodFault
 	// disks are the sizes in KiB that a clone asks for, by device key.
 	disks map[int32]int64
+	// kept is what a clone asks for of its storage.
+	kept keptAs
 	// claimed is set by the first task; what that task starts itself is part of it.
 	claimed atomic.Bool
 

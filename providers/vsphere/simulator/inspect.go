@@ -37,6 +37,16 @@ type VM struct {
 	CoresPerSocket int
 	MemoryMiB      int
 	DiskGiB        int // of the first disk
+	// Disks are all of them.
+	Disks []Disk
+	// HomePolicy is the name of the storage policy of its files, "" for the default.
+	HomePolicy string
+	// CPU and Memory are what is reserved of them, limited and weighed.
+	CPU, Memory Resources
+	// FTEncryption and MigrateEncryption are modes of traffic.
+	FTEncryption, MigrateEncryption string
+	// KeyProvider and Key are what its files are encrypted with.
+	KeyProvider, Key string
 	// Linked says that the first disk builds upon another VM's.
 	Linked   bool
 	Template bool
@@ -99,6 +109,7 @@ func (s *Server) inspect(vm *simulator.VirtualMachine) VM {
 	var nics []guestCard
 	s.locked(vm, func() {
 		view = properties(&vm.VirtualMachine)
+		s.describe(&view, &vm.VirtualMachine)
 		host, pool, folder = vm.Runtime.Host, vm.ResourcePool, vm.Parent
 		datastores = slices.Clone(vm.Datastore)
 		nics = cards(&vm.VirtualMachine)

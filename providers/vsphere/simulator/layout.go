@@ -10,6 +10,8 @@ package simulator
 type Layout struct {
 	Datacenters []Datacenter
 	Tags        []Tag
+	// Policies are the storage policies.
+	Policies []StoragePolicy
 }
 
 // Datacenter is one datacenter with all that it holds.
@@ -71,6 +73,8 @@ type Template struct {
 	GuestID string
 	// CPUs, MemoryMiB and DiskGiB are 2, 2048 and 20 when zero.
 	CPUs, MemoryMiB, DiskGiB int
+	// FurtherGiB are the sizes of disks after the first one.
+	FurtherGiB []int
 	// CoresPerSocket is 1 when zero.
 	CoresPerSocket int
 	// Snapshots are taken one upon the other; the last is the current one.

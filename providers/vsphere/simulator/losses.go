@@ -3,7 +3,10 @@
 
 package simulator
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // LoseAnswers makes the server carry out the next n calls of a name, as Calls has it,
 // and close the connection in place of an answer; n below zero means all until n is
@@ -41,4 +44,53 @@ func (l *losses) take(name string) bool {
 		return true
 	}
 	return l.left[name] < 0
+}
+
+// HoldCalls has the server neither carry out nor answer calls of a name, as Calls has
+// it, until it is called again with false.
+func (s *Server) HoldCalls(name string, on bool) { s.endpoint.holds.set(name, on) }
+
+// holds are the calls that hang.
+type holds struct {
+	mu   sync.Mutex
+	ends map[string]chan struct{}
+}
+
+func (h *holds) set(name string, on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	end, held := h.ends[name]
+	switch {
+	case on && !held:
+		if h.ends == nil {
+			h.ends = map[string]chan struct{}{}
+		}
+		h.ends[name] = make(chan struct{})
+	case !on && held:
+		close(end)
+		delete(h.ends, name)
+	}
+}
+
+func (h *holds) releaseAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, end := range h.ends {
+		close(end)
+	}
+	h.ends = nil
+}
+
+// wait returns when calls of the name do not hang, or the client is gone.
+func (h *holds) wait(ctx context.Context, name string) {
+	h.mu.Lock()
+	end := h.ends[name]
+	h.mu.Unlock()
+	if end == nil {
+		return
+	}
+	select {
+	case <-end:
+	case <-ctx.Done():
+	}
 }

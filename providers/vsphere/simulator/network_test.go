@@ -296,13 +296,14 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 
 func TestStoragePolicies(t *testing.T) {
 	t.Parallel()
-	with := connect(t, simulator.Start(t, simulator.Layout{}, simulator.WithStoragePolicies()), "")
-	policies := must(must(pbm.NewClient(t.Context(), with.Client.Client))(t).ProfileMap(t.Context()))(t)
+	stock := connect(t, simulator.Start(t, simulator.Layout{}, simulator.WithStockPolicies()), "")
+	policies := must(must(pbm.NewClient(t.Context(), stock.Client.Client))(t).ProfileMap(t.Context()))(t)
 	if len(policies.Name) == 0 {
 		t.Error("there are no storage policies")
 	}
-	without := connect(t, simulator.Start(t, simulator.Layout{}), "")
-	if _, err := pbm.NewClient(t.Context(), without.Client.Client); err == nil {
-		t.Error("storage policies are served unasked")
+	own := connect(t, simulator.Start(t, simulator.Layout{Policies: []simulator.StoragePolicy{{Name: "gold"}}}), "")
+	policies = must(must(pbm.NewClient(t.Context(), own.Client.Client))(t).ProfileMap(t.Context()))(t)
+	if len(policies.Profile) != 1 || policies.Name["gold"] == nil {
+		t.Errorf("the storage policies are %v, not those of the layout", policies.Name)
 	}
 }

@@ -12,7 +12,7 @@ type options struct {
 	listen             string
 	username, password string
 	guestDelay         time.Duration
-	storagePolicies    bool
+	stockPolicies      bool
 	stockCollector     bool
 	silentRecentTasks  bool
 	begin              []func(*Server) error // faults that it has from the start
@@ -51,11 +51,12 @@ func WithGuestDelay(d time.Duration) Option {
 	return func(o *options) { o.guestDelay = d }
 }
 
-// WithStoragePolicies also serves the storage policy API (PBM). Its simulator
-// keeps its state in package variables, so at most one server of a process that
-// runs under the race detector should ask for it.
-func WithStoragePolicies() Option {
-	return func(o *options) { o.storagePolicies = true }
+// WithStockPolicies serves vcsim's own storage policy API (PBM), with vcsim's policies
+// in place of the layout's: all of them fit every datastore. It keeps its state in
+// package variables, so at most one server of a process that runs under the race
+// detector should ask for it.
+func WithStockPolicies() Option {
+	return func(o *options) { o.stockPolicies = true }
 }
 
 // WithStockCollector leaves vcsim's own property collector, and its history of

@@ -34,6 +34,8 @@ type Server struct {
 	structure *structure
 	tagging   *tagging
 	removed   removedDatastores
+	policies  *policies
+	storage   storage
 	silent    []string // properties whose changes clients are not told of
 	newVMs    newVMs
 	history   *taskHistory // nil where vcsim's own is left in place
@@ -76,6 +78,10 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		tasks:     newTaskFaults(),
 		guests:    newGuestNetwork(o.guestDelay),
 		structure: newStructure(),
+	}
+	s.policies = &policies{server: s, stock: o.stockPolicies}
+	for _, policy := range layout.Policies {
+		s.AddPolicy(policy)
 	}
 	if o.silentRecentTasks {
 		s.silent = append(s.silent, "recentTask")
@@ -132,8 +138,10 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 
 	service.RegisterSDK(s.registry, sdkPath+"/vimService")
 	service.ServeMux.HandleFunc(sdkPath+"/vimServiceVersions.xml", service.ServiceVersions)
-	if o.storagePolicies {
+	if o.stockPolicies {
 		service.RegisterSDK(pbm.New())
+	} else {
+		service.RegisterSDK(newPolicyService(s.policies))
 	}
 	patterns, rest := vapi.New(service.Listen, s.registry)
 	for _, pattern := range patterns {

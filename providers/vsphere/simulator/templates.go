@@ -128,6 +128,13 @@ func (b *site) templateDevices(spec Template, cluster *simulator.ClusterComputeR
 	disk.CapacityInKB = int64(cmp.Or(spec.DiskGiB, 20)) << 20
 	disk.CapacityInBytes = disk.CapacityInKB << 10
 	devices = append(devices, controller, disk)
+	for i, gib := range spec.FurtherGiB {
+		further := devices.CreateDisk(controller.(types.BaseVirtualController), types.ManagedObjectReference{}, "")
+		further.Key = int32(-300 - i) //nolint:gosec // A template has few disks.
+		further.CapacityInKB = int64(gib) << 20
+		further.CapacityInBytes = further.CapacityInKB << 10
+		devices = append(devices, further)
+	}
 	for i, network := range networks {
 		card, err := b.card(network)
 		if err != nil {
