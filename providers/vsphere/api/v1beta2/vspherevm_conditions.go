@@ -129,6 +129,22 @@ const (
 	// take the machine.
 	VSphereVMVirtualMachineNoUsableHostReason = "NoUsableHost"
 
+	// VSphereVMVirtualMachineStoragePolicyNotFoundReason: vCenter has no
+	// storage policy of the name, or shows the account none.
+	VSphereVMVirtualMachineStoragePolicyNotFoundReason = "StoragePolicyNotFound"
+
+	// VSphereVMVirtualMachineNoCompatibleDatastoreReason: the storage policy
+	// has no datastore that the machine can use, or not the one that is named.
+	VSphereVMVirtualMachineNoCompatibleDatastoreReason = "NoCompatibleDatastore"
+
+	// VSphereVMVirtualMachineKeyProviderMissingReason: the machine shall be
+	// encrypted, and vCenter has no key provider, or one that makes no keys.
+	VSphereVMVirtualMachineKeyProviderMissingReason = "KeyProviderMissing"
+
+	// VSphereVMVirtualMachineKeyNotFoundReason: vCenter has neither a key nor
+	// a key provider of the name.
+	VSphereVMVirtualMachineKeyNotFoundReason = "KeyNotFound"
+
 	// VSphereVMVirtualMachineInvalidSpecReason: vCenter would refuse the spec,
 	// such as a disk smaller than the template's.
 	VSphereVMVirtualMachineInvalidSpecReason = "InvalidSpec"

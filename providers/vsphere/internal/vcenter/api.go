@@ -110,6 +110,7 @@ var (
 	ErrInvalid       = vcerrors.ErrInvalid
 	ErrDuplicateName = vcerrors.ErrDuplicateName
 	ErrNoSnapshot    = vcerrors.ErrNoSnapshot
+	ErrNoKeyProvider = vcerrors.ErrNoKeyProvider
 	ErrTaskFailed    = vcerrors.ErrTaskFailed // every failed task, whatever else its error matches
 	ErrForbidden     = vcerrors.ErrForbidden
 	ErrNoTools       = vcerrors.ErrNoTools

@@ -29,10 +29,15 @@ type CloneSpec struct {
 	Snapshot string
 
 	Placement      lookup.Resolved
-	NumCPUs        int32  // at least MinCPUs
-	CoresPerSocket *int32 // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
-	MemoryMiB      int64  // at least minMemoryMiB
-	DiskGiB        int32  // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
+	NumCPUs        int32   // at least MinCPUs
+	CoresPerSocket *int32  // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
+	MemoryMiB      int64   // at least MinMemoryMiB
+	DiskGiB        int32   // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
+	FurtherGiB     []int32 // sizes of the template's further disks; as DiskGiB
+	DataDisks      []DataDisk
+	CPU, Memory    Allocation // in MHz and MiB
+	Policies       Policies
+	Encryption     Encryption
 	NICs           []NICSpec
 	ExtraConfig    map[string]string
 }
@@ -46,7 +51,7 @@ type NICSpec struct {
 // What Kubernetes needs to start at all, and a machine gets that asks for less.
 const (
 	MinCPUs      = 2
-	minMemoryMiB = 2048
+	MinMemoryMiB = 2048
 )
 
 // CloneVM starts to clone and returns the task: one call, and another when the template has not been read or has
@@ -60,6 +65,9 @@ func (s *Session) CloneVM(ctx context.Context, spec CloneSpec) (string, error) {
 	clone, err := cloneSpec(spec, template)
 	if err != nil {
 		return "", fmt.Errorf("cloning template %s: %w", spec.Template.Path, err)
+	}
+	if err := s.encrypt(ctx, spec, clone.Config); err != nil {
+		return "", err
 	}
 	task, err := s.start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.CloneVM_Task(ctx, rt, &types.CloneVM_Task{
@@ -119,12 +127,18 @@ func cloneSpec(spec CloneSpec, template templateData) (types.VirtualMachineClone
 	}
 	var changes []types.BaseVirtualDeviceConfigSpec
 	if clone.Snapshot == nil {
-		disk, err := growDisk(template.devices, spec.DiskGiB)
+		disks, err := growDisks(template.devices, spec.DiskGiB, spec.FurtherGiB)
 		if err != nil {
 			return clone, err
 		}
-		changes = append(changes, disk...)
+		changes = append(changes, disks...)
 	}
+	added, err := addDisks(template.devices, spec.DataDisks, spec.Policies.Disks)
+	if err != nil {
+		return clone, err
+	}
+	changes = append(changes, added...)
+	spec.Policies.applyTo(&clone, template.devices)
 	changes = append(changes, replaceNICs(template.devices, spec.NICs)...)
 	clone.Config.DeviceChange = changes
 	return clone, nil
@@ -137,37 +151,19 @@ func configSpec(spec CloneSpec) *types.VirtualMachineConfigSpec {
 		Annotation:   spec.Annotation,
 		InstanceUuid: spec.InstanceUUID,
 		NumCPUs:      cpus,
-		MemoryMB:     max(spec.MemoryMiB, minMemoryMiB),
+		MemoryMB:     max(spec.MemoryMiB, MinMemoryMiB),
 
 		NumCoresPerSocket: cmp.Or(spec.CoresPerSocket, &cpus),
 		Flags:             &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it
 		ExtraConfig:       extraConfig(spec.ExtraConfig),
 		// Properties of an imported appliance would make vCenter answer for the guest's configuration.
 		VAppConfigRemoved: types.NewBool(true),
-	}
-}
 
-func growDisk(devices object.VirtualDeviceList, sizeGiB int32) ([]types.BaseVirtualDeviceConfigSpec, error) {
-	if sizeGiB == 0 {
-		return nil, nil
+		CpuAllocation:     spec.CPU.info(),
+		MemoryAllocation:  spec.Memory.info(),
+		FtEncryptionMode:  spec.Encryption.FaultTolerance,
+		MigrateEncryption: spec.Encryption.Migration,
 	}
-	disks := devices.SelectByType((*types.VirtualDisk)(nil))
-	if len(disks) == 0 {
-		return nil, fmt.Errorf("%w: diskGiB is %d, but the template has no disk", vcerrors.ErrInvalid, sizeGiB)
-	}
-	disk := *disks[0].(*types.VirtualDisk) // selected by this type
-	now, want := max(disk.CapacityInBytes, disk.CapacityInKB<<10), int64(sizeGiB)<<30
-	if want < now {
-		return nil, fmt.Errorf("%w: diskGiB is %d, less than the %.3g GiB of the template's disk, and a disk cannot shrink",
-			vcerrors.ErrInvalid, sizeGiB, float64(now)/(1<<30))
-	}
-	if want == now {
-		return nil, nil
-	}
-	disk.CapacityInKB, disk.CapacityInBytes = want>>10, want
-	return []types.BaseVirtualDeviceConfigSpec{
-		&types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: &disk},
-	}, nil
 }
 
 func replaceNICs(devices object.VirtualDeviceList, nics []NICSpec) []types.BaseVirtualDeviceConfigSpec {

@@ -57,6 +57,8 @@ type Session struct {
 	groups    *groups
 	jobs      *jobs
 	tags      *tagReader
+	policies  *policyReader
+	keys      keyring
 
 	slots    chan struct{}
 	line     *line
@@ -87,6 +89,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	s.jobs = newJobs()
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.tags = newTagReader(s, user)
+	s.policies = newPolicyReader(s)
 
 	if err := s.connect(ctx, user); err != nil {
 		err = vcerrors.OfSession(err)

@@ -43,6 +43,8 @@ func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field
 	errs = append(errs, validateServer(spec.Server, path.Child("server"))...)
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	errs = append(errs, validateSize(spec, path)...)
+	errs = append(errs, validateDisks(spec, path)...)
+	errs = append(errs, validateResources(spec, path.Child("resources"))...)
 	errs = append(errs, validateVMXKeys(spec.CustomVMXKeys, path.Child("customVMXKeys"))...)
 	errs = append(errs, validateTags(spec.TagIDs, path.Child("tagIDs"))...)
 	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)
@@ -56,6 +58,7 @@ func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission
 		warnings = append(warnings, rules.Warning(path.Child("diskGiB"),
 			"a linked clone keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
 	}
+	warnings = append(warnings, warnStorage(spec, path)...)
 	if spec.OS != "" && spec.OS != infrav1.Linux && spec.OS != infrav1.Windows { // Windows has an error of its own.
 		warnings = append(warnings, rules.Warning(path.Child("os"), "is taken for %s", infrav1.Linux))
 	}

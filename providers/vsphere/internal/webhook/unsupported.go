@@ -37,17 +37,9 @@ func forbid(path *field.Path, fields ...unsupported) field.ErrorList {
 func unsupportedInClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	const inTemplate = "set it up in the vSphere template"
 	return forbid(path,
-		unsupported{"storagePolicyName", spec.StoragePolicyName != "", "name a datastore of that policy in datastore"},
-		unsupported{"resources", spec.Resources != infrav1.VirtualMachineResources{}, "use a resource pool with reservations and limits"},
-		unsupported{"additionalDisksGiB", len(spec.AdditionalDisksGiB) > 0, "size the disks in the vSphere template"},
 		unsupported{"pciDevices", len(spec.PciDevices) > 0, ""},
 		unsupported{"os", spec.OS == infrav1.Windows, "use a Linux template"},
 		unsupported{"hardwareVersion", spec.HardwareVersion != "", "upgrade the vSphere template"},
-		unsupported{"dataDisks", len(spec.DataDisks) > 0, "add the disks to the vSphere template"},
 		unsupported{"nestedHV", spec.NestedHV != nil, inTemplate},
-		unsupported{"ftEncryptionMode", spec.FtEncryptionMode != "", inTemplate},
-		unsupported{"migrateEncryption", spec.MigrateEncryption != "", inTemplate},
-		unsupported{"cryptoKeyID", spec.CryptoKeyID != "", ""},
-		unsupported{"cryptoProfile", spec.CryptoProfile != "", ""},
 	)
 }

@@ -42,16 +42,27 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (steps.Progress, er
 	}
 	spec, err := cloneSpec(ctx, s, extraConfig)
 	if err != nil {
-		if !userMistake(err) {
-			return steps.Wait, err
-		}
-		r.fail(s, invalidReason(err), err.Error())
-		return steps.Wait, nil
+		return r.invalid(s, err)
 	}
 	if namesake, taken := s.session.VMInFolder(spec.Placement.FolderRef, spec.Name); taken {
 		return r.nameHeld(s, namesake)
 	}
 	return r.clone(ctx, s, spec)
+}
+
+// invalid handles a specification that cannot be carried out as it is. Most of it depends on the inventory, of which events
+// tell; vCenter's storage policies do not, and are looked at again with growing pauses.
+func (r *Reconciler) invalid(s *scope, err error) (steps.Progress, error) {
+	switch {
+	case errors.Is(err, vcenter.ErrUnavailable):
+		return r.busy(s, fmt.Errorf("preparing to clone virtual machine %s: %w", s.vm.Name, err)), nil
+	case !userMistake(err):
+		return steps.Wait, err
+	case untold(err):
+		return r.again(s, invalidReason(err), err.Error()), nil
+	}
+	r.fail(s, invalidReason(err), err.Error())
+	return steps.Wait, nil
 }
 
 // awaitWhole waits until vCenter knows all of a machine that is new.
@@ -127,6 +138,7 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress,
 func userMistake(err error) bool {
 	for _, known := range []error{
 		vcenter.ErrInvalid, vcenter.ErrNotFound, vcenter.ErrAmbiguous, vcenter.ErrNoSnapshot, vcenter.ErrForbidden,
+		vcenter.ErrNoKeyProvider,
 	} {
 		if errors.Is(err, known) {
 			return true
@@ -170,8 +182,12 @@ func (r *Reconciler) bootstrapSecret(ctx context.Context, vm *infrav1.VSphereVM)
 // cloneSpec looks every name up in the inventory. Its error holds all that is wrong, not the first problem only.
 func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vcenter.CloneSpec, error) {
 	spec := s.vm.Spec
-	resolved, placementErr := s.session.Resolve(placementOf(s.vm))
+	placement, policies, policyErr := storage(ctx, s)
 	template, templateErr := s.session.Template(spec.Datacenter, spec.Template)
+	if policyErr != nil {
+		return vcenter.CloneSpec{}, errors.Join(policyErr, templateErr)
+	}
+	resolved, placementErr := s.session.Resolve(placement)
 	if err := errors.Join(placementErr, templateErr); err != nil {
 		return vcenter.CloneSpec{}, err
 	}
@@ -194,6 +210,8 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 		Annotation: marker(s.vm),
 		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: spec.NumCoresPerSocket,
 		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB,
+		FurtherGiB: spec.AdditionalDisksGiB, DataDisks: dataDisks(spec.DataDisks), Policies: policies,
+		CPU: processors(spec.Resources), Memory: memory(spec.Resources), Encryption: encryption(spec),
 		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,
 	}, nil
 }
@@ -239,10 +257,15 @@ func invalidReason(err error) string {
 		return infrav1.VSphereVMVirtualMachineSnapshotNotFoundReason
 	case errors.Is(err, vcenter.ErrForbidden):
 		return infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
+	case errors.Is(err, vcenter.ErrNoKeyProvider):
+		return infrav1.VSphereVMVirtualMachineKeyProviderMissingReason
 	}
 	var lookup *vcenter.LookupError
 	if !errors.As(err, &lookup) {
 		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
+	}
+	if reason := storageReason(lookup); reason != "" {
+		return reason
 	}
 	switch lookup.Field {
 	case "template":

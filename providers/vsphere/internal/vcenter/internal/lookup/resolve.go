@@ -210,18 +210,21 @@ func (r *resolver) folder(value string) inventory.Ref {
 }
 
 func (r *resolver) datastore(value string) inventory.Ref {
-	return r.note(r.find(inventory.KindDatastore, cmp.Or(value, "*"), func(candidate inventory.Ref) string {
-		store := r.ix.Entities[candidate]
-		switch {
-		case !store.Accessible:
-			return "not accessible"
-		case store.Maintenance:
-			return "in maintenance mode"
-		case r.compute != nil && !overlap(store.Hosts, r.hosts):
-			return "not mounted on any host of " + r.hostsOf
-		}
-		return ""
-	}))
+	return r.note(r.find(inventory.KindDatastore, cmp.Or(value, "*"), r.unusable))
+}
+
+// unusable says why a datastore cannot be used.
+func (r *resolver) unusable(candidate inventory.Ref) string {
+	store := r.ix.Entities[candidate]
+	switch {
+	case !store.Accessible:
+		return "not accessible"
+	case store.Maintenance:
+		return "in maintenance mode"
+	case r.compute != nil && !overlap(store.Hosts, r.hosts):
+		return "not mounted on any host of " + r.hostsOf
+	}
+	return ""
 }
 
 func (r *resolver) networks(values []string) []NetworkBacking {

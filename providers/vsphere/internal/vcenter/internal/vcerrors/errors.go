@@ -27,6 +27,7 @@ var (
 	ErrInvalid       = errors.New("invalid")
 	ErrDuplicateName = errors.New("the name is taken")
 	ErrNoSnapshot    = errors.New("no such snapshot")
+	ErrNoKeyProvider = errors.New("no key provider")
 	ErrTaskFailed    = errors.New("the task failed") // every failed task, whatever else its error matches
 	ErrForbidden     = errors.New("the account lacks a privilege")
 	ErrNoTools       = errors.New("VMware Tools do not run in the guest")
