@@ -252,6 +252,7 @@ func (s *Server) completeClone(ctx *simulator.Context, r *request, req *types.Cl
 	if config.Flags != nil {
 		vm.Config.Flags = *config.Flags
 	}
+	vm.Config.NestedHVEnabled = cmp.Or(config.NestedHVEnabled, template.Config.NestedHVEnabled)
 	completeDisks(vm, template, r, linked(&req.Spec))
 	s.completeStorage(vm, r, config)
 	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device) {

@@ -349,6 +349,7 @@ func (s *Server) find(vm string) (*simulator.VirtualMachine, error) {
 func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 	s.guests.forget(ref)
 	s.storage.forget(ref)
+	s.pci.release(ref)
 	s.newVMs.hide(ref, false)
 	s.leaveGroups(ref)
 	s.admin.tags.Lock()

@@ -28,12 +28,13 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		config = *cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
 		config.Group, config.Rule = slices.Clone(config.Group), slices.Clone(config.Rule)
 	})
+	devices := passedThrough(vm.Config.Hardware.Device)
 	if !automated(&config) {
-		return nil
+		return s.pci.claim(vm.Self, *vm.Runtime.Host, devices)
 	}
 	hosts := s.hostViews(cluster)
 	able := func(host hostView) bool {
-		return !s.structure.isFull(host.ref) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
+		return !s.structure.isFull(host.ref) && s.pci.fits(host.ref, devices) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
 			return !slices.Contains(host.datastores, ref)
 		})
 	}
@@ -43,11 +44,11 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		must,
 	} {
 		if here := hostNamed(hosts, *vm.Runtime.Host); here.usable && able(here) && allowed(here.ref) {
-			return nil
+			return s.pci.claim(vm.Self, here.ref, devices)
 		}
 		if host, ok := s.structure.choose(hosts, func(h hostView) bool { return able(h) && allowed(h.ref) }); ok {
 			s.move(ctx, vm, host.ref)
-			return nil
+			return s.pci.claim(vm.Self, host.ref, devices)
 		}
 	}
 	return &types.NoCompatibleHost{}

@@ -97,6 +97,7 @@ func (s *Server) powerChanged(vm *mo.VirtualMachine) {
 		return
 	}
 	s.guests.cancel(vm.Self)
+	s.pci.release(vm.Self)
 	s.registry.Update(s.call(), vm, guestState(&guestReport{cards: cards(vm)}))
 }
 

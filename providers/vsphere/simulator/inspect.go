@@ -47,6 +47,14 @@ type VM struct {
 	FTEncryption, MigrateEncryption string
 	// KeyProvider and Key are what its files are encrypted with.
 	KeyProvider, Key string
+	// HardwareVersion is that of the virtual hardware, such as vmx-13.
+	HardwareVersion string
+	// NestedHV says that the guest may run virtual machines; nil leaves it to vCenter.
+	NestedHV *bool
+	// MemoryLocked says that all memory is reserved, whatever its size.
+	MemoryLocked bool
+	// PCI are its host devices, as PCIDevice names them.
+	PCI []string
 	// Linked says that the first disk builds upon another VM's.
 	Linked   bool
 	Template bool
@@ -156,6 +164,8 @@ func properties(vm *mo.VirtualMachine) VM {
 		if c.Hardware.NumCoresPerSocket != nil {
 			view.CoresPerSocket = int(*c.Hardware.NumCoresPerSocket)
 		}
+		view.HardwareVersion, view.NestedHV, view.MemoryLocked = c.Version, c.NestedHVEnabled, isTrue(c.MemoryReservationLockedToMax)
+		view.PCI = passedThrough(c.Hardware.Device)
 		disks := object.VirtualDeviceList(c.Hardware.Device).SelectByType((*types.VirtualDisk)(nil))
 		if len(disks) > 0 {
 			disk := disks[0].(*types.VirtualDisk)

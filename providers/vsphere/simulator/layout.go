@@ -77,6 +77,9 @@ type Template struct {
 	FurtherGiB []int
 	// CoresPerSocket is 1 when zero.
 	CoresPerSocket int
+	// HardwareVersion is that of the virtual hardware, such as vmx-10; empty is
+	// the latest that the hosts support.
+	HardwareVersion string
 	// Snapshots are taken one upon the other; the last is the current one.
 	Snapshots []string
 	// Networks names the network of each network card. Empty: one card on the

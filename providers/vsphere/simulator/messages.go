@@ -38,6 +38,8 @@ func message(fault types.BaseMethodFault) string {
 		return "A specified parameter was not correct: " + f.InvalidProperty
 	case *types.InvalidDatastore:
 		return fmt.Sprintf("The datastore '%s' is not accessible from the host.", f.Name)
+	case *types.GenericVmConfigFault:
+		return f.Reason
 	case *types.InvalidDeviceBacking:
 		return "Invalid backing: " + f.Property
 	}

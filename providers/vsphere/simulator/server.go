@@ -38,6 +38,7 @@ type Server struct {
 	storage   storage
 	silent    []string // properties whose changes clients are not told of
 	newVMs    newVMs
+	pci       pciDevices
 	history   *taskHistory // nil where vcsim's own is left in place
 	closing   sync.Once
 }

@@ -136,11 +136,19 @@ func (s *Server) prepare(ctx *simulator.Context, r *request) types.BaseMethodFau
 		if fault := s.connected(body.This); fault != nil {
 			return fault
 		}
+		if fault := s.memoryLocked(body.This); fault != nil {
+			return fault
+		}
 		return s.placeForPowerOn(ctx, body.This)
 	case *types.PowerOffVM_Task:
 		return s.stoppable(body.This)
 	case *types.ReconfigVM_Task:
-		return s.connected(r.method.This)
+		if fault := s.connected(body.This); fault != nil {
+			return fault
+		}
+		return s.checkReconfig(body)
+	case *types.UpgradeVM_Task:
+		return s.connected(body.This)
 	case *types.Destroy_Task:
 		return s.connected(body.This)
 	}

@@ -102,6 +102,7 @@ func (b *site) templateConfig(spec Template, cluster *simulator.ClusterComputeRe
 		NumCoresPerSocket: types.NewInt32(int32(cmp.Or(spec.CoresPerSocket, 1))), //nolint:gosec // As above.
 		Files:             &types.VirtualMachineFileInfo{VmPathName: fmt.Sprintf("[%s]", datastore)},
 		DeviceChange:      devices,
+		Version:           spec.HardwareVersion,
 	}, nil
 }
 

@@ -33,6 +33,20 @@ func (n VSphereVMNamingSpec) VMName(machine string) (string, error) {
 	return trunc(maxVMNameLength, name.String()), nil
 }
 
+// MaxWindowsNameLength is how long the name of a Windows guest may be.
+const MaxWindowsNameLength = 15
+
+// WindowsVMName shortens the name that VMName has made of a Machine's, if that is to be a Windows guest: to its beginning and
+// its end, which tells the machines of an owner apart. It asks for the length of the Machine's name too, as upstream does, so
+// that virtual machines of upstream's are found again.
+func WindowsVMName(machine, name string) string {
+	const head, tail = 9, 5
+	if len(name) < head || max(len(machine), len(name)) <= MaxWindowsNameLength {
+		return name
+	}
+	return strings.TrimSuffix(name[:head], "-") + "-" + name[len(name)-tail:]
+}
+
 // trimSuffix takes the string last, so that it can be piped into.
 func trimSuffix(suffix, s string) string {
 	return strings.TrimSuffix(s, suffix)

@@ -42,3 +42,21 @@ func TestVMNameRefusesBadTemplates(t *testing.T) {
 		})
 	}
 }
+
+func TestWindowsVMName(t *testing.T) {
+	for _, tc := range []struct{ what, machine, name, want string }{
+		{"a name that fits", "worker-12345678", "worker-12345678", "worker-12345678"},
+		{"beginning and end of a long one", "cluster-md-0-abcde-xyz12", "cluster-md-0-abcde-xyz12", "cluster-m-xyz12"},
+		{"no hyphen twice", "my-pools-windows-xyz12", "my-pools-windows-xyz12", "my-pools-xyz12"},
+		{"a long one of a template", "worker-1", "windows-worker-1-x", "windows-w-r-1-x"},
+		{"one that upstream would cut", "cluster-md-0-abcde-xyz12", "win-cluster", "win-clust-uster"},
+		{"one that is too short to cut", "cluster-md-0-abcde-xyz12", "win", "win"},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			g := NewWithT(t)
+			got := WindowsVMName(tc.machine, tc.name)
+			g.Expect(got).To(Equal(tc.want))
+			g.Expect(len(got)).To(BeNumerically("<=", MaxWindowsNameLength))
+		})
+	}
+}

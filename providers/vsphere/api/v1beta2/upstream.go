@@ -181,12 +181,4 @@ const (
 
 	// VSphereVMGuestSoftPowerOffSucceededReason: the guest shut down.
 	VSphereVMGuestSoftPowerOffSucceededReason = "Succeeded"
-
-	// VSphereVMPCIDevicesDetachedCondition tells whether a PCI device is gone
-	// from the machine.
-	VSphereVMPCIDevicesDetachedCondition = "PCIDevicesDetached"
-
-	// VSphereVMPCIDevicesDetachedNotFoundReason: the device is not on the
-	// machine.
-	VSphereVMPCIDevicesDetachedNotFoundReason = "NotFound"
 )

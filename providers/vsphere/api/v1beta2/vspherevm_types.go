@@ -93,7 +93,7 @@ type VSphereVMBootstrapReference struct {
 }
 
 // TaskOperation is what a task in vCenter is to do with a virtual machine.
-// +kubebuilder:validation:Enum=clone;configure;powerOn;powerOff;destroy
+// +kubebuilder:validation:Enum=clone;configure;powerOn;powerOff;destroy;upgradeHardware;addDevices
 type TaskOperation string
 
 // Operations of tasks.
@@ -112,6 +112,12 @@ const (
 
 	// DestroyOperation deletes it with its disks.
 	DestroyOperation TaskOperation = "destroy"
+
+	// UpgradeHardwareOperation gives it a newer virtual hardware.
+	UpgradeHardwareOperation TaskOperation = "upgradeHardware"
+
+	// AddDevicesOperation adds host devices to it.
+	AddDevicesOperation TaskOperation = "addDevices"
 )
 
 // VSphereVMStatus is what is known of the virtual machine.

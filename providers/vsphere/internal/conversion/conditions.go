@@ -68,8 +68,9 @@ func VMConditions() status.V1Beta1 {
 				infrav1.VSphereVMGuestSoftPowerOffInProgressReason: "GuestSoftPowerOffInProgress", infrav1.VSphereVMGuestSoftPowerOffFailedReason: "GuestSoftPowerOffFailed",
 			},
 			Progress: []string{infrav1.VSphereVMGuestSoftPowerOffInProgressReason},
+		}, {
+			Type: infrav1.VSphereVMPCIDevicesDetachedCondition, From: infrav1.VSphereVMPCIDevicesDetachedCondition, Severity: clusterv1.ConditionSeverityWarning,
 		}},
-		Gone: []string{infrav1.VSphereVMPCIDevicesDetachedCondition},
 	}
 }
 
@@ -84,6 +85,7 @@ func provisioned() status.V1Beta1Condition {
 			infrav1.VSphereVMVirtualMachineTaskFailedReason:                                "TaskFailure",
 		},
 		Progress: []string{
+			infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason,
 			infrav1.VSphereVMVirtualMachineConfiguringReason, infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereMachineVirtualMachineNotProvisionedReason,
 		},
 	}

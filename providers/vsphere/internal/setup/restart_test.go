@@ -20,7 +20,7 @@ import (
 // operations are what the tasks of a virtual machine are recorded as.
 var operations = map[string]infrav1.TaskOperation{
 	"CloneVM_Task": infrav1.CloneOperation, "PowerOnVM_Task": infrav1.PowerOnOperation, "ReconfigVM_Task": infrav1.ConfigureOperation,
-	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation,
+	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation, "UpgradeVM_Task": infrav1.UpgradeHardwareOperation,
 }
 
 // inFlight waits until the VSphereVM has recorded a task of vCenter's method, the only one so far, and returns it.

@@ -114,6 +114,8 @@ var (
 	ErrTaskFailed    = vcerrors.ErrTaskFailed // every failed task, whatever else its error matches
 	ErrForbidden     = vcerrors.ErrForbidden
 	ErrNoTools       = vcerrors.ErrNoTools
+	ErrUnsupported   = vcerrors.ErrUnsupported // by the host; of a task only
+	ErrNoCapacity    = vcerrors.ErrNoCapacity  // on any host; of a task only
 
 	// These say that there is no session. SessionUp follows when there is one again.
 	ErrUnreachable  = vcerrors.ErrUnreachable

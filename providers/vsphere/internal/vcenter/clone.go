@@ -40,6 +40,7 @@ type CloneSpec struct {
 	Encryption     Encryption
 	NICs           []NICSpec
 	ExtraConfig    map[string]string
+	NestedHV       *bool // nil: as the template
 }
 
 // NICSpec describes a network card.
@@ -158,6 +159,7 @@ func configSpec(spec CloneSpec) *types.VirtualMachineConfigSpec {
 		ExtraConfig:       extraConfig(spec.ExtraConfig),
 		// Properties of an imported appliance would make vCenter answer for the guest's configuration.
 		VAppConfigRemoved: types.NewBool(true),
+		NestedHVEnabled:   spec.NestedHV,
 
 		CpuAllocation:     spec.CPU.info(),
 		MemoryAllocation:  spec.Memory.info(),

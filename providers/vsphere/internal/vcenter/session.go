@@ -56,6 +56,7 @@ type Session struct {
 	templates *templates
 	groups    *groups
 	jobs      *jobs
+	hardware  hardwareSeen
 	tags      *tagReader
 	policies  *policyReader
 	keys      keyring

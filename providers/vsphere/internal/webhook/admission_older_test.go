@@ -21,7 +21,7 @@ func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	api.Without(t, func() {
 		machine := &infrav1.VSphereMachine{ObjectMeta: rulestest.Named("older"), Spec: infrav1.VSphereMachineSpec{
-			VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", HardwareVersion: "vmx-17"}}}
+			VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", HardwareVersion: "17"}}}
 		machine.Finalizers = []string{infrav1.MachineFinalizer}
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
 		api.StoresAsWritten(ctx, t, wire, 8)

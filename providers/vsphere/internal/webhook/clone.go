@@ -39,12 +39,13 @@ func reservedVMXKeys() []string {
 // validateClone has the rules of a virtual machine, whichever kind it is
 // written in.
 func validateClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
-	errs := unsupportedInClone(spec, path)
+	var errs field.ErrorList
 	errs = append(errs, validateServer(spec.Server, path.Child("server"))...)
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	errs = append(errs, validateSize(spec, path)...)
 	errs = append(errs, validateDisks(spec, path)...)
 	errs = append(errs, validateResources(spec, path.Child("resources"))...)
+	errs = append(errs, validateHardware(spec, path)...)
 	errs = append(errs, validateVMXKeys(spec.CustomVMXKeys, path.Child("customVMXKeys"))...)
 	errs = append(errs, validateTags(spec.TagIDs, path.Child("tagIDs"))...)
 	errs = append(errs, validateNetwork(spec.Network, path.Child("network"))...)
@@ -59,14 +60,14 @@ func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission
 			"a linked clone keeps the size of its snapshot; use cloneMode %s to make the disk larger", infrav1.FullClone))
 	}
 	warnings = append(warnings, warnStorage(spec, path)...)
-	if spec.OS != "" && spec.OS != infrav1.Linux && spec.OS != infrav1.Windows { // Windows has an error of its own.
+	if spec.OS != "" && spec.OS != infrav1.Linux && spec.OS != infrav1.Windows {
 		warnings = append(warnings, rules.Warning(path.Child("os"), "is taken for %s", infrav1.Linux))
 	}
 	if spec.CloneMode == infrav1.FullClone && spec.Snapshot != "" {
 		warnings = append(warnings, rules.Warning(path.Child("snapshot"),
 			"a full clone is made from the template itself; use cloneMode %s to clone from a snapshot", infrav1.LinkedClone))
 	}
-	return warnings
+	return append(warnings, warnHardware(spec, path)...)
 }
 
 // validateSize has what vSphere wants of processors and memory.

@@ -42,7 +42,7 @@ func TestValidateClone(t *testing.T) {
 		{"page of a server", func(s *infrav1.VirtualMachineCloneSpec) { s.Server = "https://vcenter/ui" }, []string{"spec.server: Invalid value"}},
 		{"thumbprint cut short", func(s *infrav1.VirtualMachineCloneSpec) { s.Thumbprint = "AA:BB" }, []string{"spec.thumbprint: Invalid value"}},
 		{"guest system by its name", func(s *infrav1.VirtualMachineCloneSpec) { s.OS = "photon" }, nil},
-		{"Windows", func(s *infrav1.VirtualMachineCloneSpec) { s.OS = infrav1.Windows }, []string{"spec.os: Forbidden"}},
+		{"Windows", func(s *infrav1.VirtualMachineCloneSpec) { s.OS = infrav1.Windows }, nil},
 		{"cores do not divide processors", func(s *infrav1.VirtualMachineCloneSpec) { s.NumCoresPerSocket = ptr.To[int32](3) }, []string{"spec.numCoresPerSocket: Invalid value"}},
 		{"more cores than processors", func(s *infrav1.VirtualMachineCloneSpec) { s.NumCoresPerSocket = ptr.To[int32](8) }, []string{"spec.numCoresPerSocket: Invalid value"}},
 		{"cores left to vSphere", func(s *infrav1.VirtualMachineCloneSpec) { s.NumCoresPerSocket = ptr.To[int32](0) }, nil},

@@ -59,7 +59,7 @@ func TestValidateMachine(t *testing.T) {
 	}
 	testRules(t, valid, validateMachine, []ruleCase[infrav1.VSphereMachineSpec]{
 		{"providerID of another provider", func(s *infrav1.VSphereMachineSpec) { s.ProviderID = "aws:///i-1" }, []string{"spec.providerID: Invalid value"}},
-		{"rule of the virtual machine", func(s *infrav1.VSphereMachineSpec) { s.NestedHV = ptr.To(true) }, []string{"spec.nestedHV: Forbidden"}},
+		{"rule of the virtual machine", func(s *infrav1.VSphereMachineSpec) { s.HardwareVersion = "17" }, []string{"spec.hardwareVersion: Invalid value"}},
 		{"rule of power off", func(s *infrav1.VSphereMachineSpec) { s.GuestSoftPowerOffTimeoutSeconds = 1 }, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
 		{"rule of naming", func(s *infrav1.VSphereMachineSpec) { s.Naming.Template = "{{" }, []string{"spec.naming.template: Invalid value"}},
 	})
@@ -74,7 +74,7 @@ func TestValidateMachineTemplate(t *testing.T) {
 	testRules(t, valid, validateMachineTemplate, []ruleCase[infrav1.VSphereMachineSpec]{
 		{"providerID", func(s *infrav1.VSphereMachineSpec) { s.ProviderID = "vsphere://a" }, []string{"spec.providerID: Forbidden"}},
 		{"static address", func(s *infrav1.VSphereMachineSpec) { s.Network.Devices[1].IPAddrs = []string{"10.0.0.10/24"} }, []string{"spec.network.devices[1].ipAddrs: Forbidden"}},
-		{"rule of the machine", func(s *infrav1.VSphereMachineSpec) { s.HardwareVersion = "vmx-17" }, []string{"spec.hardwareVersion: Forbidden"}},
+		{"rule of the machine", func(s *infrav1.VSphereMachineSpec) { s.HardwareVersion = "17" }, []string{"spec.hardwareVersion: Invalid value"}},
 	})
 }
 
@@ -89,7 +89,7 @@ func TestValidateVM(t *testing.T) {
 		{"nowhere in particular", func(s *infrav1.VSphereVMSpec) { s.Placement = infrav1.VSphereVMPlacement{} }, nil},
 		{"card without a network", func(s *infrav1.VSphereVMSpec) { s.Network.Devices[1].NetworkName = "" }, []string{"spec.network.devices[1].networkName: Required value"}},
 		{"group of no compute cluster", func(s *infrav1.VSphereVMSpec) { s.Placement.ComputeCluster = "" }, []string{"spec.placement.computeCluster: Required value"}},
-		{"rule of the virtual machine", func(s *infrav1.VSphereVMSpec) { s.OS = infrav1.Windows }, []string{"spec.os: Forbidden"}},
+		{"rule of the virtual machine", func(s *infrav1.VSphereVMSpec) { s.HardwareVersion = "17" }, []string{"spec.hardwareVersion: Invalid value"}},
 		{"rule of power off", func(s *infrav1.VSphereVMSpec) { s.GuestSoftPowerOffTimeoutSeconds = 1 }, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
 	})
 }

@@ -26,6 +26,7 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 		"template", "cloneMode", "snapshot", "server", "thumbprint", "datacenter", "folder", "datastore", "resourcePool",
 		"network", "numCPUs", "numCoresPerSocket", "memoryMiB", "diskGiB", "customVMXKeys", "tagIDs", "os",
 		"storagePolicyName", "resources", "additionalDisksGiB", "dataDisks", "ftEncryptionMode", "migrateEncryption", "cryptoKeyID", "cryptoProfile",
+		"hardwareVersion", "nestedHV", "pciDevices",
 	}
 	machine := append(slices.Clone(clone), "providerID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "naming")
 	vm := append(slices.Clone(clone), "placement", "bootstrapRef", "biosUUID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds")

@@ -43,7 +43,8 @@ func (w *VSphereVM) Default(_ context.Context, vm *infrav1.VSphereVM) error {
 
 // ValidateCreate refuses virtual machines that could not be cloned as asked.
 func (w *VSphereVM) ValidateCreate(_ context.Context, vm *infrav1.VSphereVM) (admission.Warnings, error) {
-	return nil, refuse("VSphereVM", vm.Name, validateVM(vm.Spec, field.NewPath("spec")))
+	errs := append(validateVM(vm.Spec, field.NewPath("spec")), validateGuestName(vm.Name, vm.Spec.OS, field.NewPath("metadata", "name"))...)
+	return nil, refuse("VSphereVM", vm.Name, errs)
 }
 
 // ValidateUpdate refuses to change what a virtual machine is and where. How it

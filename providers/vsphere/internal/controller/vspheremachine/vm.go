@@ -25,7 +25,11 @@ func vmName(s *scope) (string, error) {
 	if s.machine == nil {
 		return s.vsphere.Name, nil
 	}
-	return s.vsphere.Spec.Naming.VMName(s.machine.Name)
+	name, err := s.vsphere.Spec.Naming.VMName(s.machine.Name)
+	if err == nil && s.vsphere.Spec.OS == infrav1.Windows {
+		name = infrav1.WindowsVMName(s.machine.Name, name)
+	}
+	return name, err
 }
 
 func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereVMSpec) error {

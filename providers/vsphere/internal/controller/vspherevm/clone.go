@@ -129,6 +129,9 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress,
 	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
 		return r.nameTaken(s)
 	case userMistake(err):
+		if why, ok := hardwareRefused(s, err); ok {
+			return r.again(s, why.reason, why.message), nil
+		}
 		return r.again(s, invalidReason(err), err.Error()), nil
 	}
 	return steps.Wait, err
@@ -209,7 +212,7 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 		Name: s.vm.Name, InstanceUUID: string(s.vm.UID), Template: template, Snapshot: spec.Snapshot,
 		Annotation: marker(s.vm),
 		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: spec.NumCoresPerSocket,
-		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB,
+		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB, NestedHV: spec.NestedHV,
 		FurtherGiB: spec.AdditionalDisksGiB, DataDisks: dataDisks(spec.DataDisks), Policies: policies,
 		CPU: processors(spec.Resources), Memory: memory(spec.Resources), Encryption: encryption(spec),
 		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,

@@ -63,6 +63,7 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (steps.Progress, 
 			return r.waitForInventory(s), nil
 		}
 		s.finished, s.finishedReason = task, conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
+		s.finishedOperation = s.doing
 		if s.doing == configure { // else the condition says so, unless it still tells of an attempt that failed
 			s.finishedReason = infrav1.VSphereVMVirtualMachineConfiguringReason
 		}
@@ -133,6 +134,9 @@ func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (steps.Progress, er
 	reason := infrav1.VSphereVMVirtualMachineTaskFailedReason
 	if errors.Is(task.Err, vcenter.ErrForbidden) {
 		reason = infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
+	}
+	if why, ok := hardwareRefused(s, task.Err); ok {
+		return r.again(s, why.reason, why.message), nil
 	}
 	return r.again(s, reason, failureOf(task)), nil
 }

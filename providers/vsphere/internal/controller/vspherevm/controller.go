@@ -71,6 +71,8 @@ type scope struct {
 	finished vcenter.Task
 	// finishedReason is what the condition said while that task ran.
 	finishedReason string
+	// finishedOperation is what that task was to do.
+	finishedOperation operation
 	// doing is what the reconcile is at, to tell one failure from another.
 	doing operation
 	// later is when to look again although all steps are through.
@@ -133,7 +135,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 
 // provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
 func (r *Reconciler) provisioning() []steps.Step[*scope] {
-	return []steps.Step[*scope]{r.connect, r.settleTask, r.ensureVM, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady}
+	return []steps.Step[*scope]{
+		r.connect, r.settleTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
+	}
 }
 
 func (r *Reconciler) run(ctx context.Context, s *scope, all []steps.Step[*scope]) (ctrl.Result, error) {

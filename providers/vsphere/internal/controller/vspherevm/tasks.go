@@ -21,6 +21,8 @@ const (
 	powerOn   = infrav1.PowerOnOperation
 	powerOff  = infrav1.PowerOffOperation
 	destroy   = infrav1.DestroyOperation
+	upgrade   = infrav1.UpgradeHardwareOperation
+	addDevice = infrav1.AddDevicesOperation
 
 	// These start no task of the virtual machine's own, and are never recorded.
 	join operation = "join"

@@ -62,6 +62,7 @@ func lacksSomething(vm *infrav1.VSphereVM) bool {
 	}
 	switch conditions.GetReason(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition) {
 	case infrav1.VSphereVMVirtualMachineWaitingForCloneReason, infrav1.VSphereVMVirtualMachineConfiguringReason,
+		infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason,
 		infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
 		infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason,
 		infrav1.VSphereVMVirtualMachineProvisionedReason, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, "":

@@ -31,6 +31,8 @@ var (
 	ErrTaskFailed    = errors.New("the task failed") // every failed task, whatever else its error matches
 	ErrForbidden     = errors.New("the account lacks a privilege")
 	ErrNoTools       = errors.New("VMware Tools do not run in the guest")
+	ErrUnsupported   = errors.New("the host does not support it")       // of a task only
+	ErrNoCapacity    = errors.New("no host has what the machine needs") // of a task only
 
 	// These say that there is no session. SessionUp follows when there is one again.
 	ErrUnreachable  = errors.New("vCenter cannot be reached")
@@ -136,7 +138,7 @@ func OfTask(failure types.LocalizedMethodFault) error {
 	if failure.Fault == nil {
 		return fmt.Errorf("%w: %s", ErrTaskFailed, text)
 	}
-	if kind := kindOfFault(failure.Fault); kind != nil {
+	if kind := cmp.Or(kindOfFault(failure.Fault), kindOfHardwareFault(failure.Fault)); kind != nil {
 		return fmt.Errorf("%w: %w: %s", ErrTaskFailed, kind, text)
 	}
 	return fmt.Errorf("%w: %s", ErrTaskFailed, text)
@@ -163,6 +165,22 @@ func kindOfFault(err any) error {
 		if fault.Is(err, known.fault) {
 			return known.kind
 		}
+	}
+	return nil
+}
+
+// kindOfHardwareFault tells what a host cannot do from what no host can do now. That a host is full has a fault for each thing
+// that it may lack; a device that does not start, as one that is in use, is a fault of no particular kind.
+func kindOfHardwareFault(detail types.BaseMethodFault) error {
+	for _, known := range []types.BaseMethodFault{
+		&types.VirtualHardwareVersionNotSupported{}, &types.NotSupported{}, &types.DeviceNotSupported{}, &types.InvalidDeviceSpec{},
+	} {
+		if fault.Is(detail, known) {
+			return ErrUnsupported
+		}
+	}
+	if _, ok := detail.(types.BaseInsufficientResourcesFault); ok || fault.Is(detail, &types.NoCompatibleHost{}) || fault.Is(detail, &types.GenericVmConfigFault{}) {
+		return ErrNoCapacity
 	}
 	return nil
 }

@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// ensureHardware upgrades the virtual hardware of a machine that is off to the version of the spec. It never goes back to an
+// older one, which vCenter cannot do.
+func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (steps.Progress, error) {
+	wanted := s.vm.Spec.HardwareVersion
+	if wanted == "" || !s.settling() || s.finishedOperation == upgrade {
+		return steps.Proceed, nil
+	}
+	s.doing = upgrade
+	has, err := s.session.Hardware(ctx, s.observed.Ref)
+	if err != nil {
+		return r.refused(s, "reading the hardware of", err)
+	}
+	older, err := has.OlderThan(wanted)
+	if err != nil {
+		return r.refused(s, "upgrading the hardware of", err)
+	}
+	if !older {
+		return steps.Proceed, nil
+	}
+	task, err := s.session.UpgradeHardware(ctx, s.observed.Ref, wanted)
+	if err != nil {
+		return r.refused(s, "upgrading the hardware of", err)
+	}
+	r.started(s, task, upgrade)
+	r.underWay(s, upgrade, infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, fmt.Sprintf("Upgrading from %s to %s", has.Version, wanted))
+	return steps.Wait, nil
+}
+
+// settling reports whether the machine is off, and can be changed.
+func (s *scope) settling() bool {
+	return s.observed.Power == vcenter.PoweredOff && s.observed.Connected()
+}
+
+// ensureDevices adds the host devices of the spec to a machine that is off. What a host has of them is vCenter's to find out
+// when the machine is powered on.
+func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (steps.Progress, error) {
+	wanted := devicesOf(s.vm.Spec.PciDevices)
+	if len(wanted) == 0 {
+		conditions.Delete(s.vm, infrav1.VSphereVMPCIDevicesDetachedCondition)
+		return steps.Proceed, nil
+	}
+	if s.observed.Power == vcenter.PoweredOn {
+		r.observeDevices(ctx, s, wanted)
+		return steps.Proceed, nil
+	}
+	if !s.settling() || s.finishedOperation == addDevice {
+		return steps.Proceed, nil
+	}
+	s.doing = addDevice
+	has, err := s.session.Hardware(ctx, s.observed.Ref)
+	if err != nil {
+		return r.refused(s, "reading the devices of", err)
+	}
+	missing := vcenter.MissingDevices(has.PCI, wanted)
+	if len(missing) == 0 {
+		return steps.Proceed, nil
+	}
+	task, err := s.session.AddPCIDevices(ctx, s.observed.Ref, has, missing)
+	if err != nil {
+		return r.refused(s, "adding devices to", err)
+	}
+	r.started(s, task, addDevice)
+	r.underWay(s, addDevice, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason, "Adding "+listed(missing))
+	return steps.Wait, nil
+}
+
+// observeDevices says which devices a machine that runs lacks. They can be added only while it is off, which nobody but its
+// owner can decide.
+func (r *Reconciler) observeDevices(ctx context.Context, s *scope, wanted []vcenter.PCIDevice) {
+	has, err := s.session.HardwareSeen(ctx, s.observed.Ref)
+	if err != nil {
+		return // the condition stays as it is until vCenter answers
+	}
+	missing := vcenter.MissingDevices(has.PCI, wanted)
+	if len(missing) == 0 {
+		conditions.Delete(s.vm, infrav1.VSphereVMPCIDevicesDetachedCondition)
+		return
+	}
+	r.failAs(s, infrav1.VSphereVMPCIDevicesDetachedCondition, infrav1.VSphereVMPCIDevicesDetachedNotFoundReason, fmt.Sprintf(
+		"spec.pciDevices: virtual machine runs without %s, which was removed in vCenter: power it off, and it is powered on with them; or delete the Machine",
+		listed(missing)))
+}
+
+func devicesOf(specs []infrav1.PCIDeviceSpec) []vcenter.PCIDevice {
+	devices := make([]vcenter.PCIDevice, len(specs))
+	for i, spec := range specs {
+		if devices[i].VGPUProfile = spec.VGPUProfile; spec.VGPUProfile == "" {
+			devices[i] = vcenter.PCIDevice{VendorID: ptr.Deref(spec.VendorID, 0), DeviceID: ptr.Deref(spec.DeviceID, 0), Label: spec.CustomLabel}
+		}
+	}
+	return devices
+}
+
+// listed names devices, each once with how many.
+func listed(devices []vcenter.PCIDevice) string {
+	var names []string
+	count := map[string]int{}
+	for _, device := range devices {
+		name := device.String()
+		if count[name]++; count[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d x %s", count[name], name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// refusal is a reason and a message of a condition.
+type refusal struct{ reason, message string }
+
+// hardwareRefused says which field of the spec vCenter refuses to fulfil, if that is what went wrong.
+func hardwareRefused(s *scope, err error) (refusal, bool) {
+	spec := s.vm.Spec
+	unsupported := errors.Is(err, vcenter.ErrUnsupported) || errors.Is(err, vcenter.ErrInvalid)
+	switch {
+	case s.doing == upgrade && unsupported:
+		return refusal{infrav1.VSphereVMVirtualMachineHardwareVersionNotSupportedReason, fmt.Sprintf(
+			"spec.hardwareVersion %s: %v: name a version that all hosts of compute cluster %s support in the VSphereMachineTemplate, or upgrade the hosts",
+			spec.HardwareVersion, err, s.observed.Cluster)}, true
+	case s.doing == addDevice && unsupported, s.doing == powerOn && len(spec.PciDevices) > 0 && errors.Is(err, vcenter.ErrNoCapacity):
+		return refusal{infrav1.VSphereVMVirtualMachinePCIDevicesUnavailableReason, fmt.Sprintf(
+			"spec.pciDevices %s: %v: free such devices, and memory for the whole machine, on a host of compute cluster %s, or change pciDevices of the VSphereMachineTemplate",
+			listed(devicesOf(spec.PciDevices)), err, s.observed.Cluster)}, true
+	}
+	return refusal{}, false
+}

@@ -1,0 +1,101 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vcenter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+)
+
+// PCIDevice is a device that a virtual machine has, or is to have, of the host that it is powered on on: any of a vendor and a
+// kind, or a share of a graphics card.
+type PCIDevice struct {
+	VendorID, DeviceID int32
+	Label              string // "": of any hardware label
+	VGPUProfile        string // instead of the others
+}
+
+// String names a device as lspci does.
+func (d PCIDevice) String() string {
+	if d.VGPUProfile != "" {
+		return d.VGPUProfile
+	}
+	name := fmt.Sprintf("%04x:%04x", d.VendorID, d.DeviceID)
+	if d.Label != "" {
+		name += " labelled " + d.Label
+	}
+	return name
+}
+
+// MissingDevices returns what is wanted and not there. A device that is wanted twice has to be there twice.
+func MissingDevices(there, wanted []PCIDevice) []PCIDevice {
+	left := slices.Clone(there)
+	var missing []PCIDevice
+	for _, want := range wanted {
+		if i := slices.Index(left, want); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		} else {
+			missing = append(missing, want)
+		}
+	}
+	return missing
+}
+
+// AddPCIDevices starts to add devices to a virtual machine that is off, the hardware of which was read just now. vCenter powers
+// a machine with such devices on only with all of its memory reserved, whatever size it has, so that goes with them. It refuses
+// if the configuration has changed since it was read: a call of which the answer was lost does not add the devices twice.
+func (s *Session) AddPCIDevices(ctx context.Context, vmRef string, read Hardware, devices []PCIDevice) (string, error) {
+	r := inventory.ParseRef("VirtualMachine", vmRef)
+	spec := types.VirtualMachineConfigSpec{ChangeVersion: read.configuration, MemoryReservationLockedToMax: types.NewBool(true)}
+	for i, device := range devices {
+		spec.DeviceChange = append(spec.DeviceChange, &types.VirtualDeviceConfigSpec{
+			Operation: types.VirtualDeviceConfigSpecOperationAdd,
+			Device:    &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{Key: -300 - int32(i), Backing: device.backing()}}, //nolint:gosec // there are few
+		})
+	}
+	return s.start(ctx, "adding devices to "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{This: r, Spec: spec})
+		if err != nil {
+			return inventory.Ref{}, err
+		}
+		return res.Returnval, nil
+	})
+}
+
+func (d PCIDevice) backing() types.BaseVirtualDeviceBackingInfo {
+	if d.VGPUProfile != "" {
+		return &types.VirtualPCIPassthroughVmiopBackingInfo{Vgpu: d.VGPUProfile}
+	}
+	return &types.VirtualPCIPassthroughDynamicBackingInfo{
+		AllowedDevice: []types.VirtualPCIPassthroughAllowedDevice{{VendorId: d.VendorID, DeviceId: d.DeviceID}}, CustomLabel: d.Label,
+	}
+}
+
+// pciDevices leaves out devices of a certain slot of a certain host, which nothing here adds.
+func pciDevices(devices []types.BaseVirtualDevice) []PCIDevice {
+	var found []PCIDevice
+	for _, device := range devices {
+		passed, ok := device.(*types.VirtualPCIPassthrough)
+		if !ok {
+			continue
+		}
+		switch backing := passed.Backing.(type) {
+		case *types.VirtualPCIPassthroughVmiopBackingInfo:
+			found = append(found, PCIDevice{VGPUProfile: backing.Vgpu})
+		case *types.VirtualPCIPassthroughDynamicBackingInfo:
+			if len(backing.AllowedDevice) > 0 {
+				allowed := backing.AllowedDevice[0]
+				found = append(found, PCIDevice{VendorID: allowed.VendorId, DeviceID: allowed.DeviceId, Label: backing.CustomLabel})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,86 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/rules"
+)
+
+// hardwareVersion is what a version of virtual hardware looks like.
+var hardwareVersion = regexp.MustCompile(`^vmx-[1-9][0-9]?$`) //nolint:gochecknoglobals // never changed
+
+// validateHardware has what vSphere wants of the virtual hardware.
+func validateHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if version := spec.HardwareVersion; version != "" && !hardwareVersion.MatchString(version) {
+		errs = append(errs, field.Invalid(path.Child("hardwareVersion"), version, "must be a version of virtual hardware, such as vmx-19; correct it"))
+	}
+	for i, device := range spec.PciDevices {
+		errs = append(errs, validatePCIDevice(device, path.Child("pciDevices").Index(i))...)
+	}
+	return errs
+}
+
+func validatePCIDevice(device infrav1.PCIDeviceSpec, path *field.Path) field.ErrorList {
+	passed := device.DeviceID != nil && device.VendorID != nil
+	shared := device.VGPUProfile != "" && device.DeviceID == nil && device.VendorID == nil
+	if !shared && (!passed || device.VGPUProfile != "") {
+		return field.ErrorList{field.Invalid(path, describe(device), "must have either deviceId and vendorId, or vGPUProfile; leave out the other")}
+	}
+	var errs field.ErrorList
+	for _, part := range numbers(device) {
+		if *part.number < 0 || *part.number > math.MaxUint16 {
+			errs = append(errs, field.Invalid(path.Child(part.name), *part.number, "must be a PCI number, from 0 to 65535, in decimal; the host's list of PCI devices has it in hexadecimal"))
+		}
+	}
+	return errs
+}
+
+// describe shows what a device says of itself: the pointers in it would be shown as addresses.
+func describe(device infrav1.PCIDeviceSpec) string {
+	text := ""
+	for _, part := range numbers(device) {
+		text += fmt.Sprintf("%s: %d, ", part.name, *part.number)
+	}
+	return fmt.Sprintf("%svGPUProfile: %q", text, device.VGPUProfile)
+}
+
+type pciNumber struct {
+	name   string
+	number *int32
+}
+
+// numbers returns those that a device has.
+func numbers(device infrav1.PCIDeviceSpec) []pciNumber {
+	both := []pciNumber{{"deviceId", device.DeviceID}, {"vendorId", device.VendorID}}
+	return slices.DeleteFunc(both, func(n pciNumber) bool { return n.number == nil })
+}
+
+func warnHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission.Warnings {
+	var warnings admission.Warnings
+	for i, device := range spec.PciDevices {
+		if device.VGPUProfile != "" && device.CustomLabel != "" {
+			warnings = append(warnings, rules.Warning(path.Child("pciDevices").Index(i).Child("customLabel"), "has no effect beside vGPUProfile"))
+		}
+	}
+	return warnings
+}
+
+// validateGuestName refuses names that Windows would cut, so that two machines might be of one name.
+func validateGuestName(name string, os infrav1.OS, path *field.Path) field.ErrorList {
+	if os != infrav1.Windows || len(name) <= infrav1.MaxWindowsNameLength {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
+		"must have at most %d characters for a guest of os %s; shorten it", infrav1.MaxWindowsNameLength, infrav1.Windows))}
+}
