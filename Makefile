@@ -127,6 +127,10 @@ endif
 storm: ## Kill the manager 200 times (KILLS=) at random while machines are made and deleted, with vCenter or hosts (PROVIDER=metal3) obedient and not (MODE=); SEED= repeats. MODE=rebalance PROVIDER=metal3 moves control planes amid faults (SEEDS=)
 	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS))
 
+.PHONY: takeover
+takeover: ## Have our manager for vSphere take over a cluster of upstream's released one, on vcsim as it comes (some minutes the first time)
+	cd e2e && $(TEST) -v -tags=e2e -count=1 -timeout=25m $(TEST_FLAGS) ./takeover
+
 .PHONY: lint
 lint: ## Run golangci-lint in every module
 	@cd e2e && go run ./cmd/binaries golangci-lint

@@ -48,11 +48,15 @@ const (
 	// LoadBalancer runs on Harvester, and CloudProvider in clusters on it.
 	LoadBalancer  = "harvester-load-balancer"
 	CloudProvider = "harvester-cloud-provider"
+	// UpstreamVSphere is the manager of Cluster API Provider vSphere, from which ours takes over.
+	UpstreamVSphere = "upstream-vsphere"
 
 	providerPrefix        = "infrastructure-"
 	cacheFolder           = ".cache/bin"
 	clusterAPIModule      = "sigs.k8s.io/cluster-api"
 	clusterAPIBuildFolder = "e2e/build/clusterapi"
+	upstreamVSphereModule = "sigs.k8s.io/cluster-api-provider-vsphere"
+	upstreamVSphereFolder = "e2e/build/capv"
 )
 
 // KubernetesVersion is the version of Kubernetes that is run, and EtcdVersion that of etcd. What is built says the same.
@@ -243,6 +247,11 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 		return b.published(ctx, clusterAPIModule, b.CAPI)
 	}
 	return b.source(ctx, clusterAPIBuildFolder, clusterAPIModule)
+}
+
+// Upstream is the source folder of the provider that ours takes over from, where its CRDs, RBAC rules and webhook manifests are.
+func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error) {
+	return b.source(ctx, upstreamVSphereFolder, upstreamVSphereModule)
 }
 
 // CertManager is the source folder of the cert-manager that is built, where its

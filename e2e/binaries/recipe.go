@@ -18,7 +18,7 @@ import (
 
 // recipe looks up how a program is built.
 func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint()}, harvesterPrograms(), programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint(), upstreamVSphere()}, harvesterPrograms(), programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -79,6 +79,15 @@ func harvesterPrograms() []recipe.Recipe {
 		}
 	}
 	return []recipe.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}
+}
+
+// upstreamVSphere is what ours takes over from.
+func upstreamVSphere() recipe.Recipe {
+	return recipe.Recipe{
+		Name: UpstreamVSphere, Folder: upstreamVSphereFolder, Package: upstreamVSphereModule, Module: upstreamVSphereModule,
+		Flags:    func(version string) string { return recipe.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
+		Estimate: 4 * time.Minute,
+	}
 }
 
 func golangciLint() recipe.Recipe {

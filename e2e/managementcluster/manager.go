@@ -154,14 +154,18 @@ func (p *Cluster) run(ctx context.Context, m manager) error {
 	if err := p.writeAccountKubeconfig(ctx, m.manifests.account, kubeconfig); err != nil {
 		return fmt.Errorf("preparing %s: %w", name, err)
 	}
-	ready, err := p.launch(ctx, launch{health: "http://" + address(m.health) + "/readyz", command: command{
+	run := command{
 		name: name, program: m.component.Program, args: m.args(dir),
 		env: []string{
 			"KUBECONFIG=" + kubeconfig,
 			"POD_NAMESPACE=" + m.manifests.account.Namespace, "POD_NAME=" + name, "POD_UID=" + name,
 		},
 		metrics: "http://" + address(m.diagnostics) + "/metrics",
-	}})
+	}
+	if m.component.InPod {
+		run = inPod(run)
+	}
+	ready, err := p.launch(ctx, launch{health: "http://" + address(m.health) + "/readyz", command: run})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,132 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+)
+
+// state is all that a change of managers must leave as it was.
+type state struct {
+	// VMs are those of vCenter, by name.
+	VMs map[string]vm
+	// Specs are those of VSphereVMs in v1beta1, by name.
+	Specs map[string]any
+	// Machines are what Cluster API knows of its Machines, by name.
+	Machines map[string]machine
+}
+
+type machine struct {
+	UID, ProviderID, Node, Domain string
+}
+
+// differences says in words what is not the same.
+func (s state) differences(now state) []string {
+	return slices.Concat(compare("virtual machine", s.VMs, now.VMs), compare("VSphereVM", s.Specs, now.Specs), compare("Machine", s.Machines, now.Machines))
+}
+
+func compare[T any](kind string, before, after map[string]T) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		now, ok := after[name]
+		switch {
+		case !ok:
+			out = append(out, fmt.Sprintf("%s %s is gone", kind, name))
+		case !reflect.DeepEqual(before[name], now):
+			out = append(out, fmt.Sprintf("%s %s was %+v, is %+v", kind, name, before[name], now))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, ok := before[name]; !ok {
+			out = append(out, fmt.Sprintf("%s %s is new", kind, name))
+		}
+	}
+	return out
+}
+
+func (g *ground) state(ctx context.Context) (s state, err error) {
+	if s.VMs, err = g.vcenter.machines(ctx); err != nil {
+		return s, err
+	}
+	s.Specs, s.Machines = map[string]any{}, map[string]machine{}
+	vms, err := g.list(ctx, "v1beta1", "VSphereVM")
+	if err != nil {
+		return s, err
+	}
+	for i := range vms {
+		s.Specs[vms[i].GetName()] = vms[i].Object["spec"]
+	}
+	machines := &clusterv1.MachineList{}
+	if err := g.management.Client.List(ctx, machines); err != nil {
+		return s, err
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		s.Machines[m.Name] = machine{UID: string(m.UID), ProviderID: m.Spec.ProviderID, Node: m.Status.NodeRef.Name, Domain: m.Spec.FailureDomain}
+	}
+	return s, nil
+}
+
+// list lists objects of the provider in a version.
+func (g *ground) list(ctx context.Context, version, kind string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("infrastructure.cluster.x-k8s.io/" + version)
+	list.SetKind(kind + "List")
+	if err := g.management.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing %s in %s: %w", kind, version, err)
+	}
+	return list.Items, nil
+}
+
+// holder is who has the lease.
+func (g *ground) holder(ctx context.Context) (string, error) {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: vsphere.Provider{}.Describe().Namespace, Name: leaseName}
+	if err := g.management.Client.Get(ctx, key, lease); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+}
+
+// settled says what is missing for the cluster to have so many machines, all of them ready and up to date.
+func (g *ground) settled(ctx context.Context, count int) (missing string, err error) {
+	if err := g.err(); err != nil {
+		return "", err
+	}
+	cluster := &clusterv1.Cluster{}
+	if err := g.management.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+		return "", err
+	}
+	machines := &clusterv1.MachineList{}
+	if err := g.management.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+		return "", err
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineUpToDateCondition} {
+			if c := conditions.Get(m, condition); condition != clusterv1.MachineUpToDateCondition && !conditions.IsTrue(m, condition) || c != nil && c.Status != "True" {
+				return fmt.Sprintf("%s of Machine %s: %+v", condition, m.Name, c), nil
+			}
+		}
+	}
+	if len(machines.Items) != count {
+		return fmt.Sprintf("%d machines; there are %d", count, len(machines.Items)), nil
+	}
+	if !conditions.IsTrue(cluster, clusterv1.ClusterAvailableCondition) {
+		return fmt.Sprintf("the cluster is available: %+v", conditions.Get(cluster, clusterv1.ClusterAvailableCondition)), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,196 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package takeover runs a cluster with upstream's released manager on govmomi's vcsim as it comes, and then has ours take over. The
+// managers are the real programs, each with the CRDs, webhooks and rights of its own release, which are read from its module.
+package takeover
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+const (
+	namespace, name = "default", "taken"
+	// leaseName is that of the lease that both managers ask for.
+	leaseName = "capv-controller-manager-runtime"
+)
+
+//go:embed cluster.yaml
+var clusterYAML []byte
+
+//go:embed zone.yaml
+var zoneYAML []byte
+
+// ground is what the managers stand on: a vCenter, Cluster API, and workload clusters in memory.
+type ground struct {
+	vcenter    *vCenter
+	management *managementcluster.Cluster
+	workload   *workload.Simulator
+
+	upstream, ours managementcluster.Component
+
+	background sync.WaitGroup
+	end        context.CancelFunc
+	mu         sync.Mutex
+	failure    error
+}
+
+// newGround starts everything but a manager for vSphere. What it writes is in a folder.
+func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Logger) (g *ground, err error) {
+	builder, err := binaries.New(progress)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := builder.Ensure(ctx, append(binaries.Demo(vsphere.Provider{}.Describe().Name), binaries.UpstreamVSphere)...)
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(ctx)
+	g = &ground{end: end}
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	if g.vcenter, err = newVCenter(ctx); err != nil {
+		return g, fmt.Errorf("starting vcsim: %w", err)
+	}
+	g.run(life, g.vcenter.runGuests)
+	if err := g.describe(ctx, builder, programs, dir); err != nil {
+		return g, err
+	}
+	return g, g.startManagement(ctx, life, builder, managementcluster.Options{Dir: dir, Programs: programs}, log)
+}
+
+// describe says what the two managers are.
+func (g *ground) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, dir string) error {
+	folder, version, err := builder.Upstream(ctx)
+	if err != nil {
+		return err
+	}
+	_, clusterAPI, err := builder.ClusterAPI(ctx)
+	if err != nil {
+		return err
+	}
+	credentials := filepath.Join(dir, "credentials.yaml")
+	if err := os.WriteFile(credentials, fmt.Appendf(nil, "username: %q\npassword: %q\n", username, password), 0o600); err != nil {
+		return err
+	}
+	account := map[string]string{"VSPHERE_USERNAME": username, "VSPHERE_PASSWORD": password}
+	args := []string{"--credentials-file=" + credentials, "--leader-elect=true"}
+	g.upstream = managementcluster.Component{
+		Name: binaries.UpstreamVSphere, Program: programs[binaries.UpstreamVSphere], Version: version,
+		Config: filepath.Join(folder, "config", "default"), Variables: account, Args: args, InPod: true,
+	}
+	g.ours = managementcluster.Provider(programs, builder.Root, vsphere.Provider{}.Describe().Name)
+	maps.Copy(g.ours.Variables, account)
+	g.ours.Args = append(g.ours.Args, append(args, managementcluster.KubeadmVersion(clusterAPI))...)
+	return nil
+}
+
+func (g *ground) startManagement(ctx, life context.Context, builder *binaries.Builder, options managementcluster.Options, log logr.Logger) error {
+	source, version, err := builder.ClusterAPI(ctx)
+	if err != nil {
+		return err
+	}
+	options.Components = managementcluster.ClusterAPI(options.Programs, source, version)
+	if g.management, err = managementcluster.Start(ctx, options); err != nil {
+		return err
+	}
+	if g.workload, err = workload.New(ctx, g.management.RESTConfig, workload.Options{Log: log}); err != nil {
+		return fmt.Errorf("preparing workload clusters: %w", err)
+	}
+	g.run(life, g.workload.Start)
+	g.run(life, func(ctx context.Context) error {
+		select {
+		case <-g.management.Failed():
+			return g.management.Err()
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	return nil
+}
+
+// run runs something beside everything else; what fails is kept for err.
+func (g *ground) run(ctx context.Context, f func(context.Context) error) {
+	g.background.Go(func() {
+		if err := f(ctx); err != nil {
+			g.mu.Lock()
+			g.failure = errors.Join(g.failure, err)
+			g.mu.Unlock()
+		}
+	})
+}
+
+// err is what failed beside everything else.
+func (g *ground) err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failure
+}
+
+func (g *ground) close() {
+	if g.management != nil {
+		g.management.Stop()
+	}
+	g.end()
+	g.background.Wait()
+	if g.vcenter != nil {
+		g.vcenter.close()
+	}
+}
+
+// createCluster creates the zones and the cluster, as they are written for upstream.
+func (g *ground) createCluster(ctx context.Context) error {
+	host, port, err := g.workload.Endpoint(namespace, name)
+	if err != nil {
+		return fmt.Errorf("choosing the control plane's endpoint: %w", err)
+	}
+	variables := map[string]string{
+		"USERNAME": username, "PASSWORD": password, "SERVER": g.vcenter.host(), "THUMBPRINT": g.vcenter.thumbprint(), "TEMPLATE": template,
+		"HOST": host, "PORT": strconv.Itoa(port), "VERSION": binaries.KubernetesVersion, "REGION": region,
+	}
+	for i := range datacenters {
+		variables["ZONE"], variables["DATACENTER"], variables["COMPUTE_CLUSTER"] = zoneOf(i), datacenterOf(i), computeClusterOf(i)
+		if err := g.create(ctx, zoneYAML, variables); err != nil {
+			return err
+		}
+	}
+	return g.create(ctx, clusterYAML, variables)
+}
+
+func (g *ground) create(ctx context.Context, manifest []byte, variables map[string]string) error {
+	filled, err := managementcluster.Substitute(manifest, variables)
+	if err != nil {
+		return err
+	}
+	objects, err := managementcluster.Decode(filled)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		// As kubectl apply --server-side: managedFields are of v1beta1.
+		if err := g.management.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl")); err != nil {
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+const (
+	patience = 4 * time.Minute
+	// What the managers call themselves in vCenter.
+	upstreamAgent, ourAgent = "infrastructure.cluster.x-k8s.io/", "faultline-vsphere-manager"
+)
+
+// A cluster that upstream's released manager has made goes on under ours.
+func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
+	ctrl.SetLogger(logr.Discard())
+	dir, err := os.MkdirTemp("", "takeover-")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("logs are in " + dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	})
+	w := &world{T: t, Gomega: NewWithT(t)}
+	w.ground, err = newGround(t.Context(), dir, os.Stderr, logr.Discard())
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(w.close)
+
+	w.Expect(w.management.Apply(t.Context(), w.upstream)).To(Succeed())
+	w.Expect(w.createCluster(t.Context())).To(Succeed())
+	w.settles(5)
+	before, err := w.state(t.Context())
+	w.Expect(err).NotTo(HaveOccurred())
+
+	w.Log("our components are applied over upstream's")
+	w.changeOver(before)
+	w.scaleUp(before)
+	w.rollOut(before)
+	w.remediate()
+	w.delete()
+}
+
+type world struct {
+	*testing.T
+	Gomega
+	*ground
+}
+
+// settles waits until the cluster has so many machines and all is well.
+func (w *world) settles(machines int) {
+	w.Helper()
+	w.until(func(ctx context.Context) (string, error) { return w.settled(ctx, machines) })
+}
+
+func (w *world) until(check func(context.Context) (string, error)) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	w.Expect(provider.Until(ctx, check)).To(Succeed())
+}
+
+// changeOver applies our components over upstream's, whose manager still runs, and then ends that.
+func (w *world) changeOver(before state) {
+	ctx := w.Context()
+	upstream, err := w.holder(ctx)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(upstream).NotTo(BeEmpty(), "upstream's manager has the lease")
+	w.Expect(w.management.Apply(ctx, w.ours)).To(Succeed())
+	w.Expect(w.holder(ctx)).To(Equal(upstream), "ours waits")
+	agents, err := w.vcenter.agents(ctx)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(agents).To(And(ContainElement(HavePrefix(upstreamAgent)), Not(ContainElement(HavePrefix(ourAgent)))), "ours does nothing meanwhile")
+	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())
+	w.until(func(ctx context.Context) (string, error) {
+		holder, err := w.holder(ctx)
+		if err != nil || holder == upstream || holder == "" {
+			return "our manager has the lease", err
+		}
+		return "", nil
+	})
+	w.until(w.migrated)
+	w.settles(len(before.Machines))
+	after, err := w.state(ctx)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(before.differences(after)).To(BeEmpty())
+	w.Expect(w.vcenter.agents(ctx)).To(ContainElement(HavePrefix(ourAgent)))
+	w.upstreamAgain()
+}
+
+// upstreamAgain starts upstream's manager once more, as somebody does who scales its Deployment up by mistake.
+func (w *world) upstreamAgain() {
+	ctx := w.Context()
+	ours, err := w.holder(ctx)
+	w.Expect(err).NotTo(HaveOccurred())
+	ready, err := w.management.Restart(ctx, w.upstream.Name)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(ready(ctx)).To(Succeed())
+	w.Expect(w.holder(ctx)).To(Equal(ours), "upstream's waits")
+	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())
+}
+
+// scaleUp adds a worker.
+func (w *world) scaleUp(before state) {
+	w.Log("a worker is added")
+	ctx := w.Context()
+	deployment := &clusterv1.MachineDeployment{}
+	w.Expect(w.management.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "anywhere"}, deployment)).To(Succeed())
+	was := deployment.DeepCopy()
+	deployment.Spec.Replicas = ptr.To(*deployment.Spec.Replicas + 1)
+	w.Expect(w.management.Client.Patch(ctx, deployment, client.MergeFrom(was))).To(Succeed())
+	w.settles(len(before.Machines) + 1)
+	after, err := w.state(ctx)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(before.differences(after)).To(ConsistOf(
+		HavePrefix("virtual machine anywhere-"), HavePrefix("VSphereVM anywhere-"), HavePrefix("Machine anywhere-"),
+	), "what there was is as it was")
+}
+
+// rollOut replaces all control-plane machines, and with another template, in upstream's v1beta1, the workers of a zone.
+func (w *world) rollOut(before state) {
+	w.Log("control plane and workers are rolled out")
+	ctx, c := w.Context(), w.management.Client
+	plane := &controlplanev1.KubeadmControlPlane{}
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, plane)).To(Succeed())
+	was := plane.DeepCopy()
+	plane.Spec.Rollout.After = metav1.Now()
+	w.Expect(c.Patch(ctx, plane, client.MergeFrom(was))).To(Succeed())
+
+	template := &unstructured.Unstructured{}
+	template.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
+	template.SetKind("VSphereMachineTemplate")
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, template)).To(Succeed())
+	next := &unstructured.Unstructured{Object: map[string]any{"spec": template.Object["spec"]}}
+	next.SetGroupVersionKind(template.GroupVersionKind())
+	next.SetNamespace(namespace)
+	next.SetName("larger")
+	w.Expect(unstructured.SetNestedField(next.Object, int64(4), "spec", "template", "spec", "numCPUs")).To(Succeed())
+	w.Expect(c.Create(ctx, next)).To(Succeed())
+	deployment := &clusterv1.MachineDeployment{}
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "zoned"}, deployment)).To(Succeed())
+	had := deployment.DeepCopy()
+	deployment.Spec.Template.Spec.InfrastructureRef.Name = next.GetName()
+	w.Expect(c.Patch(ctx, deployment, client.MergeFrom(had))).To(Succeed())
+
+	w.until(func(ctx context.Context) (string, error) {
+		if missing, err := w.settled(ctx, len(before.Machines)+1); missing != "" || err != nil {
+			return missing, err
+		}
+		now, err := w.state(ctx)
+		for name := range before.Machines {
+			if _, there := now.VMs[name]; there && !strings.HasPrefix(name, "anywhere-") {
+				return "replacing virtual machine " + name, err
+			}
+		}
+		return "", err
+	})
+}
+
+// remediate has a worker replaced as a MachineHealthCheck does it.
+func (w *world) remediate() {
+	w.Log("a worker is remediated")
+	ctx, c := w.Context(), w.management.Client
+	machines := &clusterv1.MachineList{}
+	w.Expect(c.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{"workers": "zoned"})).To(Succeed())
+	w.Expect(machines.Items).To(HaveLen(1))
+	unhealthy := &machines.Items[0]
+	was := unhealthy.DeepCopy()
+	metav1.SetMetaDataAnnotation(&unhealthy.ObjectMeta, clusterv1.RemediateMachineAnnotation, "")
+	w.Expect(c.Patch(ctx, unhealthy, client.MergeFrom(was))).To(Succeed())
+	w.until(func(ctx context.Context) (string, error) {
+		now, err := w.state(ctx)
+		if _, there := now.VMs[unhealthy.Name]; there || err != nil {
+			return "replacing virtual machine " + unhealthy.Name, err
+		}
+		return w.settled(ctx, len(now.Machines))
+	})
+}
+
+// delete deletes the cluster, and expects that nothing is left.
+func (w *world) delete() {
+	w.Log("the cluster is deleted")
+	ctx, c := w.Context(), w.management.Client
+	w.Expect(c.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
+	w.until(func(ctx context.Context) (string, error) {
+		for _, kind := range []string{"VSphereMachine", "VSphereVM", "VSphereCluster"} {
+			left, err := w.list(ctx, "v1beta2", kind)
+			if len(left) > 0 || err != nil {
+				return fmt.Sprintf("%d %s to go", len(left), kind), err
+			}
+		}
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &clusterv1.Cluster{})
+		if !apierrors.IsNotFound(err) {
+			return "the Cluster to go", err
+		}
+		return "", nil
+	})
+	w.Expect(w.vcenter.machines(ctx)).To(BeEmpty())
+}
+
+// migrated says which kind is not stored in v1beta2 alone.
+func (w *world) migrated(ctx context.Context) (string, error) {
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := w.management.Client.List(ctx, crds, client.MatchingLabels{"cluster.x-k8s.io/provider": "infrastructure-vsphere"}); err != nil {
+		return "", err
+	}
+	if len(crds.Items) != 8 {
+		return fmt.Sprintf("8 CRDs, there are %d", len(crds.Items)), nil
+	}
+	for i := range crds.Items {
+		if stored := crds.Items[i].Status.StoredVersions; len(stored) != 1 || stored[0] != "v1beta2" {
+			return fmt.Sprintf("%s is stored in v1beta2 alone, not in %v", crds.Items[i].Name, stored), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,243 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vapi/rest"
+	_ "github.com/vmware/govmomi/vapi/simulator" // serves tags
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+const (
+	username, password = "administrator", "simulator"
+
+	regionCategory, zoneCategory = "k8s-region", "k8s-zone"
+	region                       = "region"
+	template                     = "machine-image"
+	datacenters                  = 3
+)
+
+// vCenter is govmomi's vcsim as it comes. Its guests have no addresses of their own, so they are given some when they are switched on.
+type vCenter struct {
+	model  *simulator.Model
+	server *simulator.Server
+	client *govmomi.Client
+	vms    *view.ContainerView
+	given  int
+}
+
+// newVCenter starts a vCenter of three datacenters with a compute cluster each, which are zones, and a template.
+func newVCenter(ctx context.Context) (v *vCenter, err error) {
+	model := simulator.VPX()
+	model.Autostart = false
+	model.Datacenter, model.Cluster, model.ClusterHost, model.Host, model.Machine = datacenters, 1, 2, 0, 1
+	if err := model.Create(); err != nil {
+		return nil, fmt.Errorf("making the inventory: %w", err)
+	}
+	model.Service.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	model.Service.RegisterEndpoints = true
+	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(username, password)}
+	v = &vCenter{model: model, server: model.Service.NewServer()}
+	defer func() {
+		if err != nil {
+			v.close()
+		}
+	}()
+	if v.client, err = govmomi.NewClient(ctx, v.server.URL, true); err != nil {
+		return nil, fmt.Errorf("logging in: %w", err)
+	}
+	v.vms, err = view.NewManager(v.client.Client).CreateContainerView(ctx, v.client.ServiceContent.RootFolder, []string{"VirtualMachine"}, true)
+	if err != nil {
+		return nil, fmt.Errorf("viewing the virtual machines: %w", err)
+	}
+	return v, errors.Join(v.makeTemplates(ctx), v.makeTags(ctx))
+}
+
+// close does not wait for requests that are under way, as the server's own Close does: those that wait for updates end only with
+// the process.
+func (v *vCenter) close() {
+	_ = v.server.Listener.Close()
+	v.model.Remove()
+}
+
+// host is what a VSphereCluster calls the server.
+func (v *vCenter) host() string { return v.server.URL.Host }
+
+func (v *vCenter) thumbprint() string { return v.server.CertificateInfo().ThumbprintSHA1 }
+
+// makeTemplates makes the virtual machine of each datacenter a template, of the same name everywhere.
+func (v *vCenter) makeTemplates(ctx context.Context) error {
+	machines, err := find.NewFinder(v.client.Client).VirtualMachineList(ctx, "/*/vm/*")
+	if err != nil {
+		return fmt.Errorf("finding what becomes templates: %w", err)
+	}
+	for _, machine := range machines {
+		snapshot, err := machine.CreateSnapshot(ctx, "base", "", false, false)
+		if err == nil {
+			err = snapshot.Wait(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("making a snapshot: %w", err)
+		}
+		renamed, err := machine.Rename(ctx, template)
+		if err == nil {
+			err = renamed.Wait(ctx)
+		}
+		if err == nil {
+			err = machine.MarkAsTemplate(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("making a template: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeTags tags every datacenter as the region, and the compute cluster of each as its zone.
+func (v *vCenter) makeTags(ctx context.Context) error {
+	session := rest.NewClient(v.client.Client)
+	if err := session.Login(ctx, url.UserPassword(username, password)); err != nil {
+		return fmt.Errorf("logging in to the tags: %w", err)
+	}
+	manager := tags.NewManager(session)
+	for _, category := range []string{regionCategory, zoneCategory} {
+		if _, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "SINGLE", AssociableTypes: []string{"Datacenter", "ClusterComputeResource"}}); err != nil {
+			return fmt.Errorf("making tag category %s: %w", category, err)
+		}
+	}
+	finder := find.NewFinder(v.client.Client)
+	for i := range datacenters {
+		datacenter, err := finder.Datacenter(ctx, datacenterOf(i))
+		if err != nil {
+			return err
+		}
+		cluster, err := finder.ClusterComputeResource(ctx, fmt.Sprintf("/%s/host/%s", datacenterOf(i), computeClusterOf(i)))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(attach(ctx, manager, regionCategory, region, datacenter), attach(ctx, manager, zoneCategory, zoneOf(i), cluster)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func attach(ctx context.Context, manager *tags.Manager, category, tag string, to mo.Reference) error {
+	if _, err := manager.GetTagForCategory(ctx, tag, category); err != nil {
+		if _, err := manager.CreateTag(ctx, &tags.Tag{Name: tag, CategoryID: category}); err != nil {
+			return fmt.Errorf("making tag %s: %w", tag, err)
+		}
+	}
+	found, err := manager.GetTagForCategory(ctx, tag, category)
+	if err != nil {
+		return fmt.Errorf("finding tag %s: %w", tag, err)
+	}
+	return manager.AttachTag(ctx, found.ID, to)
+}
+
+func datacenterOf(i int) string     { return fmt.Sprintf("DC%d", i) }
+func computeClusterOf(i int) string { return fmt.Sprintf("DC%d_C0", i) }
+func zoneOf(i int) string           { return fmt.Sprintf("zone-%d", i) }
+
+// vm is what vCenter knows of a virtual machine.
+type vm struct {
+	Name, Reference, UUID, InstanceUUID, Power, Address string
+}
+
+// machines are all virtual machines but templates, by name.
+func (v *vCenter) machines(ctx context.Context) (map[string]vm, error) {
+	var all []mo.VirtualMachine
+	if err := v.vms.Retrieve(ctx, []string{"VirtualMachine"}, []string{"name", "config", "runtime.powerState", "guest"}, &all); err != nil {
+		return nil, fmt.Errorf("reading the virtual machines: %w", err)
+	}
+	found := map[string]vm{}
+	for i := range all {
+		machine := &all[i]
+		if machine.Config == nil || machine.Config.Template {
+			continue
+		}
+		is := vm{
+			Name: machine.Name, Reference: machine.Self.Value, UUID: machine.Config.Uuid, InstanceUUID: machine.Config.InstanceUuid,
+			Power: string(machine.Runtime.PowerState),
+		}
+		if machine.Guest != nil {
+			is.Address = machine.Guest.IpAddress
+		}
+		found[machine.Name] = is
+	}
+	return found, nil
+}
+
+// agents are the programs that have a session.
+func (v *vCenter) agents(ctx context.Context) ([]string, error) {
+	var manager mo.SessionManager
+	if err := property.DefaultCollector(v.client.Client).RetrieveOne(ctx, *v.client.ServiceContent.SessionManager, []string{"sessionList"}, &manager); err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	agents := make([]string, 0, len(manager.SessionList))
+	for i := range manager.SessionList {
+		agents = append(agents, manager.SessionList[i].UserAgent)
+	}
+	return agents, nil
+}
+
+// runGuests gives guests that run and have no address one, until the context ends.
+func (v *vCenter) runGuests(ctx context.Context) error {
+	tick := time.NewTicker(provider.LookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := v.giveAddresses(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (v *vCenter) giveAddresses(ctx context.Context) error {
+	machines, err := v.machines(ctx)
+	if err != nil {
+		return err
+	}
+	for _, machine := range machines {
+		if machine.Power != string(types.VirtualMachinePowerStatePoweredOn) || machine.Address != "" {
+			continue
+		}
+		v.given++
+		spec := types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
+			&types.OptionValue{Key: "SET.guest.ipAddress", Value: fmt.Sprintf("10.10.%d.%d", v.given/200, 10+v.given%200)},
+			&types.OptionValue{Key: "SET.guest.hostName", Value: machine.Name},
+		}}
+		reference := types.ManagedObjectReference{Type: "VirtualMachine", Value: machine.Reference}
+		task, err := object.NewVirtualMachine(v.client.Client, reference).Reconfigure(ctx, spec)
+		if err == nil {
+			err = task.Wait(ctx)
+		}
+		// It may be deleted meanwhile.
+		if err != nil && ctx.Err() == nil && property.DefaultCollector(v.client.Client).RetrieveOne(ctx, reference, []string{"name"}, &mo.VirtualMachine{}) == nil {
+			return fmt.Errorf("giving %s an address: %w", machine.Name, err)
+		}
+	}
+	return nil
+}

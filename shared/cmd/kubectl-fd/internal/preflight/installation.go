@@ -1,0 +1,266 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// version is a release; series leave the patch out.
+type version struct{ major, minor, patch int }
+
+// clusterAPI is the release of Cluster API that providers need.
+var clusterAPI = version{1, 14, 2} //nolint:gochecknoglobals // Go has no constant structs.
+
+func (v version) String() string { return fmt.Sprintf("v%d.%d.%d", v.major, v.minor, v.patch) }
+
+func (v version) compare(w version) int {
+	return cmp.Or(cmp.Compare(v.major, w.major), cmp.Compare(v.minor, w.minor), cmp.Compare(v.patch, w.patch))
+}
+
+// series leaves the patch out.
+func (v version) series() version { return version{v.major, v.minor, 0} }
+
+// versionIn finds a version in a tag or an image; false when there is none.
+func versionIn(of string) (version, bool) {
+	found := regexp.MustCompile(`v(\d+)\.(\d+)\.(\d+)(?:[-+@].*)?$`).FindStringSubmatch(of)
+	if found == nil {
+		return version{}, false
+	}
+	var v version
+	for i, part := range []*int{&v.major, &v.minor, &v.patch} {
+		*part, _ = strconv.Atoi(found[i+1])
+	}
+	return v, true
+}
+
+// installed is the version of a component, by its label, and the object that says it: clusterctl's inventory, else the image.
+func (e *examination) installed(label string) (*unstructured.Unstructured, version, bool) {
+	for i := range e.Providers {
+		if e.Providers[i].GetLabels()[providerLabel] == label || e.Providers[i].GetName() == label {
+			v, ok := versionIn(text(&e.Providers[i], "version"))
+			return &e.Providers[i], v, ok
+		}
+	}
+	for i := range e.Deployments {
+		if e.Deployments[i].GetLabels()[providerLabel] != label {
+			continue
+		}
+		v, ok := versionIn(text(container(&e.Deployments[i]), "image"))
+		return &e.Deployments[i], v, ok
+	}
+	return nil, version{}, false
+}
+
+const providerLabel = "cluster.x-k8s.io/provider"
+
+// container is a Deployment's container called manager, empty when there is none.
+func container(deployment *unstructured.Unstructured) *unstructured.Unstructured {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		if fields, ok := c.(map[string]any); ok && fields["name"] == "manager" {
+			return &unstructured.Unstructured{Object: fields}
+		}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{}}
+}
+
+// versions looks at the releases of Cluster API and of upstream's provider.
+func versions(e *examination) {
+	const rule = "Versions"
+	object, is, known := e.installed("cluster-api")
+	switch {
+	case object == nil:
+		e.findings = append(e.findings, Finding{Verdict: Check, Provider: e.Name, Rule: rule, Kind: "Deployment",
+			Message: fmt.Sprintf("no Cluster API was found by the label %s=cluster-api: it has to be %s or later", providerLabel, clusterAPI)})
+	case !known:
+		e.about(object, Check, rule, fmt.Sprintf("it does not say which release of Cluster API it is: it has to be %s or later", clusterAPI))
+	case is.compare(clusterAPI) < 0:
+		e.about(object, Stops, rule, fmt.Sprintf("Cluster API is %s: raise it to %s or later first, with upstream's provider in place", is, clusterAPI))
+	}
+	object, is, known = e.installed(e.label())
+	switch {
+	case object == nil:
+		if e.count() > 0 {
+			e.findings = append(e.findings, Finding{Verdict: Check, Provider: e.Name, Rule: rule, Kind: "Deployment", Message: fmt.Sprintf(
+				"there are objects of the provider, and no manager of it was found by the label %s=%s: see to it that none runs elsewhere", providerLabel, e.label())})
+		}
+	case !known:
+		e.about(object, Check, rule, fmt.Sprintf("it does not say which release it is: releases from %s to %s are taken over", e.first, e.last))
+	case is.major >= 2:
+		e.about(object, Changes, rule, fmt.Sprintf("%s is this project's own provider already: nothing is taken over", is))
+	case is.series().compare(e.first) < 0 || is.series().compare(e.last) > 0:
+		e.about(object, Stops, rule, fmt.Sprintf("%s is not among the releases that are taken over, from %s to %s: change to one of these first", is, e.first, e.last))
+	}
+}
+
+func (e *examination) count() int {
+	n := 0
+	for _, objects := range e.Objects {
+		n += len(objects)
+	}
+	return n
+}
+
+// storedVersions looks for versions that the API server would not let go: it refuses a CRD without a version that objects may be stored in.
+func storedVersions(e *examination) {
+	for i := range e.CRDs {
+		crd := &e.CRDs[i]
+		if !slices.Contains(e.Kinds, text(crd, "spec", "names", "kind")) || text(crd, "spec", "group") != Group {
+			continue
+		}
+		stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
+		var unknown, older []string
+		for _, v := range stored {
+			switch {
+			case !slices.Contains(e.served, v):
+				unknown = append(unknown, v)
+			case v != e.served[0]:
+				older = append(older, v)
+			}
+		}
+		if len(unknown) > 0 {
+			e.about(crd, Stops, "StoredVersions", fmt.Sprintf(
+				"status.storedVersions has %s, which this provider does not serve: write every object anew under upstream, and take it out of status.storedVersions",
+				strings.Join(unknown, ", ")))
+		}
+		if len(older) > 0 {
+			e.about(crd, Changes, "StoredVersions", fmt.Sprintf("objects that are stored in %s are written anew in %s when the manager starts",
+				strings.Join(older, ", "), e.served[0]))
+		}
+	}
+}
+
+// supervisor looks for what upstream serves beside, and this provider does not.
+func supervisor(e *examination) {
+	for i := range e.CRDs {
+		if group := text(&e.CRDs[i], "spec", "group"); e.Name == "vsphere" && group == "vmware."+Group {
+			e.about(&e.CRDs[i], Stops, "Supervisor", "clusters on a Supervisor are not for this provider: leave upstream's in place for them")
+		}
+	}
+}
+
+// managers looks at how upstream's manager is run: whether it asks for the lease that this one asks for, and for arguments that
+// have to be kept or left out.
+func managers(e *examination) {
+	found := 0
+	for i := range e.Deployments {
+		deployment := &e.Deployments[i]
+		if deployment.GetLabels()[providerLabel] != e.label() {
+			continue
+		}
+		if found++; found > 1 {
+			e.about(deployment, Stops, "Managers", "a second manager of the provider: components replace one of them; scale the others to 0 first, or they go on working beside it")
+		}
+		args, _, _ := unstructured.NestedStringSlice(container(deployment).Object, "args")
+		e.electionOf(deployment, args)
+		e.argsOf(deployment, args)
+	}
+}
+
+func (e *examination) electionOf(deployment *unstructured.Unstructured, args []string) {
+	const rule = "Lease"
+	elects, given := flagOf(args, "leader-elect")
+	if given && elects == "false" {
+		e.about(deployment, Stops, rule, "--leader-elect=false: it would work beside the new manager; scale it to 0 before that starts")
+	}
+	if id, given := flagOf(args, "leader-election-id"); given && id != e.lease {
+		e.about(deployment, Stops, rule, fmt.Sprintf("--leader-election-id=%s: the new manager asks for %s and would work beside it; give that the same argument, or scale this one to 0 first", id, e.lease))
+	}
+}
+
+// argsOf looks at arguments. Providers without a list of flags take upstream's as they are.
+func (e *examination) argsOf(deployment *unstructured.Unstructured, args []string) {
+	if len(e.flags) == 0 {
+		return
+	}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !slices.Contains(e.flags, name) {
+			e.about(deployment, Check, "Flags", fmt.Sprintf("--%s is not known: the new manager does not start with it, so leave it out of what you patch", name))
+		}
+		if name != "feature-gates" {
+			continue
+		}
+		for gate := range strings.SplitSeq(value, ",") {
+			if gate, on, _ := strings.Cut(gate, "="); gate != "" && !slices.Contains(e.gates, gate) {
+				verdict := Changes
+				if on == "true" {
+					verdict = Check
+				}
+				e.about(deployment, verdict, "Flags", fmt.Sprintf("feature gate %s=%s is not known: the new manager does not start with it, so leave it out of what you patch", gate, on))
+			}
+		}
+	}
+}
+
+// flagOf is the value of a flag, the last one given.
+func flagOf(args []string, name string) (value string, given bool) {
+	for _, arg := range args {
+		flag, v, has := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if flag != name {
+			continue
+		}
+		if value, given = v, true; !has {
+			value = "true"
+		}
+	}
+	return value, given
+}
+
+// leases says who works now.
+func leases(e *examination) {
+	for i := range e.Leases {
+		if e.Leases[i].GetName() != e.lease {
+			continue
+		}
+		if holder := text(&e.Leases[i], "spec", "holderIdentity"); holder != "" {
+			e.about(&e.Leases[i], Changes, "Lease", fmt.Sprintf("%s has it: the new manager starts to work when that has ended", holder))
+		}
+	}
+}
+
+// managedFields looks for appliers whose version would not be served any more.
+func managedFields(e *examination) {
+	for _, kind := range e.Kinds {
+		older := map[string]int{}
+		for i := range e.Objects[kind] {
+			object := &e.Objects[kind][i]
+			unknown := map[string]bool{}
+			for _, entry := range object.GetManagedFields() {
+				group, v, _ := strings.Cut(entry.APIVersion, "/")
+				switch {
+				case group != Group || v == e.served[0]:
+				case slices.Contains(e.served, v):
+					older[v]++
+				case !unknown[v]:
+					unknown[v] = true
+					e.about(object, Stops, "ManagedFields", fmt.Sprintf(
+						"%s last wrote it as %s, which this provider does not serve: server-side apply will fail; write it once in a version that upstream serves", entry.Manager, v))
+				}
+			}
+		}
+		for v, n := range older {
+			e.findings = append(e.findings, Finding{Verdict: Changes, Provider: e.Name, Rule: "ManagedFields", Kind: kind, Message: fmt.Sprintf(
+				"%d appliers last wrote %s: they can go on, or go over to %s, and keep what they own", n, v, e.served[0])})
+		}
+	}
+}
+
+// deletions looks for objects on their way out, which the new manager would finish.
+func deletions(e *examination) {
+	e.each(Check, "Deletion", func(object *unstructured.Unstructured) string {
+		if object.GetDeletionTimestamp().IsZero() {
+			return ""
+		}
+		return fmt.Sprintf("it is being deleted and has finalizers %s: let upstream finish, or find out what it waits for", strings.Join(object.GetFinalizers(), ", "))
+	}, e.Kinds...)
+}

@@ -1,0 +1,204 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// thumbprints looks for vCenters whose certificate nobody has vouched for: upstream does not look at it then.
+func thumbprints(e *examination) {
+	e.each(Check, "Thumbprint", func(cluster *unstructured.Unstructured) string {
+		if text(cluster, "spec", "thumbprint") != "" {
+			return ""
+		}
+		return fmt.Sprintf("spec.thumbprint is empty: the manager has to trust who signed the certificate of %s; else set spec.thumbprint, or give the manager --vcenter-insecure-skip-verify",
+			server(cluster))
+	}, "VSphereCluster")
+}
+
+// server is where an object has its vCenter, as URLs and host names of it compare.
+func server(object *unstructured.Unstructured) string {
+	s := strings.TrimPrefix(strings.TrimPrefix(text(object, "spec", "server"), "https://"), "http://")
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(s, "/"), "/sdk"), ":443")
+}
+
+// modules are kept by the feature gate under which upstream keeps them.
+func modules(e *examination) {
+	e.each(Check, "ClusterModules", func(cluster *unstructured.Unstructured) string {
+		found, _, _ := unstructured.NestedSlice(cluster.Object, "spec", "clusterModules")
+		if len(found) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("it has %d cluster modules: give the new manager the feature gate NodeAntiAffinity=true as upstream's has, or they stay in vCenter as they are", len(found))
+	}, "VSphereCluster")
+}
+
+// zones looks for zones that receive no machines here: upstream places machines all the same.
+func zones(e *examination) {
+	e.each(Check, "Zones", func(zone *unstructured.Unstructured) string {
+		if ready, known, _ := unstructured.NestedBool(zone.Object, "status", "ready"); !known || !ready {
+			return "it is not ready: upstream clones into it from the machine's template alone, here machines wait until it is"
+		}
+		return ""
+	}, "VSphereDeploymentZone")
+	e.each(Stops, "Zones", func(zone *unstructured.Unstructured) string {
+		domain := text(zone, "spec", "failureDomain")
+		if e.object("VSphereFailureDomain", domain) != nil {
+			return ""
+		}
+		return fmt.Sprintf("VSphereFailureDomain %s, which it names, does not exist: the zone would not be ready; create it, or delete the zone", domain)
+	}, "VSphereDeploymentZone")
+	e.each(Check, "Zones", func(zone *unstructured.Unstructured) string {
+		if slices.ContainsFunc(e.Objects["VSphereCluster"], func(cluster unstructured.Unstructured) bool { return selects(&cluster, zone) }) {
+			return ""
+		}
+		return "no VSphereCluster selects it: it is looked at with the manager's own account, where upstream takes that of any cluster of the same vCenter; set spec.failureDomainSelector of the cluster that uses it"
+	}, "VSphereDeploymentZone")
+}
+
+func (e *examination) object(kind, name string) *unstructured.Unstructured {
+	for i := range e.Objects[kind] {
+		if e.Objects[kind][i].GetName() == name {
+			return &e.Objects[kind][i]
+		}
+	}
+	return nil
+}
+
+// selects tells whether a zone is among the failure domains of a cluster.
+func selects(cluster, zone *unstructured.Unstructured) bool {
+	fields, found, _ := unstructured.NestedMap(cluster.Object, "spec", "failureDomainSelector")
+	if !found || server(cluster) != server(zone) {
+		return false
+	}
+	selector := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, selector); err != nil {
+		return false
+	}
+	of, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && of.Matches(labels.Set(zone.GetLabels()))
+}
+
+// failureDomains looks for what cannot be created again here.
+func failureDomains(e *examination) {
+	size := map[string]int{"Datacenter": 3, "ComputeCluster": 2, "HostGroup": 1}
+	e.each(Check, "FailureDomains", func(domain *unstructured.Unstructured) string {
+		region, zone := text(domain, "spec", "region", "type"), text(domain, "spec", "zone", "type")
+		if size[zone] <= size[region] {
+			return ""
+		}
+		return fmt.Sprintf("its zone is a %s and its region a %s, which is smaller: it stays, but cannot be created again; exchange the two", zone, region)
+	}, "VSphereFailureDomain")
+}
+
+// placedElsewhere looks for machines whose failure domain is not one of their cluster's.
+func placedElsewhere(e *examination) {
+	for i := range e.Machines {
+		machine := &e.Machines[i]
+		domain, cluster := text(machine, "spec", "failureDomain"), text(machine, "spec", "clusterName")
+		if domain == "" || text(machine, "spec", "infrastructureRef", "kind") != "VSphereMachine" {
+			continue
+		}
+		zone := e.object("VSphereDeploymentZone", domain)
+		if zone == nil {
+			e.about(machine, Check, "Machines", fmt.Sprintf("its failure domain %s is no VSphereDeploymentZone: it stays where it is, one in its place would wait", domain))
+			continue
+		}
+		for j := range e.Objects["VSphereCluster"] {
+			infra := &e.Objects["VSphereCluster"][j]
+			if infra.GetNamespace() == machine.GetNamespace() && ownerOf(infra, "Cluster") == cluster && server(infra) != server(zone) {
+				e.about(machine, Check, "Machines", fmt.Sprintf(
+					"its failure domain %s is on vCenter %s, its cluster on %s: it stays where it is, one in its place would wait", domain, server(zone), server(infra)))
+			}
+		}
+	}
+}
+
+func ownerOf(object *unstructured.Unstructured, kind string) string {
+	for _, owner := range object.GetOwnerReferences() {
+		if owner.Kind == kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// clone is where a kind says how its machines are cloned.
+func clone(object *unstructured.Unstructured) []string {
+	if object.GetKind() == "VSphereMachineTemplate" {
+		return []string{"spec", "template", "spec"}
+	}
+	return []string{"spec"}
+}
+
+// smallMachines looks for memory that is raised.
+func smallMachines(e *examination) {
+	const least = 2048
+	e.each(Changes, "Memory", func(object *unstructured.Unstructured) string {
+		memory, found, _ := unstructured.NestedInt64(object.Object, append(clone(object), "memoryMiB")...)
+		if !found || memory == 0 || memory >= least {
+			return ""
+		}
+		return fmt.Sprintf("memoryMiB is %d: machines that are made anew get %d, the least that kubeadm takes", memory, least)
+	}, "VSphereMachineTemplate")
+}
+
+// snapshots looks for clones that need one.
+func snapshots(e *examination) {
+	e.each(Check, "Snapshot", func(object *unstructured.Unstructured) string {
+		snapshot := text(object, append(clone(object), "snapshot")...)
+		if snapshot == "" {
+			return ""
+		}
+		return fmt.Sprintf("snapshot is %s: where the vSphere template has none of that name a machine waits with SnapshotNotFound, upstream makes a full clone", snapshot)
+	}, "VSphereMachineTemplate")
+}
+
+// droppedFields looks for fields of v1beta1 that upstream's own v1beta2 does not have either.
+func droppedFields(e *examination) {
+	e.each(Changes, "Fields", func(object *unstructured.Unstructured) string {
+		if text(object, append(clone(object), "network", "preferredAPIServerCidr")...) == "" {
+			return ""
+		}
+		return "network.preferredAPIServerCidr goes: nothing acts on it"
+	}, "VSphereMachine", "VSphereMachineTemplate", "VSphereVM")
+}
+
+// tasks looks for virtual machines that vCenter is working on.
+func tasks(e *examination) {
+	e.each(Check, "Tasks", func(vm *unstructured.Unstructured) string {
+		if task := text(vm, "status", "taskRef"); task != "" {
+			return fmt.Sprintf("vCenter runs %s for it: the new manager goes on from there, but wait for it where you can", task)
+		}
+		return ""
+	}, "VSphereVM")
+}
+
+// claims says which addresses are taken over.
+func claims(e *examination) {
+	const finalizer = "vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"
+	for i := range e.Claims {
+		if slices.Contains(e.Claims[i].GetFinalizers(), finalizer) {
+			e.about(&e.Claims[i], Changes, "Claims", "it is taken over with its address, and let go with its VSphereVM")
+		}
+	}
+}
+
+// formerOwners looks for owner references of old releases.
+func formerOwners(e *examination) {
+	e.each(Changes, "Owners", func(machine *unstructured.Unstructured) string {
+		if cluster := ownerOf(machine, "VSphereCluster"); cluster != "" {
+			return fmt.Sprintf("its owner reference to VSphereCluster %s, of an old release, is removed", cluster)
+		}
+		return ""
+	}, "VSphereMachine")
+}
