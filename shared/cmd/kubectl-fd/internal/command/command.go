@@ -55,6 +55,8 @@ func Main(o Options, args []string) int {
 		return 0
 	case errors.Is(err, errQuorumLost):
 		return quorumLost
+	case errors.Is(err, errBlocked):
+		return blocked
 	}
 	_, _ = fmt.Fprintln(o.ErrOut, "error:", err)
 	return 1
@@ -91,7 +93,7 @@ where one is missing it says which.`,
 	cmd.SetOut(o.Out)
 	cmd.SetErr(o.ErrOut)
 	r.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(r.get(), r.plan(), r.simulate(), r.history(), r.version())
+	cmd.AddCommand(r.get(), r.plan(), r.simulate(), r.history(), r.preflight(), r.version())
 	cmd.AddCommand(r.intents()...)
 	return cmd
 }

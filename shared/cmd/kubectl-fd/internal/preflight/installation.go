@@ -104,8 +104,8 @@ func versions(e *examination) {
 
 func (e *examination) count() int {
 	n := 0
-	for _, objects := range e.Objects {
-		n += len(objects)
+	for _, kind := range e.Kinds {
+		n += len(e.Objects[kind])
 	}
 	return n
 }
@@ -172,8 +172,8 @@ func (e *examination) electionOf(deployment *unstructured.Unstructured, args []s
 	if given && elects == "false" {
 		e.about(deployment, Stops, rule, "--leader-elect=false: it would work beside the new manager; scale it to 0 before that starts")
 	}
-	if id, given := flagOf(args, "leader-election-id"); given && id != e.lease {
-		e.about(deployment, Stops, rule, fmt.Sprintf("--leader-election-id=%s: the new manager asks for %s and would work beside it; give that the same argument, or scale this one to 0 first", id, e.lease))
+	if id, given := flagOf(args, "leader-election-id"); given && id != e.Lease {
+		e.about(deployment, Stops, rule, fmt.Sprintf("--leader-election-id=%s: the new manager asks for %s and would work beside it; give that the same argument, or scale this one to 0 first", id, e.Lease))
 	}
 }
 
@@ -219,7 +219,7 @@ func flagOf(args []string, name string) (value string, given bool) {
 // leases says who works now.
 func leases(e *examination) {
 	for i := range e.Leases {
-		if e.Leases[i].GetName() != e.lease {
+		if e.Leases[i].GetName() != e.Lease {
 			continue
 		}
 		if holder := text(&e.Leases[i], "spec", "holderIdentity"); holder != "" {

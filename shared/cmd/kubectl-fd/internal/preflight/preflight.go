@@ -72,6 +72,17 @@ func Examine(provider Provider, in Installation) []Finding {
 
 func order(v Verdict) int { return slices.Index([]Verdict{Stops, Check, Changes}, v) }
 
+// Has tells whether there is something of a provider's upstream: a manager, its kinds, or an entry of clusterctl's.
+func (in Installation) Has(provider Provider) bool {
+	belongs := func(object unstructured.Unstructured) bool {
+		return object.GetLabels()[providerLabel] == provider.label()
+	}
+	return slices.ContainsFunc(in.Deployments, belongs) || slices.ContainsFunc(in.Providers, belongs) ||
+		slices.ContainsFunc(in.CRDs, func(crd unstructured.Unstructured) bool {
+			return text(&crd, "spec", "group") == Group && slices.Contains(provider.Kinds, text(&crd, "spec", "names", "kind"))
+		})
+}
+
 // Blocked tells whether something has to be put right before.
 func Blocked(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == Stops })

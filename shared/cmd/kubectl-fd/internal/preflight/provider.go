@@ -18,13 +18,13 @@ type Provider struct {
 	Name string
 	// Kinds are those that are taken over.
 	Kinds []string
+	// Lease is the name of the lease that both managers ask for.
+	Lease string
 
 	// served are the versions of the kinds that this provider serves, the stored one first.
 	served []string
 	// first and last are upstream's release series, as major and minor version, that metadata.yaml has.
 	first, last version
-	// lease is the name of the lease that both managers ask for.
-	lease string
 	// flags are those of upstream's manager that this one knows, and gates the feature gates.
 	flags, gates []string
 	rules        []func(*examination)
@@ -71,7 +71,7 @@ func common() []string {
 
 func vsphere() Provider {
 	return Provider{
-		Name: "vsphere", lease: "capv-controller-manager-runtime", served: []string{"v1beta2", "v1beta1"},
+		Name: "vsphere", Lease: "capv-controller-manager-runtime", served: []string{"v1beta2", "v1beta1"},
 		Kinds: []string{
 			"VSphereCluster", "VSphereClusterIdentity", "VSphereClusterTemplate", "VSphereDeploymentZone", "VSphereFailureDomain", "VSphereMachine",
 			"VSphereMachineTemplate", "VSphereVM",
@@ -91,7 +91,7 @@ func vsphere() Provider {
 
 func metal3() Provider {
 	return Provider{
-		Name: "metal3", lease: "controller-leader-election-capm3", served: []string{"v1beta2", "v1beta1"},
+		Name: "metal3", Lease: "controller-leader-election-capm3", served: []string{"v1beta2", "v1beta1"},
 		Kinds: []string{
 			"Metal3Cluster", "Metal3ClusterTemplate", "Metal3Data", "Metal3DataClaim", "Metal3DataTemplate", "Metal3Machine", "Metal3MachineTemplate",
 			"Metal3Remediation", "Metal3RemediationTemplate",
@@ -103,7 +103,7 @@ func metal3() Provider {
 
 func harvester() Provider {
 	return Provider{
-		Name: "harvester", lease: "1e1658d6.cluster.x-k8s.io", served: []string{"v1beta1", "v1alpha1"},
+		Name: "harvester", Lease: "1e1658d6.cluster.x-k8s.io", served: []string{"v1beta1", "v1alpha1"},
 		Kinds: []string{"HarvesterCluster", "HarvesterClusterTemplate", "HarvesterMachine", "HarvesterMachineTemplate"},
 		first: version{0, 1, 0}, last: version{0, 10, 0},
 		rules: []func(*examination){pools},

@@ -1,0 +1,66 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/preflight"
+)
+
+// deployment makes the Deployment of a manager.
+func deployment(t *testing.T, namespace, label, image string, args ...string) {
+	t.Helper()
+	labels := map[string]string{clusterv1.ProviderNameLabel: label}
+	fields := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: label, Labels: labels}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "manager", Image: image, Args: args}},
+		}},
+	}}
+	g := NewWithT(t)
+	g.Expect(appsv1.AddToScheme(shared.client.Scheme())).To(Succeed())
+	g.Expect(shared.client.Create(t.Context(), fields)).To(Succeed())
+	t.Cleanup(func() { g.Expect(shared.client.Delete(t.Context(), fields)).To(Or(Succeed(), HaveOccurred())) })
+}
+
+func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
+	g, ns := NewWithT(t), own(t)
+	deployment(t, ns, "cluster-api", "registry/cluster-api-controller:v1.13.1")
+	deployment(t, ns, "infrastructure-metal3", "registry/cluster-api-provider-metal3:v1.12.2", "--leader-elect=false")
+
+	got := shared.run(t, "preflight")
+	g.Expect(got.err).To(BeEmpty())
+	g.Expect(got.code).To(Equal(2), "something has to be put right before")
+	g.Expect(got.out).To(And(
+		MatchRegexp(`Stops +metal3 +Deployment %s/cluster-api +Versions +Cluster API is v1\.13\.1: raise it to`, ns),
+		MatchRegexp(`Stops +metal3 +Deployment %s/infrastructure-metal3 +Lease +--leader-elect=false`, ns),
+		ContainSubstring("2 to be put right before"),
+	))
+	var list struct{ Items []preflight.Finding }
+	g.Expect(json.Unmarshal([]byte(shared.run(t, "preflight", "metal3", "-o", "json").out), &list)).To(Succeed())
+	g.Expect(list.Items).To(ContainElement(And(HaveField("Rule", "Lease"), HaveField("Namespace", ns), HaveField("Verdict", preflight.Stops))))
+}
+
+func TestPreflightOfWhatIsNotInstalledIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(refused(t, "preflight", "vsphere")).To(HavePrefix("nothing is installed of vsphere"))
+	g.Expect(refused(t, "preflight", "vmware")).To(ContainSubstring("choose one of"))
+	g.Expect(refused(t, "preflight", "-o", "wide")).To(ContainSubstring("no output format"))
+}
+
+func TestPreflightNamesEveryRightThatIsMissing(t *testing.T) {
+	g, ns := NewWithT(t), own(t)
+	as := user(t, ns, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}})
+	g.Expect(refused(t, "preflight", "metal3", as)).To(And(
+		ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"), ContainSubstring("list metal3machines.infrastructure.cluster.x-k8s.io in all namespaces")))
+}

@@ -1,0 +1,248 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/preflight"
+)
+
+// sound is an installation of upstream's provider about which there is nothing to say.
+const sound = `
+providers:
+- {kind: Provider, metadata: {name: cluster-api, namespace: capi-system}, version: v1.14.2}
+- {kind: Provider, metadata: {name: infrastructure-vsphere, namespace: capv-system, labels: {cluster.x-k8s.io/provider: infrastructure-vsphere}}, version: v1.16.1}
+deployments:
+- kind: Deployment
+  metadata: {name: capv-controller-manager, namespace: capv-system, labels: {cluster.x-k8s.io/provider: infrastructure-vsphere}}
+  spec: {template: {spec: {containers: [{name: manager, image: "registry/manager:v1.16.1", args: [--leader-elect, --v=4, "--feature-gates=PriorityQueue=true,NodeAntiAffinity=false"]}]}}}
+crds:
+- kind: CustomResourceDefinition
+  metadata: {name: vsphereclusters.infrastructure.cluster.x-k8s.io}
+  spec: {group: infrastructure.cluster.x-k8s.io, names: {kind: VSphereCluster}}
+  status: {storedVersions: [v1beta2]}
+machines:
+- kind: Machine
+  metadata: {name: m, namespace: default}
+  spec: {clusterName: c, failureDomain: zone, infrastructureRef: {kind: VSphereMachine}}
+objects:
+- kind: VSphereCluster
+  metadata:
+    name: c
+    namespace: default
+    ownerReferences: [{kind: Cluster, name: c}]
+    managedFields: [{manager: kubectl, apiVersion: infrastructure.cluster.x-k8s.io/v1beta2}]
+  spec: {server: "https://vc.example/sdk", thumbprint: "AA:BB", failureDomainSelector: {matchLabels: {of: c}}}
+- kind: VSphereFailureDomain
+  metadata: {name: domain}
+  spec: {region: {type: Datacenter}, zone: {type: ComputeCluster}}
+- kind: VSphereDeploymentZone
+  metadata: {name: zone, labels: {of: c}}
+  spec: {server: vc.example, failureDomain: domain}
+  status: {ready: true}
+- kind: VSphereMachineTemplate
+  metadata: {name: t, namespace: default}
+  spec: {template: {spec: {memoryMiB: 4096}}}
+- kind: VSphereMachine
+  metadata: {name: m, namespace: default, ownerReferences: [{kind: Machine, name: m}]}
+- kind: VSphereVM
+  metadata: {name: m, namespace: default}
+`
+
+// listed is how an installation is written down for a test.
+type listed struct {
+	Providers, Deployments, Leases, CRDs, Machines, Claims, Objects []map[string]any
+}
+
+func installation(t *testing.T, text string) preflight.Installation {
+	t.Helper()
+	var l listed
+	NewWithT(t).Expect(yaml.UnmarshalStrict([]byte(text), &l)).To(Succeed())
+	objects := func(list []map[string]any) (out []unstructured.Unstructured) {
+		for _, fields := range list {
+			text, err := json.Marshal(fields)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			object := map[string]any{}
+			NewWithT(t).Expect(json.Unmarshal(text, &object)).To(Succeed()) // numbers as an API server's
+			out = append(out, unstructured.Unstructured{Object: object})
+		}
+		return out
+	}
+	in := preflight.Installation{
+		Providers: objects(l.Providers), Deployments: objects(l.Deployments), Leases: objects(l.Leases), CRDs: objects(l.CRDs),
+		Machines: objects(l.Machines), Claims: objects(l.Claims), Objects: map[string][]unstructured.Unstructured{},
+	}
+	for _, object := range objects(l.Objects) {
+		in.Objects[object.GetKind()] = append(in.Objects[object.GetKind()], object)
+	}
+	return in
+}
+
+func provider(t *testing.T, name string) preflight.Provider {
+	t.Helper()
+	found, err := preflight.Find([]string{name})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return found[0]
+}
+
+func TestNothingIsSaidOfASoundInstallation(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := installation(t, sound)
+	g.Expect(preflight.Examine(provider(t, "vsphere"), in)).To(BeEmpty())
+	g.Expect(in.Has(provider(t, "vsphere"))).To(BeTrue())
+	g.Expect(in.Has(provider(t, "metal3"))).To(BeFalse())
+}
+
+// change puts one text for another in the sound installation.
+type change struct{ this, that string }
+
+func TestWhatStopsOrChangesIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change
+		verdict preflight.Verdict
+		rule    string
+		about   string // kind and name
+		says    string
+	}{
+		"an older Cluster API":               {change{"v1.14.2", "v1.12.0"}, preflight.Stops, "Versions", "Provider cluster-api", "raise it to v1.14.2"},
+		"a Cluster API that nobody named":    {change{"name: cluster-api,", "name: other,"}, preflight.Check, "Versions", "Deployment ", "no Cluster API was found"},
+		"a release that is not known":        {change{"version: v1.16.1", "version: v1.18.0"}, preflight.Stops, "Versions", "Provider infrastructure-vsphere", "not among the releases"},
+		"our own":                            {change{"version: v1.16.1", "version: v2.0.0"}, preflight.Changes, "Versions", "Provider infrastructure-vsphere", "already"},
+		"objects stored in v1beta1":          {change{"[v1beta2]", "[v1beta1, v1beta2]"}, preflight.Changes, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "written anew in v1beta2"},
+		"objects stored in v1alpha3":         {change{"[v1beta2]", "[v1alpha3, v1beta2]"}, preflight.Stops, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "v1alpha3, which this provider does not serve"},
+		"a Supervisor":                       {change{"group: infra", "group: vmware.infra"}, preflight.Stops, "Supervisor", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "for this provider"},
+		"no leader election":                 {change{"--leader-elect,", "--leader-elect=false,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "beside the new manager"},
+		"a lease of another name":            {change{"--leader-elect,", "--leader-election-id=mine,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "asks for capv-controller-manager-runtime"},
+		"a flag that is not known":           {change{"--v=4", "--frobnicate=1"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "--frobnicate is not known"},
+		"a gate that is off":                 {change{"PriorityQueue=true", "MultiNetworks=false"}, preflight.Changes, "Flags", "Deployment capv-controller-manager", "MultiNetworks=false"},
+		"a gate that is on":                  {change{"PriorityQueue=true", "MultiNetworks=true"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "MultiNetworks=true"},
+		"somebody has the lease":             {change{"crds:", "leases: [{kind: Lease, metadata: {name: capv-controller-manager-runtime, namespace: capv-system}, spec: {holderIdentity: pod-1}}]\ncrds:"}, preflight.Changes, "Lease", "Lease capv-controller-manager-runtime", "pod-1 has it"},
+		"an applier of v1beta1":              {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1"}, preflight.Changes, "ManagedFields", "VSphereCluster ", "keep what they own"},
+		"an applier of v1alpha4":             {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4"}, preflight.Stops, "ManagedFields", "VSphereCluster c", "kubectl last wrote it as v1alpha4"},
+		"an object on its way out":           {change{"name: t,", "name: t, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a],"}, preflight.Check, "Deletion", "VSphereMachineTemplate t", "finalizers a"},
+		"a certificate nobody vouches for":   {change{`thumbprint: "AA:BB"`, `thumbprint: ""`}, preflight.Check, "Thumbprint", "VSphereCluster c", "certificate of vc.example;"},
+		"cluster modules":                    {change{`thumbprint: "AA:BB"`, `thumbprint: "AA:BB", clusterModules: [{}]`}, preflight.Check, "ClusterModules", "VSphereCluster c", "1 cluster modules"},
+		"a zone that is not ready":           {change{"{ready: true}", "{ready: false}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "is not ready"},
+		"a zone without its domain":          {change{"failureDomain: domain", "failureDomain: other"}, preflight.Stops, "Zones", "VSphereDeploymentZone zone", "VSphereFailureDomain other"},
+		"a zone that no cluster selects":     {change{"matchLabels: {of: c}", "matchLabels: {of: d}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "no VSphereCluster selects it"},
+		"a zone larger than its region":      {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "FailureDomains", "VSphereFailureDomain domain", "which is smaller"},
+		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is no VSphereDeploymentZone"},
+		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "on vCenter other.example"},
+		"a machine with little memory":       {change{"memoryMiB: 4096", "memoryMiB: 1024"}, preflight.Changes, "Memory", "VSphereMachineTemplate t", "get 2048"},
+		"a snapshot":                         {change{"memoryMiB: 4096", "snapshot: base"}, preflight.Check, "Snapshot", "VSphereMachineTemplate t", "snapshot is base"},
+		"a field that goes":                  {change{"memoryMiB: 4096", "network: {preferredAPIServerCidr: 10.0.0.0/8}"}, preflight.Changes, "Fields", "VSphereMachineTemplate t", "preferredAPIServerCidr goes"},
+		"a task that runs":                   {change{"- kind: VSphereVM\n", "- kind: VSphereVM\n  status: {taskRef: task-1}\n"}, preflight.Check, "Tasks", "VSphereVM m", "task-1"},
+		"a claim":                            {change{"crds:", "claims: [{kind: IPAddressClaim, metadata: {name: m-0-0, namespace: default, finalizers: [vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection]}}]\ncrds:"}, preflight.Changes, "Claims", "IPAddressClaim m-0-0", "taken over"},
+		"an owner of an old release":         {change{"[{kind: Machine, name: m}]", "[{kind: Machine, name: m}, {kind: VSphereCluster, name: c}]"}, preflight.Changes, "Owners", "VSphereMachine m", "VSphereCluster c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(strings.Count(sound, test.this)).To(BeNumerically(">", 0))
+			findings := preflight.Examine(provider(t, "vsphere"), installation(t, strings.Replace(sound, test.this, test.that, 1)))
+			var found []preflight.Finding
+			for _, f := range findings {
+				if f.Rule == test.rule && f.Verdict == test.verdict {
+					found = append(found, f)
+				}
+			}
+			g.Expect(found).To(HaveLen(1), "%+v", findings)
+			g.Expect(found[0].Kind + " " + found[0].Name).To(Equal(test.about))
+			g.Expect(found[0].Message).To(ContainSubstring(test.says))
+			g.Expect(preflight.Blocked(findings)).To(Equal(slices.ContainsFunc(findings, func(f preflight.Finding) bool { return f.Verdict == preflight.Stops })))
+		})
+	}
+}
+
+func TestASecondManagerGoesOnBesideTheNewOne(t *testing.T) {
+	t.Parallel()
+	in := installation(t, sound)
+	second := in.Deployments[0].DeepCopy()
+	second.SetNamespace("other")
+	in.Deployments = append(in.Deployments, *second)
+	NewWithT(t).Expect(preflight.Examine(provider(t, "vsphere"), in)).To(ContainElement(And(
+		HaveField("Verdict", preflight.Stops), HaveField("Rule", "Managers"), HaveField("Namespace", "other"))))
+}
+
+func TestWhatIsSaidOfBareMetalAndHarvester(t *testing.T) {
+	t.Parallel()
+	const metal3 = `
+objects:
+- kind: Metal3Cluster
+  metadata: {name: c}
+  spec: {failureDomains: [{name: "rack 1"}, {name: rack-2}]}
+- kind: Metal3Cluster
+  metadata: {name: older}
+  spec: {failureDomains: {rack-1: {}}}
+- kind: Metal3Cluster
+  metadata: {name: none}
+deployments:
+- kind: Deployment
+  metadata: {name: capm3, labels: {cluster.x-k8s.io/provider: infrastructure-metal3}}
+  spec: {template: {spec: {containers: [{name: manager, image: "m:v1.13.0", args: [--enableBMHNameBasedPreallocation=true, --anything]}]}}}
+`
+	const harvester = `
+objects:
+- kind: HarvesterCluster
+  metadata: {name: c}
+  spec: {loadBalancerConfig: {ipamType: dhcp, ipPoolRef: pool}}
+- kind: HarvesterCluster
+  metadata: {name: d}
+  spec: {loadBalancerConfig: {ipamType: pool, ipPoolRef: pool}}
+`
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"metal3":    {metal3, []string{"Stops c FailureDomains", "Check c FailureDomains", "Check older FailureDomains", "Check capm3 Preallocation", "Check  Versions"}},
+		"harvester": {harvester, []string{"Check c LoadBalancer", "Check  Versions", "Check  Versions"}},
+	} {
+		var got []string
+		for _, f := range preflight.Examine(provider(t, name), installation(t, test.text)) {
+			got = append(got, string(f.Verdict)+" "+f.Name+" "+f.Rule)
+		}
+		NewWithT(t).Expect(got).To(ConsistOf(test.want))
+	}
+}
+
+func TestThereIsNoOtherProvider(t *testing.T) {
+	t.Parallel()
+	_, err := preflight.Find([]string{"vmware"})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("choose one of vsphere, metal3, harvester")))
+}
+
+// What is known of the providers is what their own files say.
+func TestProvidersAreAsTheirFilesSay(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..", "..", "..")
+	for _, p := range preflight.Providers() {
+		g := NewWithT(t)
+		main, err := os.ReadFile(filepath.Join(root, "providers", p.Name, "main.go"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(main)).To(ContainSubstring(`LeaderElectionID: "` + p.Lease + `"`))
+		files, err := filepath.Glob(filepath.Join(root, "providers", p.Name, "config", "crd", "bases", preflight.Group+"_*.yaml"))
+		g.Expect(err).NotTo(HaveOccurred())
+		kinds := map[string]bool{}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			g.Expect(err).NotTo(HaveOccurred())
+			kinds[string(regexp.MustCompile(`(?m)^    kind: (\S+)$`).FindSubmatch(text)[1])] = true
+		}
+		g.Expect(slices.Sorted(maps.Keys(kinds))).To(Equal(slices.Sorted(slices.Values(p.Kinds))))
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package read
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/preflight"
+)
+
+// Kinds that an installation is made of.
+//
+//nolint:gochecknoglobals // Go has no constant structs.
+var (
+	crdKind        = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	inventoryKind  = schema.GroupKind{Group: "clusterctl.cluster.x-k8s.io", Kind: "Provider"}
+	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	leaseKind      = schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
+	machineKind    = schema.GroupKind{Group: clusterv1.GroupVersion.Group, Kind: "Machine"}
+	claimKind      = schema.GroupKind{Group: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim"}
+)
+
+// Installation reads what preflight looks at, of all namespaces. A kind that is not installed has no objects; what cannot be read
+// because of missing rights is one MissingRightsError with all of them.
+func (r Reader) Installation(ctx context.Context, providers []preflight.Provider) (preflight.Installation, error) {
+	in := preflight.Installation{Objects: map[string][]unstructured.Unstructured{}}
+	var errs []error
+	list := func(kind schema.GroupKind, options ...client.ListOption) []unstructured.Unstructured {
+		objects, err := r.all(ctx, kind, options...)
+		errs = append(errs, err)
+		return objects
+	}
+	in.CRDs = list(crdKind)
+	in.Providers = list(inventoryKind)
+	in.Deployments = list(deploymentKind, client.HasLabels{clusterv1.ProviderNameLabel})
+	in.Machines, in.Claims = list(machineKind), list(claimKind)
+	for _, provider := range providers {
+		for _, kind := range provider.Kinds {
+			in.Objects[kind] = list(schema.GroupKind{Group: preflight.Group, Kind: kind})
+		}
+		leases, err := r.leases(ctx, provider.Lease, in.Deployments)
+		in.Leases = append(in.Leases, leases...)
+		errs = append(errs, err)
+	}
+	return in, together(errs...)
+}
+
+// all lists the objects of a kind in the version that the API server prefers.
+func (r Reader) all(ctx context.Context, kind schema.GroupKind, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+	err = r.Client.List(ctx, list, options...)
+	return list.Items, Denied(err, r.Client.RESTMapper(), mapping.GroupVersionKind, "list", "")
+}
+
+// leases reads the leases of a name in the namespaces of Deployments.
+func (r Reader) leases(ctx context.Context, name string, deployments []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	var found []unstructured.Unstructured
+	seen := map[string]bool{}
+	for i := range deployments {
+		namespace := deployments[i].GetNamespace()
+		if seen[namespace] {
+			continue
+		}
+		seen[namespace] = true
+		kind := leaseKind.WithVersion("v1")
+		lease := &unstructured.Unstructured{}
+		lease.SetGroupVersionKind(kind)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, lease)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, Denied(err, r.Client.RESTMapper(), kind, "get", namespace)
+		}
+		found = append(found, *lease)
+	}
+	return found, nil
+}
