@@ -46,12 +46,17 @@ func deselections() map[string]func(*world, *infrav1.VSphereCluster, []*infrav1.
 			return selector(w, cluster, nil)
 		},
 		"the zones are deleted": func(w *world, _ *infrav1.VSphereCluster, zones []*infrav1.VSphereDeploymentZone) func() {
+			domains := map[string]*infrav1.VSphereFailureDomain{}
 			for _, zone := range zones {
+				domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Spec.FailureDomain}}
+				w.get(domain)
+				domains[zone.Name] = &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: domain.Name}, Spec: domain.Spec}
 				w.Expect(w.client.Delete(w.t.Context(), zone)).To(Succeed())
 				w.gone(zone)
 			}
 			return func() {
 				for _, zone := range zones {
+					w.create(domains[zone.Name])
 					w.create(&infrav1.VSphereDeploymentZone{
 						ObjectMeta: metav1.ObjectMeta{Name: zone.Name, Labels: zone.Labels}, Spec: zone.Spec,
 					})

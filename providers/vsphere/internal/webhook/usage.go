@@ -26,25 +26,20 @@ const (
 	pageSize = 500
 )
 
-// zonesOf returns the names of the zones of a failure domain, sorted, and of those that stay.
-func zonesOf(ctx context.Context, reader client.Reader, domain string) (all, staying []string, _ error) {
+// zonesOf returns the names of the zones of a failure domain, sorted.
+func zonesOf(ctx context.Context, reader client.Reader, domain string) ([]string, error) {
 	var zones infrav1.VSphereDeploymentZoneList
 	if err := reader.List(ctx, &zones); err != nil {
-		return nil, nil, fmt.Errorf("listing VSphereDeploymentZones: %w", err)
+		return nil, fmt.Errorf("listing VSphereDeploymentZones: %w", err)
 	}
+	var names []string
 	for i := range zones.Items {
-		zone := &zones.Items[i]
-		if zone.Spec.FailureDomain != domain {
-			continue
-		}
-		all = append(all, zone.Name)
-		if zone.DeletionTimestamp.IsZero() {
-			staying = append(staying, zone.Name)
+		if zones.Items[i].Spec.FailureDomain == domain {
+			names = append(names, zones.Items[i].Name)
 		}
 	}
-	slices.Sort(all)
-	slices.Sort(staying)
-	return all, staying, nil
+	slices.Sort(names)
+	return names, nil
 }
 
 // machinesIn returns namespace/name of the machines in any of the zones,

@@ -49,7 +49,7 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 	path := field.NewPath("spec")
 	errs := rules.Added(validateFailureDomain(before.Spec, path), validateFailureDomain(after.Spec, path))
 	if len(rules.Changed(&before.Spec, &after.Spec, path, "")) > 0 {
-		zones, _, err := zonesOf(ctx, w.Reader, after.Name)
+		zones, err := zonesOf(ctx, w.Reader, after.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -65,22 +65,21 @@ func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after
 	return nil, refuse("VSphereFailureDomain", after.Name, errs)
 }
 
-// ValidateDelete refuses to delete a failure domain that a zone names, unless the zone is going too and no machine is in it.
+// ValidateDelete refuses to delete a failure domain while machines are in it. Without machines it may go before the zones that name it,
+// which is the order of upstream's manifests; with machines it goes with the last of its zones.
 func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
-	all, zones, err := zonesOf(ctx, w.Reader, domain.Name)
-	if err != nil || len(all) == 0 {
+	zones, err := zonesOf(ctx, w.Reader, domain.Name)
+	if err != nil {
 		return nil, err
 	}
-	if len(zones) == 0 {
-		machines, err := machinesIn(ctx, w.Reader, all...)
-		if err != nil || len(machines) == 0 {
-			return nil, err
-		}
-		zones = all
+	machines, err := machinesIn(ctx, w.Reader, zones...)
+	if err != nil || len(machines) == 0 {
+		return nil, err
 	}
 	return nil, refuse("VSphereFailureDomain", domain.Name, field.ErrorList{
 		field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
-			"VSphereDeploymentZones %s name it; delete them, or give them another failureDomain, first", rules.Abbreviated(zones)))})
+			"%s in the failure domain; delete its VSphereDeploymentZones %s, with the last of which it goes once no machine is in it",
+			rules.InUseBy("Machine", machines), rules.Abbreviated(zones)))})
 }
 
 // validateFailureDomain has the rules of a failure domain.

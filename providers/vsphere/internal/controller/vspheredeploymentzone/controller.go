@@ -66,7 +66,6 @@ type VCenters interface {
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspherefailuredomains,verbs=get;list;watch
 
 // Reconcile checks the zone against the inventory and reports everything that is wrong at once.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -115,6 +114,9 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	zone.Domain = domain
+	if err := r.own(ctx, object, domain); err != nil {
+		return ctrl.Result{}, err
+	}
 	session, account, err := r.VCenters.ForZone(ctx, object)
 	r.view(object, err)
 	if err != nil {
@@ -173,6 +175,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	}
 	if len(machines) == 0 {
 		over, result, err := r.clearOut(ctx, s)
+		if over && err == nil {
+			err = r.disown(ctx, zone)
+		}
 		if over && err == nil {
 			controllerutil.RemoveFinalizer(zone, infrav1.DeploymentZoneFinalizer)
 		}

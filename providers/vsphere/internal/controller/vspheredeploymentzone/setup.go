@@ -37,7 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		For(&infrav1.VSphereDeploymentZone{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfDomain),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			builder.WithPredicates(domainChanged())).
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.zonesBeside), builder.WithPredicates(configurationChanged())).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfCluster), builder.WithPredicates(connection.Changed())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfIdentity)).

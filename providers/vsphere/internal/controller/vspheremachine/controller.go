@@ -56,6 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
+	s.vsphere.OwnerReferences = withoutCluster(s.vsphere.OwnerReferences)
 	if s.vm == nil {
 		if placed, err := r.makeVM(ctx, s); err != nil || !placed {
 			return ctrl.Result{}, err
