@@ -28,6 +28,7 @@ func TestThePageShowsWhatIsPrinted(t *testing.T) {
 		"kubectl fd plan prod-2 -n prod":            "plan-calculated.txt",
 		"kubectl fd simulate --lose rack-2 -n prod": "simulate-rack-2.txt",
 		"kubectl fd history prod-1 -n prod":         "history.txt",
+		"kubectl fd preflight vsphere":              "preflight.txt",
 	}
 	for command, name := range golden {
 		text, err := os.ReadFile(filepath.Join("internal", "render", "testdata", name))

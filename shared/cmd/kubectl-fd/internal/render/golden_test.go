@@ -22,6 +22,7 @@ import (
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/fixture"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/history"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/plan"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/preflight"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
@@ -55,6 +56,11 @@ func shown(t *testing.T) map[string]func(io.Writer) error {
 		"simulate-rack-3.txt":       lose("rack-3"),
 		"simulate-rack-2.txt":       lose("rack-2"),
 		"simulate-rack-1-and-3.txt": lose("rack-1", "rack-3"),
+		"preflight.txt": func(w io.Writer) error {
+			providers, err := preflight.Find([]string{"vsphere"})
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			return render.Preflight(w, preflight.Examine(providers[0], fixture.Installation()), piped)
+		},
 		"history.txt": func(w io.Writer) error {
 			return render.History(w, history.Of(clusters[0], []eventsv1.Event{{
 				EventTime: metav1.NewMicroTime(fixture.Now().Add(-12 * time.Minute)), Reason: "FailureDomainCordoned", Note: "rack-2 is Cordoned: 4 hosts, 4 in error: repair one",
