@@ -151,7 +151,8 @@ type VirtualMachineCloneSpec struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Datastore string `json:"datastore,omitempty"`
 
-	// storagePolicyName is the storage policy of the machine's disks.
+	// storagePolicyName is the storage policy of the machine's files and disks.
+	// Without a datastore, one of the policy is chosen.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -198,7 +199,8 @@ type VirtualMachineCloneSpec struct {
 	DiskGiB int32 `json:"diskGiB,omitempty"`
 
 	// additionalDisksGiB are the sizes of the template's further disks, in
-	// the template's order.
+	// the template's order. 0 keeps the template's; a linked clone keeps the
+	// sizes of its snapshot.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -253,13 +255,15 @@ type VirtualMachineCloneSpec struct {
 	// +optional
 	MigrateEncryption MigrateEncryption `json:"migrateEncryption,omitempty"`
 
-	// cryptoKeyID is the key that the machine's files are encrypted with.
+	// cryptoKeyID names the key provider that makes the key that the machine's
+	// files are encrypted with, or a key that there is.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	CryptoKeyID string `json:"cryptoKeyID,omitempty"`
 
 	// cryptoProfile is the storage policy that encrypts the machine's files.
+	// Its disks have storagePolicyName.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -285,11 +289,11 @@ type VirtualMachineResources struct {
 // VirtualMachineResourceSpec is an amount of processor and of memory.
 // +kubebuilder:validation:MinProperties=1
 type VirtualMachineResourceSpec struct {
-	// cpu in hertz.
+	// cpu in hertz, rounded up to megahertz.
 	// +optional
 	CPU resource.Quantity `json:"cpu,omitempty,omitzero"`
 
-	// memory in bytes.
+	// memory in bytes, rounded up to mebibytes.
 	// +optional
 	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 }
