@@ -126,6 +126,9 @@ func (s *Server) checkGroups(req *types.ReconfigureComputeResource_Task) types.B
 	if !ok {
 		return nil
 	}
+	if fault := s.checkConfiguration(req, spec); fault != nil {
+		return fault
+	}
 	for _, change := range spec.GroupSpec {
 		group, ok := change.Info.(*types.ClusterVmGroup)
 		if !ok || change.Operation == types.ArrayUpdateOperationRemove {
