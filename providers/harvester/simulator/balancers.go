@@ -24,7 +24,8 @@ const balancerFinalizer = "wrangler.cattle.io/harvester-lb-controller"
 type balancers struct {
 	client client.Client
 	// live reads past the cache, so that no address is given twice.
-	live client.Reader
+	live     client.Reader
+	troubles *troubles
 }
 
 // Reconcile gives a load balancer its address and, for virtual machines, its Service. As in Harvester, the machines come
@@ -34,6 +35,9 @@ func (r *balancers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	// The cache may not know yet which address it has been given.
 	if err := r.live.Get(ctx, req.NamespacedName, lb); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.troubles.has(noBalancing, lb) {
+		return ctrl.Result{}, nil
 	}
 	if lb.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.end(ctx, lb)

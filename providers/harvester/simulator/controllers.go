@@ -90,13 +90,16 @@ func (s *Simulator) addBalancers(mgr ctrl.Manager) error {
 	}
 	c := mgr.GetClient()
 	return errors.Join(
-		s.controller(mgr, "ippool").For(&lbv1.IPPool{}).Complete(&pools{client: c}),
+		s.controller(mgr, "ippool").For(&lbv1.IPPool{}).
+			WatchesRawSource(s.wakening(c, &lbv1.IPPoolList{})).
+			Complete(&pools{client: c, troubles: s.troubles}),
 		s.controller(mgr, "loadbalancer").For(&lbv1.LoadBalancer{}).
 			Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 			Watches(&discoveryv1.EndpointSlice{}, &handler.EnqueueRequestForObject{}).
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
 			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
-			Complete(&balancers{client: c, live: mgr.GetAPIReader()}),
+			WatchesRawSource(s.wakening(c, &lbv1.LoadBalancerList{})).
+			Complete(&balancers{client: c, live: mgr.GetAPIReader(), troubles: s.troubles}),
 	)
 }
 

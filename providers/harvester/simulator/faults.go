@@ -142,6 +142,10 @@ func machineFaults() []Fault {
 			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(noAddresses),
 		},
 		{
+			Name: "no-load-balancer", Is: "nobody works on pools and load balancers, as when their manager is stopped for another to take over",
+			Breaks: "A pool gives addresses.", Set: everywhere(noBalancing),
+		},
+		{
 			Name: "crashing", Is: "the virtual machine ends when it has begun to run", Breaks: "What has begun to run goes on.",
 			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(noBoot),
 		},

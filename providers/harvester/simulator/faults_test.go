@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/faults/faultstest"
 )
@@ -235,6 +236,24 @@ func TestLoadBalancerHasNoAddressWithoutKubeVIP(t *testing.T) {
 	end()
 	s.Eventually(address).ShouldNot(BeEmpty())
 	s.Eventually(s.ready("lb")).Should(HaveField("Message", "the lb has no running backend servers"))
+}
+
+func TestPoolsAndLoadBalancersAreLeftAloneUntilTheirManagerIsBack(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("no-load-balancer")
+	lb := s.balancer("lb", s.pool("172.17.1.10", "172.17.1.11"))
+	s.Consistently(func(g Gomega) {
+		pool := &lbv1.IPPool{}
+		g.Expect(s.client.Get(t.Context(), client.ObjectKey{Name: s.namespace}, pool)).To(Succeed())
+		g.Expect(pool.Status).To(BeZero())
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(lb), lb)).To(Succeed())
+		g.Expect(lb.Finalizers).To(BeEmpty())
+	}, "300ms").Should(Succeed())
+	end()
+	s.Eventually(func() string {
+		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(lb), lb)).To(Succeed())
+		return lb.Status.AllocatedAddress.IP
+	}).Should(Equal("172.17.1.10"))
 }
 
 func TestVirtualMachineThatCrashesBacksOffAndRunsWhenItNoLongerDoes(t *testing.T) {

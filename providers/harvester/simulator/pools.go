@@ -187,13 +187,19 @@ func giveBack(pool *lbv1.IPPool, owner string) bool {
 }
 
 // pools counts what IPPools have.
-type pools struct{ client client.Client }
+type pools struct {
+	client   client.Client
+	troubles *troubles
+}
 
 // Reconcile writes how many addresses a pool has, and how many are free.
 func (r *pools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool := &lbv1.IPPool{}
 	if err := r.client.Get(ctx, req.NamespacedName, pool); err != nil || pool.DeletionTimestamp != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.troubles.has(noBalancing, pool) {
+		return ctrl.Result{}, nil
 	}
 	before := pool.Status.DeepCopy()
 	spans, err := spansOf(pool)

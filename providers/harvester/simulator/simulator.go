@@ -138,7 +138,8 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 		return err
 	}
 	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, Assets: s.settings.assets, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
-		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange)
+		// No network leads to the addresses of Services: webhooks are called at their endpoints.
+		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange).Set("enable-aggregator-routing", "true")
 	}})
 	if err != nil {
 		return err

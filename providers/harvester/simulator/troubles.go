@@ -20,6 +20,7 @@ const (
 	noAddresses trouble = "addresses"
 	noBoot      trouble = "boot"
 	noShutdown  trouble = "shutdown"
+	noBalancing trouble = "balancing"
 )
 
 // troubles are those of now: of everything, or of single objects.
