@@ -27,6 +27,9 @@ const (
 	externalCloud = "FAULTLINE_CLOUD_PROVIDER=external"
 )
 
+// nic is what containers call the interface that Docker gives them.
+const nic = "eth0"
+
 // Containers are those of the virtual machines of one simulated Harvester.
 type Containers struct {
 	machinecontainers.Containers
@@ -37,7 +40,7 @@ type Containers struct {
 
 // Hooks let the simulator start and stop the containers.
 func (c Containers) Hooks() simulator.Hooks {
-	return simulator.Hooks{PowerOn: c.powerOn, PowerOff: c.powerOff, Address: c.address, Erase: c.erase}
+	return simulator.Hooks{PowerOn: c.powerOn, PowerOff: c.powerOff, Address: c.address, Erase: c.erase, NIC: nic}
 }
 
 // name of a virtual machine's container.

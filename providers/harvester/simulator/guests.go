@@ -103,7 +103,7 @@ func (g *guests) interfaces(
 		}
 		each := kubevirtv1.VirtualMachineInstanceNetworkInterface{
 			Name: nic.Name, MAC: nic.MacAddress, IPs: addresses,
-			InterfaceName: fmt.Sprintf("enp%ds0", i+1), InfoSource: "domain, guest-agent", QueueCount: 1,
+			InterfaceName: g.nic(i), InfoSource: "domain, guest-agent", QueueCount: 1,
 		}
 		if len(addresses) > 0 {
 			each.IP = addresses[0]
@@ -111,6 +111,14 @@ func (g *guests) interfaces(
 		out = append(out, each)
 	}
 	return out, nil
+}
+
+// nic is what a guest calls an interface.
+func (g *guests) nic(i int) string {
+	if i == 0 && g.hooks.NIC != "" {
+		return g.hooks.NIC
+	}
+	return fmt.Sprintf("enp%ds0", i+1)
 }
 
 // leased is what the DHCP server of an interface's network gives it.

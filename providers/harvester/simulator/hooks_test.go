@@ -46,6 +46,7 @@ var heard = &told{events: map[string][]string{}}
 
 func listeners() simulator.Hooks {
 	return simulator.Hooks{
+		NIC: "eth0",
 		PowerOn: func(_ context.Context, boot simulator.Boot) error {
 			heard.note(boot.VM.Namespace, "on "+boot.VM.Name+" "+string(boot.UserData)+" "+boot.Interfaces[0].IP)
 			if boot.VM.Name == "reluctant" && heard.times(boot.VM.Namespace) == 1 {
@@ -76,10 +77,11 @@ func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
 			CloudInitNoCloud: &kubevirtv1.CloudInitNoCloudSource{UserDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name}},
 		}})
 	})
-	address := s.runs("vm").Status.Interfaces[0].IP
+	nic := s.runs("vm").Status.Interfaces[0]
+	s.Expect(nic.InterfaceName).To(Equal("eth0"))
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "")).To(Succeed())
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
-	s.Eventually(func() []string { return heard.of(s.namespace) }).Should(Equal([]string{"on vm #cloud-config " + address, "off vm", "erase vm"}))
+	s.Eventually(func() []string { return heard.of(s.namespace) }).Should(Equal([]string{"on vm #cloud-config " + nic.IP, "off vm", "erase vm"}))
 }
 
 func TestVirtualMachineThatAHookRefusesToBootIsTriedAgain(t *testing.T) {

@@ -170,6 +170,8 @@ type Hooks struct {
 	// Address is asked for the address of an instance's first interface, in the place of a DHCP server of the simulator's. "" is that
 	// it has none yet.
 	Address func(context.Context, *kubevirtv1.VirtualMachineInstance) (string, error)
+	// NIC is what guests call their first interface; enp1s0 without it.
+	NIC string
 	// Erase is called when a virtual machine is gone.
 	Erase func(context.Context, *kubevirtv1.VirtualMachine) error
 }
