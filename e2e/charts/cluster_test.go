@@ -12,15 +12,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -76,8 +70,8 @@ func clientOf(t *testing.T, env *envtest.Environment, s *runtime.Scheme) client.
 // helm is what an action needs to know of the cluster.
 func (c *cluster) helm(t *testing.T, namespace string) *action.Configuration {
 	t.Helper()
-	configuration := &action.Configuration{}
-	if err := configuration.Init(access{c.config, namespace}, namespace, "secret", func(string, ...any) {}); err != nil {
+	configuration, err := charts.Helm(c.config, namespace, func(string, ...any) {})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return configuration
@@ -101,34 +95,6 @@ func (c *cluster) uninstall(t *testing.T, namespace, name string) error {
 	t.Helper()
 	_, err := action.NewUninstall(c.helm(t, namespace)).Run(name)
 	return err
-}
-
-// access leads helm to an API server. It implements genericclioptions.RESTClientGetter.
-type access struct {
-	config    *rest.Config
-	namespace string
-}
-
-func (a access) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(a.config), nil }
-
-func (a access) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(a.config)
-	if err != nil {
-		return nil, err
-	}
-	return memory.NewMemCacheClient(client), nil
-}
-
-func (a access) ToRESTMapper() (meta.RESTMapper, error) {
-	client, err := a.ToDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
-	return restmapper.NewDeferredDiscoveryRESTMapper(client), nil
-}
-
-func (a access) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return clientcmd.NewDefaultClientConfig(clientcmdapi.Config{}, &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: a.namespace}})
 }
 
 func load(t *testing.T, name string) *chart.Chart {
