@@ -64,7 +64,7 @@ func (e *Environment) programs() []string {
 		names = append(names, p.Simulator().Programs...)
 	}
 	if e.Boot {
-		names = append(names, binaries.MachineInit)
+		names = append(append(names, binaries.MachineInit), e.chartPrograms()...)
 	}
 	if !e.found.published {
 		names = append(names, e.unpublished()...)
@@ -104,6 +104,13 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 	images, err := e.ownImages()
 	if err != nil {
 		return err
+	}
+	if e.Boot {
+		beside, err := e.chartImages()
+		if err != nil {
+			return err
+		}
+		images = append(images, beside...)
 	}
 	if !e.found.published {
 		theirs, err := e.theirImages(ctx)

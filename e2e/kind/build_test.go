@@ -11,6 +11,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/harvester"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
@@ -37,4 +38,13 @@ func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
 	g.Expect(e.programs()).NotTo(ContainElement(programs.KubeVIP), "no machine boots")
 	e.Boot = true
 	g.Expect(e.programs()).To(ContainElement(programs.KubeVIP))
+}
+
+func TestProgramsOfChartsAreMadeWhereMachinesBootThatCanRunThem(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := &Environment{Options: Options{Providers: []provider.InKind{harvester.Provider{}}}, found: findings{published: true}}
+	g.Expect(e.programs()).NotTo(ContainElement(binaries.CloudProvider))
+	e.Boot = true
+	g.Expect(e.programs()).To(ContainElements(binaries.CloudProvider, binaries.LoadBalancer))
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 
+	"helm.sh/helm/v3/pkg/chart"
+
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/image"
@@ -25,10 +27,9 @@ func (e *Environment) ManagerImages(ctx context.Context) error {
 }
 
 func (e *Environment) buildManagers(ctx context.Context, _ io.Writer) error {
-	var names []string
+	names := e.chartPrograms()
 	for _, p := range e.Providers {
 		names = append(names, binaries.Provider(p.Describe().Name))
-		names = append(names, charts.Of(p.Describe().Name)...)
 	}
 	var err error
 	e.found.programs, err = e.builder.Ensure(ctx, names...)
@@ -60,17 +61,29 @@ func (e *Environment) buildManagerImages(ctx context.Context, log io.Writer) err
 	return nil
 }
 
+// chartPrograms are those that the charts of our providers run. A chart and its program have the same name.
+func (e *Environment) chartPrograms() []string {
+	var names []string
+	for _, p := range e.Providers {
+		names = append(names, charts.Of(p.Describe().Name)...)
+	}
+	return names
+}
+
 // chartImages are those that the charts of our providers name.
 func (e *Environment) chartImages() ([]image.Image, error) {
 	var images []image.Image
-	for _, p := range e.Providers {
-		for _, chart := range charts.Of(p.Describe().Name) {
-			name, err := charts.Image(e.builder.Root, chart)
-			if err != nil {
-				return nil, err
-			}
-			images = append(images, image.Program(name, e.found.programs[chart], managerPath, image.NonRoot))
+	for _, chart := range e.chartPrograms() {
+		name, err := charts.Image(e.builder.Root, chart)
+		if err != nil {
+			return nil, err
 		}
+		images = append(images, image.Program(name, e.found.programs[chart], managerPath, image.NonRoot))
 	}
 	return images, nil
+}
+
+// Chart is one of our providers' charts, as it is in the repository.
+func (e *Environment) Chart(name string) (*chart.Chart, error) {
+	return charts.Load(e.builder.Root, name, "")
 }
