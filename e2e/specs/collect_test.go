@@ -31,14 +31,23 @@ import (
 // others are the management clusters of a spec beside the one that all specs share.
 var others []framework.ClusterProxy
 
-// writePodLogs writes the logs of all managers, those of containers that have ended included.
-func writePodLogs(ctx context.Context, proxy framework.ClusterProxy, folder string) {
+// collectors write what only some specs have, each into a folder.
+var collectors []func(ctx context.Context, folder string)
+
+// isManager reports whether a pod is Cluster API's or a provider's.
+func isManager(pod *corev1.Pod) bool {
+	_, manager := pod.Labels[clusterv1.ProviderNameLabel]
+	return manager
+}
+
+// writePodLogs writes the logs of the pods that are wanted, those of containers that have ended included.
+func writePodLogs(ctx context.Context, proxy framework.ClusterProxy, folder string, wanted func(*corev1.Pod) bool) {
 	pods := &corev1.PodList{}
 	Expect(proxy.GetClient().List(ctx, pods)).To(Succeed())
 	Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if _, manager := pod.Labels[clusterv1.ProviderNameLabel]; !manager {
+		if !wanted(pod) {
 			continue
 		}
 		for _, status := range pod.Status.ContainerStatuses {

@@ -116,10 +116,13 @@ func collect(ctx context.Context, folder string) string {
 	var sick []condition
 	for _, proxy := range append(others, management) {
 		own := filepath.Join(folder, proxy.GetName())
-		writePodLogs(ctx, proxy, filepath.Join(own, "logs"))
+		writePodLogs(ctx, proxy, filepath.Join(own, "logs"), isManager)
 		sick = append(sick, writeObjects(ctx, proxy, filepath.Join(own, "objects"))...)
 	}
 	writeContainerLogs(ctx, filepath.Join(folder, "containers"))
+	for _, collector := range collectors {
+		collector(ctx, folder)
+	}
 	if len(sick) == 0 {
 		return "every object says that it is well"
 	}

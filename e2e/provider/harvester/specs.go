@@ -4,13 +4,16 @@
 package harvester
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -33,6 +37,9 @@ func (Provider) Observe(m provider.Management) provider.Observer { return observ
 // Connect has nothing to do: machines in memory follow their virtual machines' objects.
 func (Provider) Connect(context.Context, *rest.Config, *workload.Simulator) error { return nil }
 
+// poolTimeout is how long pools of earlier runs may take to go.
+const poolTimeout = time.Minute
+
 // Prepare makes a pool for the namespace on Harvester. Its only address is that of the control plane which the load balancer of
 // the next cluster stands for.
 func (o observer) Prepare(ctx context.Context, namespace string) (variables map[string]string, err error) {
@@ -42,15 +49,53 @@ func (o observer) Prepare(ctx context.Context, namespace string) (variables map[
 	}
 	address := o.Endpoint()
 	pool := simulator.Pool(namespace, address+"/32", address, address)
-	if err := client.IgnoreAlreadyExists(harvester.Create(ctx, &pool)); err != nil {
-		return nil, fmt.Errorf("making pool %s on Harvester: %w", namespace, err)
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, provider.LookEvery, poolTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = forget(ctx, harvester, namespace, address); last == nil {
+			last = client.IgnoreAlreadyExists(harvester.Create(ctx, pool.DeepCopy()))
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making pool %s on Harvester: %w", namespace, cmp.Or(last, err))
 	}
 	return map[string]string{"LOAD_BALANCER_IPAM": "pool", "IP_POOL_NAME": namespace}, nil
 }
 
 // harvester reaches it as the templates do.
 func (o observer) harvester() (client.Client, error) {
-	kubeconfig, err := base64.StdEncoding.DecodeString(o.Variables()["HARVESTER_KUBECONFIG_B64"])
+	config, err := Config(o.Variables())
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := simulator.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building scheme: %w", err)
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// forget removes pools that earlier runs have made of an address: two pools cannot have it.
+func forget(ctx context.Context, harvester client.Client, namespace, address string) error {
+	pools := &lbv1.IPPoolList{}
+	if err := harvester.List(ctx, pools); err != nil {
+		return fmt.Errorf("listing pools on Harvester: %w", err)
+	}
+	for i := range pools.Items {
+		pool := &pools.Items[i]
+		if pool.Name == namespace || len(pool.Spec.Ranges) != 1 || pool.Spec.Ranges[0].RangeStart != address {
+			continue
+		}
+		if err := client.IgnoreNotFound(harvester.Delete(ctx, pool)); err != nil {
+			return fmt.Errorf("removing pool %s of an earlier run from Harvester: %w", pool.Name, err)
+		}
+	}
+	return nil
+}
+
+// Config is an administrator's of the Harvester that variables of cluster templates describe.
+func Config(variables map[string]string) (*rest.Config, error) {
+	kubeconfig, err := base64.StdEncoding.DecodeString(variables["HARVESTER_KUBECONFIG_B64"])
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig for Harvester: %w", err)
 	}
@@ -58,11 +103,7 @@ func (o observer) harvester() (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig for Harvester: %w", err)
 	}
-	scheme := runtime.NewScheme()
-	if err := simulator.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("building scheme: %w", err)
-	}
-	return client.New(config, client.Options{Scheme: scheme})
+	return config, nil
 }
 
 func (o observer) Distribute(ctx context.Context, key client.ObjectKey, change func(*faultlinev1.Distribution)) error {

@@ -1,0 +1,233 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"helm.sh/helm/v3/pkg/action"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/charts"
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// cloudProviderRole is what cloud providers may do on Harvester.
+const cloudProviderRole = "harvesterhci.io:cloudprovider"
+
+// tenant is a cluster on Harvester that has its cloud provider.
+type tenant struct {
+	*cluster
+	guest
+
+	harvester *harvesterCluster
+	proxy     framework.ClusterProxy
+	// pool is its own on Harvester.
+	pool string
+}
+
+// newTenant makes a cluster, installs the chart of the cloud provider in it and makes a pool for it alone, of so many addresses.
+func newTenant(ctx context.Context, spec string, h *harvesterCluster, workers int64, kubeVIP map[string]any, addresses []string) *tenant {
+	t := &tenant{cluster: newCluster(ctx, spec, 1, workers), harvester: h}
+	t.proxy, t.guest = management.GetWorkloadCluster(ctx, t.namespace, t.name), t.cluster.guest(ctx)
+	collectors = append(collectors, t.collect)
+	t.makePool(ctx, addresses)
+	t.giveAccess(ctx)
+	DeferCleanup(t.giveEverythingBack, spec) // As long as the cloud provider has access.
+	machines := &corev1.NodeList{}
+	Expect(t.List(ctx, machines)).To(Succeed())
+	for i := range machines.Items {
+		Expect(environment.LoadChartImage(ctx, charts.CloudProvider, machines.Items[i].Name)).To(Succeed())
+	}
+	if tag := kubeVIPTag(machines.Items); tag != "" {
+		kubeVIP["image"] = map[string]any{"tag": tag}
+	}
+	values := map[string]any{
+		"clusterName": t.name, "cloudConfig": map[string]any{"secretName": "harvester"}, "extraArgs": []any{"--v=2"}, "kube-vip": kubeVIP,
+	}
+	install(ctx, t.guest.config, metav1.NamespaceSystem, charts.CloudProvider, values, func(*action.Install) {})
+	t.nameItself(ctx)
+	return t
+}
+
+// makePool makes a pool of these addresses, one behind the other, in the network of the machines, for the cluster alone.
+func (t *tenant) makePool(ctx context.Context, addresses []string) {
+	t.pool = t.name + "-services"
+	around, err := netip.MustParseAddr(addresses[0]).Prefix(24)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(t.harvester.Create(ctx, &lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: t.pool, Labels: specPools},
+		Spec: lbv1.IPPoolSpec{
+			Ranges:   []lbv1.Range{{Subnet: around.String(), RangeStart: addresses[0], RangeEnd: addresses[len(addresses)-1]}},
+			Selector: lbv1.Selector{Network: vmNetwork(), Scope: []lbv1.Tuple{{Namespace: guestNamespace, GuestCluster: t.name}}},
+		},
+	})).To(Succeed())
+}
+
+// vmNetwork is the network of all machines on Harvester.
+func vmNetwork() string { return environment.Variables()["VM_NETWORK"] }
+
+// giveAccess makes an account for the cloud provider on Harvester, as its administrator does, and gives the cluster its kubeconfig.
+func (t *tenant) giveAccess(ctx context.Context) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: guestNamespace, Name: t.name}}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
+	hosts := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
+	}}
+	for _, object := range []client.Object{
+		account, hosts,
+		&rbacv1.RoleBinding{ObjectMeta: account.ObjectMeta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: cloudProviderRole}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: hosts.ObjectMeta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: hosts.Name}},
+	} {
+		Expect(t.harvester.Create(ctx, object)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(t.harvester.Delete(ctx, object))).To(Succeed()) })
+	}
+	const name = "harvester"
+	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: t.harvester.config.Host, CertificateAuthorityData: t.harvester.config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: t.harvester.token(ctx, account.Namespace, account.Name)}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: guestNamespace}},
+		CurrentContext: name,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(t.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}, Data: map[string][]byte{"cloud-config": kubeconfig},
+	})).To(Succeed())
+}
+
+// kubeVIPTag is the version of kube-vip that the machines have; "" where they pull the one that the chart names.
+func kubeVIPTag(nodes []corev1.Node) string {
+	for _, image := range nodes[0].Status.Images {
+		for _, name := range image.Names {
+			if _, tag, ok := strings.Cut(name, "/kube-vip:"); ok {
+				return tag
+			}
+		}
+	}
+	return ""
+}
+
+// nameItself makes a Service whose name is the cluster's, so that the cluster's DNS tells which one it is.
+func (t *tenant) nameItself(ctx context.Context) {
+	Expect(t.Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: t.name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
+	})).To(Succeed())
+}
+
+// Ports of the pods that serve the cluster's DNS.
+var (
+	dnsOverTCP = corev1.ServicePort{Name: "dns-tcp", Port: 53, Protocol: corev1.ProtocolTCP}
+	dnsOverUDP = corev1.ServicePort{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}
+	dnsMetrics = corev1.ServicePort{Name: "metrics", Port: 9153, Protocol: corev1.ProtocolTCP}
+)
+
+// expose makes a Service of type LoadBalancer before the pods that serve the cluster's DNS: nothing can be pulled, and they are there.
+func (t *tenant) expose(ctx context.Context, name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name, Annotations: annotations},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"k8s-app": "kube-dns"}, Ports: slices.Clone(ports)},
+	}
+	for i := range service.Spec.Ports {
+		service.Spec.Ports[i].TargetPort = intstr.FromInt32(service.Spec.Ports[i].Port)
+	}
+	Expect(t.Create(ctx, service)).To(Succeed())
+	return service
+}
+
+// inNetwork has a Service's address come from a pool of the machines' network.
+func inNetwork() map[string]string {
+	return map[string]string{"cloudprovider.harvesterhci.io/network": vmNetwork()}
+}
+
+// announced waits until kube-vip has announced a Service's address, and returns that.
+func (t *tenant) announced(ctx context.Context, spec string, service *corev1.Service) string {
+	Eventually(func(g Gomega) {
+		g.Expect(t.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
+		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(1))
+	}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "Service %s has an address", service.Name)
+	return service.Status.LoadBalancer.Ingress[0].IP
+}
+
+// hosts are the nodes that have an address.
+func (t *tenant) hosts(ctx context.Context, g Gomega, address string) []string {
+	nodes := &corev1.NodeList{}
+	g.Expect(t.List(ctx, nodes)).To(Succeed())
+	var have []string
+	for i := range nodes.Items {
+		has, err := environment.HasAddress(ctx, nodes.Items[i].Name, address)
+		g.Expect(err).NotTo(HaveOccurred())
+		if has {
+			have = append(have, nodes.Items[i].Name)
+		}
+	}
+	return have
+}
+
+// allocated are the addresses of a pool that are in use, and the LoadBalancers that have them.
+func (h *harvesterCluster) allocated(ctx context.Context, g Gomega, pool string) map[string]string {
+	found := &lbv1.IPPool{}
+	g.Expect(h.Get(ctx, client.ObjectKey{Name: pool}, found)).To(Succeed())
+	return found.Status.Allocated
+}
+
+// balancer is a Service's LoadBalancer on Harvester.
+func (t *tenant) balancer(ctx context.Context, g Gomega, service *corev1.Service) *lbv1.LoadBalancer {
+	all := &lbv1.LoadBalancerList{}
+	g.Expect(t.harvester.List(ctx, all, client.InNamespace(guestNamespace), client.MatchingLabels{
+		lbv1.GuestClusterLabel: t.name, "cloudprovider.harvesterhci.io/serviceName": service.Name,
+	})).To(Succeed())
+	g.Expect(all.Items).To(HaveLen(1), "Service %s has one LoadBalancer", service.Name)
+	return &all.Items[0]
+}
+
+// chartRuns waits until all pods of the cloud provider's chart run: the provider's, and kube-vip's on so many nodes.
+func (t *tenant) chartRuns(ctx context.Context, spec string, nodes int32) {
+	Eventually(func(g Gomega) {
+		provider, announcer := &appsv1.Deployment{}, &appsv1.DaemonSet{}
+		g.Expect(t.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: charts.CloudProvider}, provider)).To(Succeed())
+		g.Expect(provider.Status.AvailableReplicas).To(Equal(int32(1)))
+		g.Expect(t.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kube-vip"}, announcer)).To(Succeed())
+		g.Expect(announcer.Status.NumberAvailable).To(Equal(nodes))
+	}, config.GetIntervals(spec, "wait-deployment-available")...).Should(Succeed(), "the pods of the chart run in %s", t.name)
+}
+
+// giveEverythingBack deletes the Services with addresses and expects nothing to be left of them on Harvester.
+func (t *tenant) giveEverythingBack(ctx SpecContext, spec string) {
+	services := &corev1.ServiceList{}
+	Expect(t.List(ctx, services)).To(Succeed())
+	for i := range services.Items {
+		if services.Items[i].Spec.Type == corev1.ServiceTypeLoadBalancer {
+			Expect(t.Delete(ctx, &services.Items[i])).To(Succeed())
+		}
+	}
+	Eventually(func(g Gomega) { g.Expect(t.harvester.allocated(ctx, g, t.pool)).To(BeEmpty()) },
+		config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "the addresses of %s are given back", t.name)
+	Expect(t.harvester.Delete(ctx, &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: t.pool}})).To(Succeed())
+}
+
+// collect writes what the cluster has of Services, and the logs of what its chart runs.
+func (t *tenant) collect(ctx context.Context, folder string) {
+	folder = filepath.Join(folder, t.name)
+	writePodLogs(ctx, t.proxy, filepath.Join(folder, "logs"), func(pod *corev1.Pod) bool { return pod.Namespace == metav1.NamespaceSystem })
+	writeLists(ctx, t, folder, map[string]client.ObjectList{
+		"services": &corev1.ServiceList{}, "nodes": &corev1.NodeList{}, "pods": &corev1.PodList{}, "events": &corev1.EventList{},
+	})
+}

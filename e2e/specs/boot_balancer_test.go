@@ -1,0 +1,179 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+)
+
+// specPools are the labels of the pools that the spec makes.
+var specPools = client.MatchingLabels{"e2e.faultline.io/spec": "load-balancer"}
+
+var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyBoot, "harvester", "load-balancer"), func() {
+	const spec = "load-balancer"
+	var h *harvesterCluster
+	var red, blue *tenant
+	var web *corev1.Service
+	var address string
+
+	BeforeAll(func(ctx SpecContext) {
+		By("Installing the chart of the load balancer on Harvester")
+		h = newHarvesterCluster()
+		h.takeOver(ctx)
+		h.refusesPools(ctx)
+		h.clear(ctx, specPools)
+
+		By("Making two clusters with the chart of the cloud provider")
+		free := freeAddresses()
+		// Without tolerations kube-vip runs on workers. One of them has the addresses of all Services.
+		red = newTenant(ctx, spec, h, 1, map[string]any{"affinity": nil, "tolerations": []any{}}, free[:2])
+		// A node is elected for each Service; the one of the control plane is the only one.
+		blue = newTenant(ctx, spec, h, 0, map[string]any{"env": map[string]any{"svc_election": "true"}}, free[10:12])
+	})
+
+	It("answer over kube-vip at an address from the pool of their network", func(ctx SpecContext) {
+		red.chartRuns(ctx, spec, 2)
+		blue.chartRuns(ctx, spec, 1)
+		web = red.expose(ctx, "web", inNetwork(), dnsOverTCP, dnsOverUDP)
+		address = red.announced(ctx, spec, web)
+		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKeyWithValue(address, HavePrefix(guestNamespace+"/"+red.name+"-")))
+		lb := red.balancer(ctx, Default, web)
+		Expect(lb.Status.AllocatedAddress.IP).To(Equal(address))
+		Expect(lb.Status.AllocatedAddress.IPPool).To(Equal(red.pool))
+		Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, vmNetwork()))
+		red.answers(ctx, spec, address, "tcp", "udp")
+		Eventually(func(g Gomega) {
+			g.Expect(red.balancer(ctx, g, web).Status.Address).To(Equal(address), "Harvester shows where the Service is")
+		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed())
+	})
+
+	It("share an address when their ports differ", func(ctx SpecContext) {
+		sharing := map[string]string{"cloudprovider.harvesterhci.io/primary-service": web.Namespace + "/" + web.Name}
+		metrics := red.expose(ctx, "metrics", sharing, dnsMetrics)
+		Expect(red.announced(ctx, spec, metrics)).To(Equal(address))
+		Eventually(func(g Gomega) {
+			g.Expect(fetch(ctx, "http://"+net.JoinHostPort(address, "9153")+"/metrics")).To(ContainSubstring("coredns_build_info"))
+		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed())
+		red.answers(ctx, spec, address, "tcp", "udp")
+		Expect(h.allocated(ctx, Default, red.pool)).To(HaveLen(1))
+		Expect(red.hosts(ctx, Default, address)).To(HaveLen(1))
+	})
+
+	It("have no address of the pool of another cluster", func(ctx SpecContext) {
+		By("Having the other one's Service answer at an address of its own")
+		other := blue.expose(ctx, "web", inNetwork(), dnsOverTCP)
+		at := blue.announced(ctx, spec, other)
+		Expect(h.allocated(ctx, Default, blue.pool)).To(HaveKey(at))
+		blue.answers(ctx, spec, at, "tcp")
+		_, err := lookUp(ctx, "tcp", at, red.name)
+		Expect(err).To(HaveOccurred(), "the other cluster does not know this one's names")
+
+		By("Asking for more addresses than the pool has")
+		second := red.expose(ctx, "second", inNetwork(), dnsOverTCP)
+		red.announced(ctx, spec, second)
+		third := red.expose(ctx, "third", inNetwork(), dnsOverTCP)
+		Eventually(func(g Gomega) {
+			g.Expect(red.balancer(ctx, g, third).Status.Conditions).To(ContainElement(And(
+				HaveField("Type", lbv1.ReadyCondition), HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "PoolExhausted"))))
+		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed())
+		Expect(h.allocated(ctx, Default, blue.pool)).To(HaveLen(1), "one is free there")
+
+		By("Giving one back")
+		Expect(red.Delete(ctx, second)).To(Succeed())
+		Expect(red.announced(ctx, spec, third)).NotTo(Equal(at))
+		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKey(third.Status.LoadBalancer.Ingress[0].IP))
+		red.answers(ctx, spec, third.Status.LoadBalancer.Ingress[0].IP, "tcp")
+	})
+
+	It("go on answering when the node with the address is lost", func(ctx SpecContext) {
+		within := config.GetIntervals(spec, "wait-load-balancer")
+		hosts := red.hosts(ctx, Default, address)
+		Expect(hosts).To(HaveLen(1))
+		asking := startAsker(address, red.name)
+		DeferCleanup(asking.stop)
+		asking.awaitAnswers(10, within...)
+
+		By("Taking the power from " + hosts[0])
+		Expect(environment.CutPower(ctx, hosts[0])).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(red.hosts(ctx, g, address)).To(HaveExactElements(Not(Equal(hosts[0]))))
+		}, within...).Should(Succeed(), "another node has it")
+		asking.awaitAnswers(50, within...)
+		gap := asking.gap()
+		AddReportEntry("longest gap between answers of a load balancer whose node is lost", gap.Round(10*time.Millisecond).String())
+		Expect(gap).To(BeNumerically("<", longestGap))
+		Expect(red.announced(ctx, spec, web)).To(Equal(address))
+		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKeyWithValue(address, HavePrefix(guestNamespace+"/"+red.name+"-")))
+	})
+})
+
+// freeAddresses are behind those that control planes may have.
+func freeAddresses() []string {
+	const processes, wanted = 4, 12
+	address, err := netip.ParseAddr(environment.Variables()["CONTROL_PLANE_ENDPOINT_IP"])
+	Expect(err).NotTo(HaveOccurred())
+	for range processes * addressesPerProcess {
+		address = address.Next()
+	}
+	free := make([]string, 0, wanted)
+	for range wanted {
+		address = address.Next()
+		free = append(free, address.String())
+	}
+	return free
+}
+
+// refusesPools waits until the webhooks of the load balancer say what is wrong with a pool.
+func (h *harvesterCluster) refusesPools(ctx context.Context) {
+	wrong := &lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: "wrong", Labels: specPools},
+		Spec:       lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "192.0.2.0/24", RangeStart: "192.0.3.10", RangeEnd: "192.0.3.20"}}},
+	}
+	Eventually(func() error { return h.Create(ctx, wrong.DeepCopy(), client.DryRunAll) },
+		config.GetIntervals("default", "wait-load-balancer")...).Should(MatchError(And(ContainSubstring("192.0.3.10"), ContainSubstring("192.0.2.0/24"))))
+}
+
+// answers waits until the cluster's DNS answers at an address, and tells that it is this cluster's.
+func (t *tenant) answers(ctx context.Context, spec, address string, networks ...string) {
+	for _, network := range networks {
+		Eventually(func(g Gomega) {
+			found, err := lookUp(ctx, network, address, t.name)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(HaveLen(1))
+		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "%s answers over %s", address, strings.ToUpper(network))
+	}
+}
+
+// fetch is what an HTTP server says.
+func fetch(ctx context.Context, url string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	return string(content), err
+}
