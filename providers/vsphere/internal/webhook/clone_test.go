@@ -61,7 +61,7 @@ func TestValidateClone(t *testing.T) {
 			s.Server, s.MemoryMiB, s.HardwareVersion = "a b", 1, "vmx"
 			s.Network.Devices[1].MACAddr = "x"
 		}, []string{
-			"spec.server: Invalid value", "spec.memoryMiB: Invalid value", "spec.hardwareVersion: Forbidden",
+			"spec.server: Invalid value", "spec.memoryMiB: Invalid value", "spec.hardwareVersion: Invalid value",
 			"spec.network.devices[1].macAddr: Invalid value",
 		}},
 	})
