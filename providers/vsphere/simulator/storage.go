@@ -257,14 +257,8 @@ func checkAllocation(of string, info *types.ResourceAllocationInfo, most int64) 
 func (s *Server) checkCrypto(config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
 	manager := s.registry.CryptoManager()
 	invalid := &types.InvalidArgument{InvalidProperty: "spec.config.crypto"}
-	for _, profile := range config.VmProfile {
-		defined, ok := profile.(*types.VirtualMachineDefinedProfileSpec)
-		if !ok {
-			continue
-		}
-		if p, _ := s.policies.byID(defined.ProfileId); p.Encrypts && (manager == nil || len(manager.KmipServers) == 0) {
-			return invalid
-		}
+	if (manager == nil || len(manager.KmipServers) == 0) && slices.ContainsFunc(config.VmProfile, s.encrypts) {
+		return invalid
 	}
 	encrypt, ok := config.Crypto.(*types.CryptoSpecEncrypt)
 	if !ok {
@@ -281,6 +275,15 @@ func (s *Server) checkCrypto(config *types.VirtualMachineConfigSpec) types.BaseM
 		}
 	}
 	return invalid
+}
+
+func (s *Server) encrypts(profile types.BaseVirtualMachineProfileSpec) bool {
+	defined, ok := profile.(*types.VirtualMachineDefinedProfileSpec)
+	if !ok {
+		return false
+	}
+	p, _ := s.policies.byID(defined.ProfileId)
+	return p.Encrypts
 }
 
 // completeStorage applies what vcsim leaves out. The clone is locked.

@@ -52,17 +52,14 @@ func policyOf(t *testing.T, s *vcenter.Session, name string) string {
 	return id
 }
 
-func TestCloneIsStoredAsItsSpecificationSays(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, warehouse())
-	s := r.session()
-	NewWithT(t).Expect(r.server.AddKeyProvider("vault", false)).To(Succeed())
-	fast := policyOf(t, s, "fast")
-	for i, test := range []struct {
-		name, template string
-		change         func(*vcenter.CloneSpec)
-		check          func(Gomega, simulator.VM)
-	}{
+type storedCase struct {
+	name, template string
+	change         func(*vcenter.CloneSpec)
+	check          func(Gomega, simulator.VM)
+}
+
+func diskCases() []storedCase {
+	return []storedCase{
 		{"nothing is said", "disks", func(*vcenter.CloneSpec) {}, func(g Gomega, vm simulator.VM) {
 			g.Expect(sizes(vm)).To(Equal([]int{10, 20, 30}))
 			g.Expect(vm.HomePolicy).To(BeEmpty())
@@ -99,6 +96,13 @@ func TestCloneIsStoredAsItsSpecificationSays(t *testing.T) {
 			g.Expect(units).NotTo(ContainElement(7))
 			g.Expect(slices.Max(units)).To(Equal(32))
 		}},
+	}
+}
+
+func keptCases(t *testing.T, r *rig, s *vcenter.Session) []storedCase {
+	t.Helper()
+	fast := policyOf(t, s, "fast")
+	return []storedCase{
 		{"resources", "bare", func(c *vcenter.CloneSpec) {
 			c.CPU = vcenter.Allocation{Reservation: 1000, Limit: 2000, Shares: 300}
 			c.Memory = vcenter.Allocation{Reservation: 1024, Shares: 5000}
@@ -135,7 +139,15 @@ func TestCloneIsStoredAsItsSpecificationSays(t *testing.T) {
 			g.Expect(vm.KeyProvider).To(Equal("vault"))
 			g.Expect([]string{vm.Key}).To(Equal(r.server.Keys("vault")))
 		}},
-	} {
+	}
+}
+
+func TestCloneIsStoredAsItsSpecificationSays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, warehouse())
+	s := r.session()
+	NewWithT(t).Expect(r.server.AddKeyProvider("vault", false)).To(Succeed())
+	for i, test := range append(diskCases(), keptCases(t, r, s)...) {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
 			spec := cloneSpecFrom(t, s, templateOf(t, s, test.template), i)

@@ -101,11 +101,11 @@ func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	machine := &infrav1.VSphereMachine{ObjectMeta: rulestest.Named("machine"), Spec: infrav1.VSphereMachineSpec{
-		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", MemoryMiB: 4098}}}
+		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", MemoryMiB: 4095}}}
 	rulestest.Refused(g, api.Create(ctx, machine), "spec.memoryMiB: Invalid value")
 
 	api.Warnings()
-	machine.Spec.MemoryMiB = 4096
+	machine.Spec.MemoryMiB = 0
 	machine.Spec.Network.Devices = []infrav1.NetworkDeviceSpec{{DHCP4: ptr.To(true)}}
 	g.Expect(api.Create(ctx, machine)).To(Succeed(), "the failure domain may name the network")
 	g.Expect(machine.Spec.Datacenter).To(Equal("*"))

@@ -28,6 +28,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("VSphereMachine", func(t *testing.T) { testMachineAdmission(t, api) })
 	t.Run("VSphereMachineTemplate", func(t *testing.T) { testMachineTemplateAdmission(t, api) })
 	t.Run("VSphereVM", func(t *testing.T) { testVMAdmission(t, api) })
+	t.Run("storage of a VSphereMachine", func(t *testing.T) { testStorageAdmission(t, api) })
 	t.Run("VSphereFailureDomain", func(t *testing.T) { testFailureDomainAdmission(t, api) })
 	t.Run("VSphereDeploymentZone", func(t *testing.T) { testZoneAdmission(t, api) })
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })

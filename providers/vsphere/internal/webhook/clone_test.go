@@ -58,10 +58,10 @@ func TestValidateClone(t *testing.T) {
 		{"tag by its name", func(s *infrav1.VirtualMachineCloneSpec) { s.TagIDs = append(s.TagIDs, "k8s-zone-a") }, []string{"spec.tagIDs[1]: Invalid value"}},
 		{"tag without its number", func(s *infrav1.VirtualMachineCloneSpec) { s.TagIDs = []string{"urn:vmomi:InventoryServiceTag:"} }, []string{"spec.tagIDs[0]: Invalid value"}},
 		{"several errors are all told", func(s *infrav1.VirtualMachineCloneSpec) {
-			s.Server, s.MemoryMiB, s.HardwareVersion = "a b", 1, "vmx"
+			s.Server, s.MemoryMiB, s.AdditionalDisksGiB = "a b", 1, []int32{-1}
 			s.Network.Devices[1].MACAddr = "x"
 		}, []string{
-			"spec.server: Invalid value", "spec.memoryMiB: Invalid value", "spec.hardwareVersion: Invalid value",
+			"spec.server: Invalid value", "spec.memoryMiB: Invalid value", "spec.additionalDisksGiB[0]: Invalid value",
 			"spec.network.devices[1].macAddr: Invalid value",
 		}},
 	})

@@ -267,6 +267,11 @@ func invalidReason(err error) string {
 	if !errors.As(err, &lookup) {
 		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
 	}
+	return lookupReason(lookup)
+}
+
+// lookupReason is that of a field which names nothing, or nothing that fits.
+func lookupReason(lookup *vcenter.LookupError) string {
 	if reason := storageReason(lookup); reason != "" {
 		return reason
 	}
