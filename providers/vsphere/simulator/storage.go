@@ -255,26 +255,33 @@ func checkAllocation(of string, info *types.ResourceAllocationInfo, most int64) 
 // checkCrypto wants a key that a provider has made. A policy that encrypts wants a
 // default provider.
 func (s *Server) checkCrypto(config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
-	manager := s.registry.CryptoManager()
+	providers := s.keyProviders()
 	invalid := &types.InvalidArgument{InvalidProperty: "spec.config.crypto"}
-	if (manager == nil || len(manager.KmipServers) == 0) && slices.ContainsFunc(config.VmProfile, s.encrypts) {
+	if len(providers) == 0 && slices.ContainsFunc(config.VmProfile, s.encrypts) {
 		return invalid
 	}
 	encrypt, ok := config.Crypto.(*types.CryptoSpecEncrypt)
 	if !ok {
 		return nil
 	}
-	if manager == nil || encrypt.CryptoKeyId.ProviderId == nil {
+	if encrypt.CryptoKeyId.ProviderId == nil {
 		return invalid
 	}
 	provider := encrypt.CryptoKeyId.ProviderId.Id
-	for _, known := range manager.KmipServers {
+	for _, known := range providers {
 		native := known.ManagementType == string(types.KmipClusterInfoKmsManagementTypeNativeProvider)
 		if known.ClusterId.Id == provider && (native || slices.Contains(s.Keys(provider), encrypt.CryptoKeyId.KeyId)) {
 			return nil
 		}
 	}
 	return invalid
+}
+
+func (s *Server) keyProviders() []types.KmipClusterInfo {
+	manager := s.registry.CryptoManager()
+	var providers []types.KmipClusterInfo
+	s.locked(manager, func() { providers = slices.Clone(manager.KmipServers) })
+	return providers
 }
 
 func (s *Server) encrypts(profile types.BaseVirtualMachineProfileSpec) bool {

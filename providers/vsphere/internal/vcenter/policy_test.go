@@ -5,8 +5,10 @@ package vcenter_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -78,6 +80,31 @@ func TestDatastoreOfAPolicyIsTheOneWithTheMostFreeSpace(t *testing.T) {
 	g.Expect(again).To(Equal(refs), "the same machine gets the same answer")
 }
 
+func TestDatastoreThatIsGoneIsNotChosen(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newRig(t, warehouse())
+	s := r.session()
+	r.free(map[string]int64{"fast-1": 100, "fast-2": 1000})
+	_, first, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", 1))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.server.RemoveDatastore("dc-1", "fast-2")).To(Succeed())
+	eventually(t, func() error {
+		_, now, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", 1))
+		if err == nil && now == first {
+			return fmt.Errorf("it is still chosen")
+		}
+		return err
+	})
+	g.Expect(r.server.RemoveDatastore("dc-1", "fast-1")).To(Succeed())
+	eventually(t, func() error {
+		if _, _, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", 1)); !errors.Is(err, vcenter.ErrInvalid) {
+			return fmt.Errorf("have %w, although the policy has no datastore left there", err)
+		}
+		return nil
+	})
+}
+
 func TestPoliciesCostFewCallsAndNoneWhereNobodyNamesOne(t *testing.T) {
 	t.Parallel()
 	vcenter.SkipWithStock(t, "is so slow that tasks are asked for, and reads cannot be counted")
@@ -98,10 +125,18 @@ func TestPoliciesCostFewCallsAndNoneWhereNobodyNamesOne(t *testing.T) {
 	clone(t, s, cloneSpec(t, s, 1))
 	g.Expect(asked()).To(Equal(map[string]int{"RetrievePropertiesEx": 1}), "a machine without a policy reads its template, and nothing else")
 
+	var all sync.WaitGroup
 	for i := range 20 {
-		_, _, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", i))
-		g.Expect(err).NotTo(HaveOccurred())
+		all.Go(func() {
+			if _, err := inTurn(func() (string, error) {
+				_, ref, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", i))
+				return ref, err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	all.Wait()
 	bounds := map[string]int{
 		"PbmRetrieveServiceContent": 1, "PbmQueryProfile": 1, "PbmRetrieveContent": 1, "PbmCheckRequirements": 1, "RetrievePropertiesEx": 2,
 	}
