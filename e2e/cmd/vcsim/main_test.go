@@ -45,7 +45,7 @@ func TestEveryFaultIsMadeAndEndedOverHTTP(t *testing.T) {
 		return recorder.Code
 	}
 	arguments := map[string]string{
-		"failing": "/CloneVM_Task", "held": "/CloneVM_Task", "lost-answers": "/REST%20POST%20%2Frest%2Fcom", "overloaded": "/Login",
+		"failing": "/CloneVM_Task", "held": "/CloneVM_Task", "lost-answers": "/REST%20POST%20%2Frest%2Fcom", "overloaded": "/Login", "hanging": "/Login",
 		"restarts": "/connections", "lost-hosts": "/zone-a", "full-hosts": "/zone-a/zone-a-host-1", "lost-datastores": "/dc-1/datastore-a",
 		"hidden": "/" + simulator.TemplateName,
 	}
