@@ -89,7 +89,7 @@ func TestWhatBelongedToSomethingElseIsNotRestored(t *testing.T) {
 	g.Expect(got.Status).To(Equal(infrav1.VSphereDeploymentZoneStatus{Ready: ptr.To(false), CheckedBy: infrav1.ManagerAccount}))
 
 	domain := &infrav1.VSphereFailureDomain{Spec: infrav1.VSphereFailureDomainSpec{Topology: infrav1.Topology{
-		Datacenter: "dc-1", Template: "/dc-1/vm/template", Hosts: infrav1.FailureDomainHosts{VMGroupName: "v", HostGroupName: "h", Rule: infrav1.MustRule},
+		Datacenter: "dc-1", Template: "/dc-1/vm/template", Hosts: infrav1.FailureDomainHosts{VMGroupName: "v", HostGroupName: "h", Rule: infrav1.MustRule, HostNames: []string{"host"}},
 	}}}
 	olderDomain, gotDomain := &v1beta1.VSphereFailureDomain{}, &infrav1.VSphereFailureDomain{}
 	g.Expect(domainFromHub(t.Context(), domain.DeepCopy(), olderDomain)).To(Succeed())

@@ -4,12 +4,19 @@
 package setup_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -24,42 +31,431 @@ func bareHosts() simulator.Layout {
 	return layout
 }
 
-// bareRack is a zone of the hosts of a rack, for which everything is to be made.
-func (w *world) bareRack(letter string, changes ...func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
+// autoRack is a zone of the hosts of a rack, for which everything is to be made.
+func (w *world) autoRack(letter string, changes ...func(*infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	return w.zone(letter, infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore},
-		func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+		func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
 			d.Spec.Region.Type, d.Spec.Region.AutoConfigure = infrav1.ComputeClusterFailureDomain, ptr.To(true)
 			d.Spec.Zone.Type, d.Spec.Zone.AutoConfigure = infrav1.HostGroupFailureDomain, ptr.To(true)
 			d.Spec.Topology.Hosts = infrav1.FailureDomainHosts{
 				AutoConfigure: ptr.To(true), HostNames: []string{"host-" + letter + "-1", "host-" + letter + "-2"},
 			}
 			for _, change := range changes {
-				change(z, d)
+				change(d)
 			}
 		})
 }
 
-// is waits until autoConfigure has come to an end of that reason, and returns the message.
+// named gives the groups of a rack names of the user's.
+func named(letter string) func(*infrav1.VSphereFailureDomain) {
+	return func(d *infrav1.VSphereFailureDomain) {
+		d.Spec.Topology.Hosts.VMGroupName, d.Spec.Topology.Hosts.HostGroupName = "rack-"+letter+"-vms", "rack-"+letter+"-hosts"
+	}
+}
+
+func repairing(d *infrav1.VSphereFailureDomain) { d.Spec.Drift = infrav1.RepairDrift }
+
+// autoConfigured waits until condition AutoConfigured has the reason, and returns its message.
 func (w *world) autoConfigured(zone *infrav1.VSphereDeploymentZone, reason string) string {
 	w.t.Helper()
 	return w.condition(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition, reason)
 }
 
+// made waits until all is made that the zone asks for, and the zone is ready.
+func (w *world) made(zone *infrav1.VSphereDeploymentZone) {
+	w.t.Helper()
+	w.autoConfigured(zone, infrav1.VSphereDeploymentZoneAutoConfiguredReason)
+	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+}
+
+// configuration is what vCenter has of groups, rules, categories and tags, one line each.
+func (w *world) configuration() []string {
+	w.t.Helper()
+	lines := []string{}
+	hostGroups, err := w.vc.HostGroups("cluster-1")
+	w.Expect(err).NotTo(HaveOccurred())
+	for name, hosts := range hostGroups {
+		lines = append(lines, fmt.Sprintf("host group %s: %s", name, strings.Join(hosts, " ")))
+	}
+	vmGroups, err := w.vc.GroupMembers("cluster-1")
+	w.Expect(err).NotTo(HaveOccurred())
+	for name := range vmGroups {
+		lines = append(lines, "VM group "+name)
+	}
+	rules, err := w.vc.Rules("cluster-1")
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, rule := range rules {
+		lines = append(lines, fmt.Sprintf("rule %s: %s on %s, enabled %t, mandatory %t", rule.Name, rule.VMGroup, rule.HostGroup, *rule.Enabled, *rule.Mandatory))
+	}
+	categories, err := w.vc.Categories()
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, category := range categories {
+		lines = append(lines, fmt.Sprintf("category %s: %s %s", category.Name, category.Cardinality, strings.Join(category.Types, " ")))
+	}
+	tags, err := w.vc.Tags()
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, tag := range tags {
+		lines = append(lines, fmt.Sprintf("tag %s:%s on %s", tag.Category, tag.Name, strings.Join(tag.On, " ")))
+	}
+	return lines
+}
+
+const onCluster = "/dc-1/host/cluster-1"
+
+// racked is the configuration of racks whose groups have names.
+func racked(letters ...string) []string {
+	lines := []string{
+		"category k8s-region: SINGLE ClusterComputeResource", "category k8s-zone: SINGLE HostSystem", "tag k8s-region:region-1 on " + onCluster,
+	}
+	for _, l := range letters {
+		lines = append(lines,
+			fmt.Sprintf("host group rack-%s-hosts: host-%s-1 host-%s-2", l, l, l), fmt.Sprintf("VM group rack-%s-vms", l),
+			fmt.Sprintf("rule rack-%s-vms-rule: rack-%s-vms on rack-%s-hosts, enabled true, mandatory true", l, l, l),
+			fmt.Sprintf("tag k8s-zone:zone-%s on %s/host-%s-1 %s/host-%s-2", l, onCluster, l, onCluster, l))
+	}
+	return lines
+}
+
 func TestStory1FromAnEmptyComputeCluster(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]simulator.Option{
+		"ours":        nil,
+		"plain vcsim": {simulator.WithStockCollector()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts(), options...)
+			cluster := w.cluster("one")
+			here, err := origin.Of(t.Context(), w.client)
+			w.Expect(err).NotTo(HaveOccurred())
+			var zones []*infrav1.VSphereDeploymentZone
+			for _, letter := range []string{"a", "b", "c"} {
+				zones = append(zones, w.autoRack(letter))
+			}
+			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+			for i, zone := range zones {
+				letter := string(rune('a' + i))
+				w.made(zone)
+				machine := w.machine("one", "cp-"+letter, zone.Name)
+				w.provisioned(machine)
+				vm := w.vms()["cp-"+letter]
+				w.Expect(vm.Host).To(HavePrefix("host-"+letter+"-"), "DRS runs it on the zone's hosts")
+				w.Expect(vm.Groups).To(ConsistOf(zone.Name+"-"+here+"-vms"), "the name says of which management cluster it is")
+				w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zone.Name)))
+			}
+			w.Expect(w.configuration()).To(HaveLen(2 + 1 + 3*4))
+		})
+	}
+}
+
+func TestWhatWasMadeGoesWithTheLastZoneThatUsesIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bareHosts())
 	w.cluster("one")
+	a, b := w.autoRack("a", named("a")), w.autoRack("b", named("b"))
+	w.made(a)
+	w.made(b)
+	w.Expect(w.configuration()).To(ConsistOf(racked("a", "b")))
+	for _, zone := range []*infrav1.VSphereDeploymentZone{a, b} {
+		w.Eventually(func(g Gomega) {
+			w.get(zone)
+			g.Expect(zone.Status.Configured).To(HaveLen(3+3+4), "what they share is on record for both")
+		}).Should(Succeed())
+	}
+	machine := w.machine("one", "cp-a", a.Name)
+	w.provisioned(machine)
+	w.Expect(w.client.Delete(t.Context(), a)).To(Succeed())
+	w.Expect(w.condition(a, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
+	w.Expect(w.configuration()).To(ConsistOf(racked("a", "b")), "machines go first")
+	w.remove(machine)
+	w.gone(a)
+	w.Expect(w.configuration()).To(ConsistOf(racked("b")))
+	w.made(b)
+	w.Expect(w.client.Delete(t.Context(), b)).To(Succeed())
+	w.gone(b)
+	w.Expect(w.configuration()).To(BeEmpty())
+}
+
+func TestZonesThatGoAtTheSameTimeLeaveNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
 	var zones []*infrav1.VSphereDeploymentZone
 	for _, letter := range []string{"a", "b", "c"} {
-		zones = append(zones, w.bareRack(letter))
+		zones = append(zones, w.autoRack(letter))
 	}
-	for i, zone := range zones {
-		letter := string(rune('a' + i))
-		w.autoConfigured(zone, infrav1.VSphereDeploymentZoneAutoConfiguredReason)
-		machine := w.machine("one", "cp-"+letter, zone.Name)
-		w.provisioned(machine)
-		w.Expect(w.vms()["cp-"+letter].Host).To(HavePrefix("host-"+letter+"-"), "DRS runs it on the zone's hosts")
-		w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zone.Name)))
+	for _, zone := range zones {
+		w.made(zone)
 	}
+	for _, zone := range zones {
+		w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	}
+	for _, zone := range zones {
+		w.gone(zone)
+	}
+	w.Expect(w.configuration()).To(BeEmpty())
+}
+
+// What an administrator has made is used, verified and otherwise left alone, whatever becomes of it.
+func TestWhatOthersHaveMadeIsNeitherChangedNorRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.HostGroups())
+	zone := w.autoRack("a", named("a"), repairing)
+	w.made(zone)
+	w.Expect(zone.Status.Configured).To(BeEmpty())
+	w.Expect(w.vc.DisableRule("cluster-1", "rack-a", true)).To(Succeed())
+	message := w.condition(zone, infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured")
+	w.Expect(message).To(ContainSubstring("disabled"))
+	w.Expect(w.vc.SetHostGroup("cluster-1", "rack-a-hosts", "host-a-1")).To(Succeed())
+	w.Expect(w.vc.DisableRule("cluster-1", "rack-a", false)).To(Succeed())
+	w.made(zone)
+	before := w.configuration()
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.gone(zone)
+	w.Expect(w.configuration()).To(ConsistOf(before))
+	w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(BeZero())
+}
+
+func TestOnlyWhatIsMissingIsMade(t *testing.T) {
+	t.Parallel()
+	layout := bareHosts()
+	layout.Datacenters[0].Clusters[0].HostGroups = map[string][]string{"rack-a-hosts": {"host-a-1"}}
+	layout.Tags = []simulator.Tag{{Category: simulator.ZoneCategory, Name: "zone-b", On: []string{onCluster + "/host-b-1"}}}
+	w := newWorld(t, layout)
+	zone := w.autoRack("a", named("a"), func(d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Hosts.HostNames = nil })
+	w.made(zone)
+	made := []string{
+		"category k8s-region: SINGLE ClusterComputeResource", "tag k8s-region:region-1 on " + onCluster, "VM group rack-a-vms",
+		"rule rack-a-vms-rule: rack-a-vms on rack-a-hosts, enabled true, mandatory true", "tag k8s-zone:zone-a on " + onCluster + "/host-a-1",
+	}
+	there := []string{
+		"category k8s-zone: SINGLE ", "host group rack-a-hosts: host-a-1", "tag k8s-zone:zone-b on " + onCluster + "/host-b-1",
+	}
+	w.Expect(w.configuration()).To(ConsistOf(append(made, there...)), "the hosts of the group that there is carry the tag")
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.gone(zone)
+	w.Expect(w.configuration()).To(ConsistOf(there))
+}
+
+// drifts are what a person may do to what was made, and what the condition then says of it.
+func drifts() map[string]struct {
+	do   func(*simulator.Server) error
+	want string
+} {
+	return map[string]struct {
+		do   func(*simulator.Server) error
+		want string
+	}{
+		"disables the rule": {func(s *simulator.Server) error { return s.DisableRule("cluster-1", "rack-a-vms-rule", true) },
+			`VM/host rule "rack-a-vms-rule": it is disabled`},
+		"has the rule give way": {func(s *simulator.Server) error { return s.SetMandatory("cluster-1", "rack-a-vms-rule", false) },
+			`VM/host rule "rack-a-vms-rule": it is not mandatory`},
+		"gives the rule another group": {func(s *simulator.Server) error {
+			if err := s.SetHostGroup("cluster-1", "others", "host-c-1"); err != nil {
+				return err
+			}
+			return s.SetRuleGroups("cluster-1", "rack-a-vms-rule", "rack-a-vms", "others")
+		}, `VM/host rule "rack-a-vms-rule": it is between VM group "rack-a-vms" and host group "others"`},
+		"deletes the rule": {func(s *simulator.Server) error { return s.RemoveRule("cluster-1", "rack-a-vms-rule") },
+			`VM/host rule "rack-a-vms-rule": it was removed`},
+		"deletes the VM group": {func(s *simulator.Server) error { return s.RemoveGroup("cluster-1", "rack-a-vms") },
+			`VM group "rack-a-vms": it was removed`},
+		"deletes the host group": {func(s *simulator.Server) error { return s.RemoveGroup("cluster-1", "rack-a-hosts") },
+			`host group "rack-a-hosts": it was removed`},
+		"adds a host": {func(s *simulator.Server) error {
+			return s.SetHostGroup("cluster-1", "rack-a-hosts", "host-a-1", "host-a-2", "host-b-1")
+		}, `host group "rack-a-hosts": it has the hosts host-a-1, host-a-2, host-b-1 and not host-a-1, host-a-2`},
+	}
+}
+
+func TestWhatSomebodyChangesIsReportedAndRepairedWhereThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range drifts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts())
+			zone := w.autoRack("a", named("a"))
+			w.made(zone)
+			calls := w.vc.Calls()["ReconfigureComputeResource_Task"]
+			w.Expect(tc.do(w.vc)).To(Succeed())
+			w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(And(
+				ContainSubstring(tc.want), ContainSubstring("put it back, or set drift of VSphereFailureDomain "+zone.Name+" to Repair")))
+			w.tells(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)
+			w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(Equal(calls), "nothing is touched")
+			update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
+			w.made(zone)
+			for _, line := range racked("a") {
+				w.Expect(w.configuration()).To(ContainElement(line))
+			}
+		})
+	}
+}
+
+// Tags are not in the stream: what becomes of them is noticed when the zone is looked at.
+func TestTagThatSomebodyTakesOffIsReportedAndRepaired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a", named("a"))
+	w.made(zone)
+	w.Expect(w.vc.DetachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
+	w.stop()
+	w.start()
+	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(ContainSubstring("on " + onCluster + "/host-a-1: it was removed"))
+	update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
+	w.made(zone)
+	w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+}
+
+func TestHostsWithATagAreTheHostGroup(t *testing.T) {
+	t.Parallel()
+	layout := bareHosts()
+	layout.Tags = []simulator.Tag{{Category: "racks", Name: "a", On: []string{onCluster + "/host-a-1"}}}
+	w := newWorld(t, layout)
+	tagged := func(d *infrav1.VSphereFailureDomain) {
+		d.Spec.Topology.Hosts.HostNames, d.Spec.Topology.Hosts.HostTag = nil, infrav1.HostTag{Category: "racks", Name: "a"}
+	}
+	zone := w.autoRack("a", named("a"), tagged)
+	w.made(zone)
+	w.Expect(w.configuration()).To(ContainElement("host group rack-a-hosts: host-a-1"))
+	w.Expect(w.vc.AttachTag("racks/a", onCluster+"/host-a-2")).To(Succeed())
+	w.stop()
+	w.start()
+	w.Eventually(w.configuration).Should(ContainElements("host group rack-a-hosts: host-a-1 host-a-2",
+		"tag k8s-zone:zone-a on "+onCluster+"/host-a-1 "+onCluster+"/host-a-2"), "it follows the tag, which is no drift")
+	w.made(zone)
+
+	none := w.autoRack("b", named("b"), tagged, func(d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Hosts.HostTag.Name = "b" })
+	w.Expect(w.autoConfigured(none, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(ContainSubstring(
+		`topology.hosts.hostTag: no host of compute cluster cluster-1 carries tag "b" of category "racks"; attach it`))
+	unknown := w.autoRack("c", named("c"), func(d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Hosts.HostNames[0] = "host-9" })
+	w.Expect(w.autoConfigured(unknown, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(ContainSubstring(
+		"topology.hosts.hostNames: compute cluster cluster-1 has no host host-9; it has host-a-1"))
+}
+
+func TestMissingPrivilegesAreNamedOneByOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	w.vc.AllowTagging(false, "CreateCategory", "CreateTag", "AttachTag")
+	zone := w.autoRack("a", named("a"))
+	message := func() string {
+		w.get(zone)
+		return w.autoConfigured(zone, infrav1.PrivilegeMissingReason)
+	}
+	for _, privilege := range []string{"CreateCategory", "CreateTag", "AttachTag"} {
+		w.Eventually(message).Should(ContainSubstring("privilege InventoryService.Tagging." + privilege + " "))
+		w.vc.AllowTagging(true, privilege)
+	}
+	w.made(zone)
+	w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+}
+
+func TestMissingPrivilegeOnTheComputeClusterIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	w.vc.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
+	zone := w.autoRack("a", named("a"))
+	w.Expect(w.autoConfigured(zone, infrav1.PrivilegeMissingReason)).To(And(
+		ContainSubstring("privilege Host.Inventory.EditCluster"), ContainSubstring(`making host group "rack-a-hosts"`)))
+	w.vc.RefuseCalls("ReconfigureComputeResource_Task", 0, nil)
+	w.made(zone)
+
+	w.vc.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
+	w.vc.AllowTagging(false, "DeleteTag")
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.Eventually(func() string {
+		return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)
+	}).Should(And(ContainSubstring("privilege Host.Inventory.EditCluster"), ContainSubstring("privilege InventoryService.Tagging.DeleteTag on the tag"),
+		ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
+	w.vc.RefuseCalls("ReconfigureComputeResource_Task", 0, nil)
+	w.vc.AllowTagging(true, "DeleteTag")
+	w.gone(zone)
+	w.Expect(w.configuration()).To(BeEmpty())
+}
+
+func TestObjectThatCarriesAnotherTagOfTheCategoryIsNotGivenASecond(t *testing.T) {
+	t.Parallel()
+	layout := bareHosts()
+	layout.Tags = []simulator.Tag{{Category: simulator.ZoneCategory, Name: "zone-b", On: []string{onCluster + "/host-a-1"}}}
+	w := newWorld(t, layout)
+	zone := w.autoRack("a", named("a"))
+	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(ContainSubstring(
+		onCluster + `/host-a-1 carries tag "zone-b" of category "k8s-zone" already: detach it`))
+	w.Expect(w.configuration()).To(ContainElement("tag k8s-zone:zone-a on " + onCluster + "/host-a-2"))
+	w.Expect(w.vc.DetachTag("k8s-zone/zone-b", onCluster+"/host-a-1")).To(Succeed())
+	w.made(zone)
+}
+
+func TestVMGroupWithMachinesOfOthersStaysWithItsRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	w.cluster("one")
+	zone, other := w.autoRack("a", named("a")), w.autoRack("b", named("b"))
+	w.made(zone)
+	w.made(other)
+	w.provisioned(w.machine("one", "guest", other.Name))
+	w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms", "guest")).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.Eventually(func() string { return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
+		ContainSubstring(`VM group "rack-a-vms" of compute cluster cluster-1 still has 1 virtual machines: guest`),
+		ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
+	w.Expect(w.configuration()).To(ContainElements("VM group rack-a-vms", "host group rack-a-hosts: host-a-1 host-a-2",
+		"rule rack-a-vms-rule: rack-a-vms on rack-a-hosts, enabled true, mandatory true"))
+	w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms")).To(Succeed())
+	w.gone(zone)
+	w.Expect(w.configuration()).To(ConsistOf(racked("b")))
+}
+
+func TestTagThatIsOnSomethingElseStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a", named("a"))
+	w.made(zone)
+	w.Expect(w.vc.AttachTag("k8s-zone/zone-a", onCluster+"/host-c-1")).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.gone(zone)
+	w.Expect(w.configuration()).To(ConsistOf("category k8s-zone: SINGLE HostSystem", "tag k8s-zone:zone-a on "+onCluster+"/host-c-1"))
+}
+
+func TestZoneOfAVCenterThatIsGoneCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a", named("a"))
+	w.made(zone)
+	w.vc.SetDown(true)
+	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+	w.Eventually(func() string { return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
+		ContainSubstring("What was made in vCenter cannot be removed"), ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
+	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {
+		metav1.SetMetaDataAnnotation(&z.ObjectMeta, infrav1.AbandonConfiguredAnnotation, "")
+	})
+	w.gone(zone)
+	w.tells(zone, "Abandoned")
+}
+
+func TestGroupsThatAreGivenOtherNamesReplaceThoseThatWereMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a", named("x"))
+	w.made(zone)
+	update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, named("a"))
+	w.Eventually(w.configuration).Should(ConsistOf(racked("a")))
+	w.made(zone)
+}
+
+func TestGroupsThatAreToBeMadeAreNamedWhenTheFailureDomainIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a")
+	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}
+	w.get(domain)
+	here, err := origin.Of(context.WithoutCancel(t.Context()), w.client)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(domain.Spec.Topology.Hosts.VMGroupName).To(Equal(zone.Name + "-" + here + "-vms"))
+	w.Expect(domain.Spec.Topology.Hosts.HostGroupName).To(Equal(zone.Name + "-" + here + "-hosts"))
+}
+
+// missing is vCenter's word for a privilege that the account lacks.
+func missing(privilege string) *types.NoPermission {
+	return &types.NoPermission{Object: &types.ManagedObjectReference{Type: "ClusterComputeResource", Value: "domain-c1"}, PrivilegeId: privilege}
 }

@@ -6,6 +6,7 @@ package vcenter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -189,6 +190,8 @@ type Outcome struct {
 	Running bool
 	// Failed has the errors, by item.
 	Failed map[configuration.Item]error
+	// NotOurs is what is not to be on record as made: somebody else was faster, or it was never tried.
+	NotOurs map[configuration.Item]bool
 	// Kept is what is left where it is although it was to be removed, and why: it is used by others.
 	Kept map[configuration.Item]string
 	// InUse is what cannot be removed yet, and why.
@@ -215,9 +218,13 @@ func (o Outcome) Err() error {
 type severalErrors struct{ all []error }
 
 func (e *severalErrors) Error() string {
-	texts := make([]string, len(e.all))
-	for i, err := range e.all {
-		texts[i] = err.Error()
+	const most = 6 // a rack may have a hundred hosts
+	var texts []string
+	for _, err := range e.all[:min(most, len(e.all))] {
+		texts = append(texts, err.Error())
+	}
+	if len(e.all) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(e.all)-most))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -244,8 +251,8 @@ func newJobs() *jobs { return &jobs{of: map[string]*job{}, now: time.Now} }
 func (j *jobs) do(s *Session, key, digest string, pause time.Duration, work func(context.Context) Outcome) Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if known, ok := j.of[key]; ok && (known.outcome.Running || known.digest == digest && j.now().Before(known.again)) {
-		return known.outcome
+	if known, ok := j.known(key, digest); ok {
+		return known
 	}
 	started := &job{digest: digest, outcome: Outcome{Running: true}}
 	j.of[key] = started
@@ -261,23 +268,45 @@ func (j *jobs) do(s *Session, key, digest string, pause time.Duration, work func
 	return started.outcome
 }
 
+// known is what came of the same not long ago, or what is under way. The lock is held.
+func (j *jobs) known(key, digest string) (Outcome, bool) {
+	known, ok := j.of[key]
+	if !ok || !known.outcome.Running && (known.digest != digest || !j.now().Before(known.again)) {
+		return Outcome{}, false
+	}
+	return known.outcome, true
+}
+
 // ConfigureZone takes the steps of a plan, in the background. What failed is tried again after the pause at the earliest.
 func (s *Session) ConfigureZone(zone string, steps []configuration.Step, mark string, pause time.Duration) Outcome {
-	digest := fmt.Sprintf("configure %+v", withoutFirst(steps))
-	return s.jobs.do(s, zone, digest, pause, func(ctx context.Context) Outcome {
-		outcome := Outcome{Failed: map[configuration.Item]error{}}
+	return s.jobs.do(s, zone, digestOf(steps), pause, func(ctx context.Context) Outcome {
+		outcome := Outcome{Failed: map[configuration.Item]error{}, NotOurs: map[configuration.Item]bool{}}
 		s.changeGroups(ctx, steps, outcome.Failed)
 		s.makeTags(ctx, steps, mark, outcome.Failed)
+		for _, step := range steps {
+			err := outcome.Failed[step.Item]
+			if step.First && (errors.Is(err, vcerrors.ErrDuplicateName) || errors.Is(err, errNotTried)) {
+				outcome.NotOurs[step.Item] = true
+			}
+		}
 		return outcome
 	})
 }
 
-func withoutFirst(steps []configuration.Step) []configuration.Step {
+// ConfigurationOf returns what ConfigureZone would, and false if it would begin.
+func (s *Session) ConfigurationOf(zone string, steps []configuration.Step) (Outcome, bool) {
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	return s.jobs.known(zone, digestOf(steps))
+}
+
+// digestOf tells steps apart, but not whether they have been tried.
+func digestOf(steps []configuration.Step) string {
 	steps = slices.Clone(steps)
 	for i := range steps {
 		steps[i].First = false
 	}
-	return steps
+	return fmt.Sprintf("configure %+v", steps)
 }
 
 // ReleaseZone removes what was made, in the order given and in the background. What is gone already is no error.
@@ -305,7 +334,9 @@ func lacking(item configuration.Item, remove bool, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, item, err)
 }
 
+var errNotTried = errors.New("it is made after that")
+
 // notTried says that an item was not made because what it is made of could not be.
 func notTried(item configuration.Item) error {
-	return fmt.Errorf("making %s: %w: it is made after that, and takes privilege %s", item, vcerrors.ErrUnavailable, item.Privileges(false))
+	return fmt.Errorf("making %s: %w, and takes privilege %s", item, errNotTried, item.Privileges(false))
 }

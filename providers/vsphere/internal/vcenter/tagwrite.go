@@ -202,6 +202,9 @@ func (s *Session) removeTags(ctx context.Context, items []configuration.Item, ma
 	details, err := s.tags.details(ctx, names)
 	for _, item := range items {
 		failed := err
+		if failed == nil && slices.ContainsFunc(items, func(other configuration.Item) bool { return outcome.Failed[other] != nil && partOf(other, item) }) {
+			failed = fmt.Errorf("%w: that has to go first", vcerrors.ErrUnavailable)
+		}
 		if failed == nil {
 			failed = s.removeTag(ctx, item, mark, details, outcome)
 		}
@@ -209,6 +212,17 @@ func (s *Session) removeTags(ctx context.Context, items []configuration.Item, ma
 			outcome.Failed[item] = lacking(item, true, failed)
 		}
 	}
+}
+
+// partOf reports whether an item is a tag of a category, or an attachment of a tag.
+func partOf(item, of configuration.Item) bool {
+	switch of.Kind {
+	case configuration.TagCategory:
+		return item.Kind == configuration.Tag && item.Category == of.Name
+	case configuration.Tag:
+		return item.Kind == configuration.TagAttachment && item.Category == of.Category && item.Name == of.Name
+	}
+	return false
 }
 
 func (s *Session) removeTag(ctx context.Context, item configuration.Item, mark string, details tagDetails, outcome *Outcome) error {

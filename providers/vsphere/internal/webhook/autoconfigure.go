@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -39,6 +40,15 @@ func configuration() []string {
 		"drift", "region.autoConfigure", "zone.autoConfigure",
 		"topology.hosts.autoConfigure", "topology.hosts.hostNames", "topology.hosts.hostTag.name", "topology.hosts.hostTag.category",
 	}
+}
+
+// validateConfigured keeps a zone on the vCenter in which something was made for it, and will have to be removed.
+func validateConfigured(before, after *infrav1.VSphereDeploymentZone, path *field.Path) field.ErrorList {
+	if before.Spec.Server == after.Spec.Server || len(before.Status.Configured) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path.Child("server"), fmt.Sprintf(
+		"autoConfigure has made %d objects in that vCenter, which status.configured lists; delete the zone and create another", len(before.Status.Configured)))}
 }
 
 // validateAutoConfigure has the rules of what is made in vCenter.

@@ -62,6 +62,7 @@ func (w *VSphereDeploymentZone) ValidateCreate(ctx context.Context, zone *infrav
 func (w *VSphereDeploymentZone) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
 	path := field.NewPath("spec")
 	errs := rules.Added(validateZone(before.Spec, path), validateZone(after.Spec, path))
+	errs = append(errs, validateConfigured(before, after, path)...)
 	if len(movedZone(before, after, "")) > 0 {
 		machines, err := machinesIn(ctx, w.Reader, after.Name)
 		if err != nil {

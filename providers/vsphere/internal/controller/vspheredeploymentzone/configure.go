@@ -58,10 +58,13 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 	var outcome vcenter.Outcome
 	switch {
 	case len(plan.Steps) > 0:
-		if err := s.patch.Apply(ctx, r.Client, zone); err != nil {
-			return false, err
+		var known bool
+		if outcome, known = session.ConfigurationOf(zone.Name, plan.Steps); !known {
+			if err := s.patch.Apply(ctx, r.Client, zone); err != nil {
+				return false, err
+			}
+			outcome = session.ConfigureZone(zone.Name, plan.Steps, mark, r.RetryAfter)
 		}
-		outcome = session.ConfigureZone(zone.Name, plan.Steps, mark, r.RetryAfter)
 		disown(zone, outcome)
 	case len(left) > 0:
 		if outcome, err = r.release(ctx, s, session, left, plan.Uses); err != nil {
@@ -109,13 +112,11 @@ func noteRecords(zone *infrav1.VSphereDeploymentZone, own records, plan vcenter.
 	return left
 }
 
-// disown takes back the record of what somebody else has made in the same moment.
+// disown takes back the record of what somebody else has made in the same moment, and of what was not tried.
 func disown(zone *infrav1.VSphereDeploymentZone, outcome vcenter.Outcome) {
 	next := recordsOf(zone)
-	for item, err := range outcome.Failed {
-		if errors.Is(err, vcenter.ErrDuplicateName) {
-			delete(next, item)
-		}
+	for item := range outcome.NotOurs {
+		delete(next, item)
 	}
 	setRecords(zone, next)
 }
@@ -161,10 +162,10 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 	case outcome.Running, len(plan.Steps) > 0 && len(problems) == 0: // vCenter is to show what it says that it has done
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguringReason, doing(plan.Steps))
 	case len(problems) > 0:
-		r.configured(zone, reason, strings.Join(problems, "; "))
+		r.configured(zone, reason, few(problems))
 	case len(plan.Drift) > 0:
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason, fmt.Sprintf(
-			"%s: put it back, or set drift of VSphereFailureDomain %s to Repair", strings.Join(plan.Drift, "; "), s.Domain.Name))
+			"%s: put it back, or set drift of VSphereFailureDomain %s to Repair", few(plan.Drift), s.Domain.Name))
 	case len(outcome.InUse) > 0:
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguredInUseReason, strings.Join(inUse(outcome), "; ")+": "+wayOutOfUse)
 	default:
@@ -183,7 +184,16 @@ func doing(steps []vcenter.ConfigurationStep) string {
 	for _, step := range steps {
 		texts = append(texts, fmt.Sprintf("%s %s: %s", step.Verb, step.Item, step.Why))
 	}
-	return strings.Join(texts, "; ")
+	return few(texts)
+}
+
+// few tells some of many: a rack may have a hundred hosts, and an event has room for a thousand characters.
+func few(texts []string) string {
+	const most = 6
+	if len(texts) <= most {
+		return strings.Join(texts, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:most], "; "), len(texts)-most)
 }
 
 // configured sets the condition, and tells of it when it says something new.
@@ -201,7 +211,7 @@ func (r *Reconciler) configured(zone *infrav1.VSphereDeploymentZone, reason, mes
 	}
 	before := conditions.Get(zone, condition.Type)
 	if before == nil || before.Reason != reason || before.Message != message {
-		r.Recorder.Eventf(zone, nil, kind, reason, "Configure", "%s", note)
+		r.Recorder.Eventf(zone, nil, kind, reason, "Configure", "%.1000s", note)
 	}
 	conditions.Set(zone, condition)
 }

@@ -1,0 +1,148 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// pending waits until something is on record that has not been seen yet.
+func (w *world) pending(zone *infrav1.VSphereDeploymentZone, kind infrav1.ConfiguredKind) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		w.get(zone)
+		var kinds []infrav1.ConfiguredKind
+		for _, object := range zone.Status.Configured {
+			if object.State == infrav1.ConfiguredPending {
+				kinds = append(kinds, object.Kind)
+			}
+		}
+		g.Expect(kinds).To(ContainElement(kind))
+	}).Should(Succeed())
+}
+
+// The manager dies after it has noted what it is about to make: before vCenter is asked, while it is at it, and after it was
+// done. In each case it is made once, and is ours: it goes with the zone.
+func TestRestartWhileAZoneIsBeingConfigured(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ before, meanwhile func(*simulator.Server) }{
+		"before vCenter is asked": {
+			func(s *simulator.Server) {
+				s.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
+			},
+			func(s *simulator.Server) { s.RefuseCalls("ReconfigureComputeResource_Task", 0, nil) },
+		},
+		"while vCenter is at it": {
+			func(s *simulator.Server) { s.HoldTasks("ReconfigureComputeResource_Task") },
+			func(s *simulator.Server) { s.ReleaseTasks("ReconfigureComputeResource_Task") },
+		},
+		"when vCenter has failed": {
+			func(s *simulator.Server) { s.FailTasks("ReconfigureComputeResource_Task", -1, "it is busy") },
+			func(s *simulator.Server) { s.FailTasks("ReconfigureComputeResource_Task", 0, "") },
+		},
+		"before tags are made": {
+			func(s *simulator.Server) { s.AllowTagging(false, "CreateCategory") },
+			func(s *simulator.Server) { s.AllowTagging(true, "CreateCategory") },
+		},
+		"when some tags are attached": {
+			func(s *simulator.Server) { s.RefuseAttaching(2) },
+			func(s *simulator.Server) { s.RefuseAttaching(0) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts())
+			tc.before(w.vc)
+			zone := w.autoRack("a", named("a"))
+			w.pending(zone, infrav1.ConfiguredHostGroup)
+			w.stop()
+			tc.meanwhile(w.vc)
+			w.Eventually(w.vc.RunningTasks).Should(BeEmpty())
+			w.start()
+			w.made(zone)
+			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+			w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+			w.gone(zone)
+			w.Expect(w.configuration()).To(BeEmpty())
+		})
+	}
+}
+
+func TestRestartWhileWhatWasMadeIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ before, meanwhile func(*simulator.Server) }{
+		"while vCenter is at it": {
+			func(s *simulator.Server) { s.HoldTasks("ReconfigureComputeResource_Task") },
+			func(s *simulator.Server) { s.ReleaseTasks("ReconfigureComputeResource_Task") },
+		},
+		"when tags cannot be deleted": {
+			func(s *simulator.Server) { s.AllowTagging(false, "DeleteTag") },
+			func(s *simulator.Server) { s.AllowTagging(true, "DeleteTag") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts())
+			zone := w.autoRack("a", named("a"))
+			w.made(zone)
+			tc.before(w.vc)
+			calls := w.vc.Calls()
+			w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+			w.Eventually(w.vc.Calls).ShouldNot(Equal(calls))
+			w.stop()
+			tc.meanwhile(w.vc)
+			w.Eventually(w.vc.RunningTasks).Should(BeEmpty())
+			w.start()
+			w.gone(zone)
+			w.Expect(w.configuration()).To(BeEmpty())
+		})
+	}
+}
+
+// A call without an answer may have been carried out: what it has made is found, and is ours.
+func TestAnswersThatGetLostLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{
+		"ReconfigureComputeResource_Task", "REST POST /rest/com/vmware/cis/tagging/category", "REST POST /rest/com/vmware/cis/tagging/tag",
+		"REST POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach",
+	} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts())
+			w.vc.LoseAnswers(call, 1)
+			zone := w.autoRack("a", named("a"))
+			w.made(zone)
+			w.Expect(w.vc.Calls()[call]).To(BeNumerically(">", 0))
+			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+			w.vc.LoseAnswers("ReconfigureComputeResource_Task", 1)
+			w.vc.LoseAnswers("REST DELETE /rest/com/vmware/cis/tagging/tag/{id}", 1)
+			w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
+			w.gone(zone)
+			w.Expect(w.configuration()).To(BeEmpty())
+		})
+	}
+}
+
+func TestIdleConfiguredZoneCostsNoCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a", named("a"))
+	w.made(zone)
+	calls := func() map[string]int {
+		calls := w.vc.Calls()
+		delete(calls, "WaitForUpdatesEx")
+		return calls
+	}
+	w.Eventually(func() map[string]int {
+		since := calls()
+		w.vc.ResetCalls()
+		return since
+	}).WithPolling(3 * glance * 20).Should(BeEmpty())
+	w.Consistently(calls, "3s", "100ms").Should(BeEmpty())
+}
