@@ -47,7 +47,7 @@ objects:
     managedFields: [{manager: kubectl, apiVersion: infrastructure.cluster.x-k8s.io/v1beta2}]
   spec: {server: "https://vc.example/sdk", thumbprint: "AA:BB", failureDomainSelector: {matchLabels: {of: c}}}
 - kind: VSphereFailureDomain
-  metadata: {name: domain}
+  metadata: {name: domain, ownerReferences: [{kind: VSphereDeploymentZone, name: zone}]}
   spec: {region: {type: Datacenter}, zone: {type: ComputeCluster}}
 - kind: VSphereDeploymentZone
   metadata: {name: zone, labels: {of: c}}
@@ -141,6 +141,7 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"a zone without its domain":          {change{"failureDomain: domain", "failureDomain: other"}, preflight.Stops, "Zones", "VSphereDeploymentZone zone", "VSphereFailureDomain other"},
 		"a zone that no cluster selects":     {change{"matchLabels: {of: c}", "matchLabels: {of: d}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "no VSphereCluster selects it"},
 		"a zone larger than its region":      {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "FailureDomains", "VSphereFailureDomain domain", "which is smaller"},
+		"a domain without owners":            {change{"[{kind: VSphereDeploymentZone, name: zone}]", "[]"}, preflight.Changes, "FailureDomains", "VSphereFailureDomain domain", "deleted with the last of them"},
 		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is no VSphereDeploymentZone"},
 		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "on vCenter other.example"},
 		"a machine with little memory":       {change{"memoryMiB: 4096", "memoryMiB: 1024"}, preflight.Changes, "Memory", "VSphereMachineTemplate t", "get 2048"},

@@ -98,6 +98,15 @@ func failureDomains(e *examination) {
 		}
 		return fmt.Sprintf("its zone is a %s and its region a %s, which is smaller: it stays, but cannot be created again; exchange the two", zone, region)
 	}, "VSphereFailureDomain")
+	e.each(Changes, "FailureDomains", func(domain *unstructured.Unstructured) string {
+		named := slices.ContainsFunc(e.Objects["VSphereDeploymentZone"], func(zone unstructured.Unstructured) bool {
+			return text(&zone, "spec", "failureDomain") == domain.GetName()
+		})
+		if !named || ownerOf(domain, "VSphereDeploymentZone") != "" {
+			return ""
+		}
+		return "its zones become its owners: it is deleted with the last of them"
+	}, "VSphereFailureDomain")
 }
 
 // placedElsewhere looks for machines whose failure domain is not one of their cluster's.
