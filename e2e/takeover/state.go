@@ -9,8 +9,10 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -91,6 +93,21 @@ func (g *ground) list(ctx context.Context, version, kind string) ([]unstructured
 	return list.Items, nil
 }
 
+// conditionsOf are the types of an object's conditions, with where they are.
+func conditionsOf(object *unstructured.Unstructured) []string {
+	var types []string
+	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"}} {
+		list, _, _ := unstructured.NestedSlice(object.Object, path...)
+		for _, condition := range list {
+			if fields, ok := condition.(map[string]any); ok {
+				types = append(types, fmt.Sprintf("%s %s", strings.Join(path, "."), fields["type"]))
+			}
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
 // holder is who has the lease.
 func (g *ground) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
@@ -114,19 +131,27 @@ func (g *ground) settled(ctx context.Context, count int) (missing string, err er
 	if err := g.management.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
-	for i := range machines.Items {
-		m := &machines.Items[i]
-		for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineUpToDateCondition} {
-			if c := conditions.Get(m, condition); condition != clusterv1.MachineUpToDateCondition && !conditions.IsTrue(m, condition) || c != nil && c.Status != "True" {
-				return fmt.Sprintf("%s of Machine %s: %+v", condition, m.Name, c), nil
-			}
-		}
-	}
 	if len(machines.Items) != count {
 		return fmt.Sprintf("%d machines; there are %d", count, len(machines.Items)), nil
 	}
-	if !conditions.IsTrue(cluster, clusterv1.ClusterAvailableCondition) {
-		return fmt.Sprintf("the cluster is available: %+v", conditions.Get(cluster, clusterv1.ClusterAvailableCondition)), nil
+	for i := range machines.Items {
+		if missing := unsettled(&machines.Items[i]); missing != "" {
+			return missing, nil
+		}
+	}
+	if available := clusterv1.ClusterAvailableCondition; !conditions.IsTrue(cluster, available) {
+		return fmt.Sprintf("the cluster is available: %+v", conditions.Get(cluster, available)), nil
 	}
 	return "", nil
+}
+
+// unsettled names a condition of a machine that is not true. Not all machines have one that says whether they are up to date.
+func unsettled(m *clusterv1.Machine) string {
+	if ready := conditions.Get(m, clusterv1.MachineReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
+		return fmt.Sprintf("Machine %s is ready: %+v", m.Name, ready)
+	}
+	if current := conditions.Get(m, clusterv1.MachineUpToDateCondition); current != nil && current.Status != metav1.ConditionTrue {
+		return fmt.Sprintf("Machine %s is up to date: %+v", m.Name, current)
+	}
+	return ""
 }

@@ -9,6 +9,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,12 +59,15 @@ func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
 	before, err := w.state(t.Context())
 	w.Expect(err).NotTo(HaveOccurred())
 
+	w.preflight(dir)
 	w.Log("our components are applied over upstream's")
 	w.changeOver(before)
 	w.scaleUp(before)
+	w.noStaleConditions(before)
 	w.rollOut(before)
 	w.remediate()
 	w.delete()
+	w.Expect(w.management.Apply(t.Context(), w.upstream)).To(MatchError(ContainSubstring("status.storedVersions[0]")), "there is no way back to v1beta1")
 }
 
 type world struct {
@@ -82,6 +87,24 @@ func (w *world) until(check func(context.Context) (string, error)) {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	w.Expect(provider.Until(ctx, check)).To(Succeed())
+}
+
+// preflight looks at upstream's installation before.
+func (w *world) preflight(dir string) {
+	program := filepath.Join(dir, "kubectl-fd")
+	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, ".")
+	build.Dir = filepath.Join("..", "..", "shared", "cmd", "kubectl-fd")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	out, err := build.CombinedOutput()
+	w.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	out, err = exec.CommandContext(w.Context(), program, "preflight", "vsphere", "--kubeconfig", w.management.Kubeconfig, "--cache-dir", dir).CombinedOutput()
+	w.Expect(err).NotTo(HaveOccurred(), "nothing stops the change: %s", out)
+	w.Log(string(out))
+	w.Expect(string(out)).To(And(
+		MatchRegexp(`Changes +vsphere +CustomResourceDefinition vspheremachines\S+ +StoredVersions +objects that are stored in v1beta1`),
+		MatchRegexp(`Changes +vsphere +VSphereCluster +ManagedFields`),
+		ContainSubstring("0 to be put right before"),
+	))
 }
 
 // changeOver applies our components over upstream's, whose manager still runs, and then ends that.
@@ -139,6 +162,30 @@ func (w *world) scaleUp(before state) {
 	w.Expect(before.differences(after)).To(ConsistOf(
 		HavePrefix("virtual machine anywhere-"), HavePrefix("VSphereVM anywhere-"), HavePrefix("Machine anywhere-"),
 	), "what there was is as it was")
+}
+
+// noStaleConditions expects that a machine of upstream's has no condition that one of ours has not: what upstream alone sets has gone.
+func (w *world) noStaleConditions(before state) {
+	for _, kind := range []string{"VSphereMachine", "VSphereVM"} {
+		for _, version := range []string{"v1beta1", "v1beta2"} {
+			objects, err := w.list(w.Context(), version, kind)
+			w.Expect(err).NotTo(HaveOccurred())
+			var taken, made []string
+			for i := range objects {
+				name := objects[i].GetName()
+				_, old := before.Machines[name]
+				switch {
+				case !strings.HasPrefix(name, "anywhere-"):
+				case old:
+					taken = conditionsOf(&objects[i])
+				default:
+					made = conditionsOf(&objects[i])
+				}
+			}
+			w.Expect(taken).NotTo(BeEmpty())
+			w.Expect(made).To(ContainElements(taken), "%s in %s", kind, version)
+		}
+	}
 }
 
 // rollOut replaces all control-plane machines, and with another template, in upstream's v1beta1, the workers of a zone.
@@ -220,6 +267,31 @@ func (w *world) delete() {
 		return "", nil
 	})
 	w.Expect(w.vcenter.machines(ctx)).To(BeEmpty())
+	w.deleteZones()
+}
+
+// deleteZones deletes the zones as kubectl delete -f does it with upstream's manifests, one with its failure domain first and one alone.
+func (w *world) deleteZones() {
+	ctx, c := w.Context(), w.management.Client
+	domains, err := w.list(ctx, "v1beta1", "VSphereFailureDomain")
+	w.Expect(err).NotTo(HaveOccurred())
+	zones, err := w.list(ctx, "v1beta1", "VSphereDeploymentZone")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(domains).To(HaveLen(datacenters))
+	w.Expect(zones).To(HaveLen(datacenters))
+	w.Expect(c.Delete(ctx, &domains[0])).To(Succeed())
+	for i := range zones {
+		w.Expect(c.Delete(ctx, &zones[i])).To(Succeed())
+	}
+	w.until(func(ctx context.Context) (string, error) {
+		for _, kind := range []string{"VSphereDeploymentZone", "VSphereFailureDomain"} {
+			left, err := w.list(ctx, "v1beta2", kind)
+			if len(left) > 0 || err != nil {
+				return fmt.Sprintf("%d %s to go", len(left), kind), err
+			}
+		}
+		return "", nil
+	})
 }
 
 // migrated says which kind is not stored in v1beta2 alone.

@@ -119,7 +119,8 @@ func (v *vCenter) makeTags(ctx context.Context) error {
 	}
 	manager := tags.NewManager(session)
 	for _, category := range []string{regionCategory, zoneCategory} {
-		if _, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "SINGLE", AssociableTypes: []string{"Datacenter", "ClusterComputeResource"}}); err != nil {
+		of := []string{"Datacenter", "ClusterComputeResource"}
+		if _, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "SINGLE", AssociableTypes: of}); err != nil {
 			return fmt.Errorf("making tag category %s: %w", category, err)
 		}
 	}

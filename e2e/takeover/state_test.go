@@ -1,0 +1,35 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestEverythingThatIsNotTheSameIsSaid(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	with := func(change func(*state)) state {
+		s := state{
+			VMs:      map[string]vm{"a": {Name: "a", UUID: "1", Power: "poweredOn"}},
+			Specs:    map[string]any{"a": map[string]any{"numCPUs": int64(2)}},
+			Machines: map[string]machine{"a": {Node: "a"}},
+		}
+		change(&s)
+		return s
+	}
+	before := with(func(*state) {})
+	g.Expect(before.differences(with(func(*state) {}))).To(BeEmpty())
+	for says, change := range map[string]func(*state){
+		"virtual machine a was":     func(s *state) { s.VMs["a"] = vm{Name: "a", UUID: "1", Power: "poweredOff"} },
+		"virtual machine b is new":  func(s *state) { s.VMs["b"] = vm{} },
+		"virtual machine a is gone": func(s *state) { delete(s.VMs, "a") },
+		"VSphereVM a was":           func(s *state) { s.Specs["a"] = map[string]any{"numCPUs": int64(4)} },
+		"Machine a was":             func(s *state) { s.Machines["a"] = machine{Node: "b"} },
+	} {
+		g.Expect(before.differences(with(change))).To(ConsistOf(HavePrefix(says)))
+	}
+}
