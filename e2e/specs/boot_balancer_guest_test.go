@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"helm.sh/helm/v3/pkg/action"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -43,12 +42,22 @@ type tenant struct {
 	pool string
 }
 
-// newTenant makes a cluster, installs the chart of the cloud provider in it and makes a pool for it alone, of so many addresses.
-func newTenant(ctx context.Context, spec string, h *harvesterCluster, workers int64, kubeVIP map[string]any, addresses []string) *tenant {
-	t := &tenant{cluster: newCluster(ctx, spec, 1, workers), harvester: h}
+// tenancy is what a tenant is to have.
+type tenancy struct {
+	// workers are as many in each of two failure domains.
+	workers int64
+	// kubeVIP are values of the chart's.
+	kubeVIP map[string]any
+	// addresses are those of its pool, one behind the other.
+	addresses []string
+}
+
+// newTenant makes a cluster, a pool for it alone, and installs the chart of the cloud provider.
+func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenancy) *tenant {
+	t := &tenant{cluster: newCluster(ctx, spec, 1, has.workers), harvester: h}
 	t.proxy, t.guest = management.GetWorkloadCluster(ctx, t.namespace, t.name), t.cluster.guest(ctx)
 	collectors = append(collectors, t.collect)
-	t.makePool(ctx, addresses)
+	t.makePool(ctx, has.addresses)
 	t.giveAccess(ctx)
 	DeferCleanup(t.giveEverythingBack, spec) // As long as the cloud provider has access.
 	machines := &corev1.NodeList{}
@@ -57,17 +66,17 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, workers in
 		Expect(environment.LoadChartImage(ctx, charts.CloudProvider, machines.Items[i].Name)).To(Succeed())
 	}
 	if tag := kubeVIPTag(machines.Items); tag != "" {
-		kubeVIP["image"] = map[string]any{"tag": tag}
+		has.kubeVIP["image"] = map[string]any{"tag": tag}
 	}
 	values := map[string]any{
-		"clusterName": t.name, "cloudConfig": map[string]any{"secretName": "harvester"}, "extraArgs": []any{"--v=2"}, "kube-vip": kubeVIP,
+		"clusterName": t.name, "cloudConfig": map[string]any{"secretName": "harvester"}, "extraArgs": []any{"--v=2"}, "kube-vip": has.kubeVIP,
 	}
-	install(ctx, t.guest.config, metav1.NamespaceSystem, charts.CloudProvider, values, func(*action.Install) {})
+	release{cluster: t.config, namespace: metav1.NamespaceSystem, chart: charts.CloudProvider}.install(ctx, values)
 	t.nameItself(ctx)
 	return t
 }
 
-// makePool makes a pool of these addresses, one behind the other, in the network of the machines, for the cluster alone.
+// makePool makes a pool of these addresses in the network of the machines, for the cluster alone.
 func (t *tenant) makePool(ctx context.Context, addresses []string) {
 	t.pool = t.name + "-services"
 	around, err := netip.MustParseAddr(addresses[0]).Prefix(24)

@@ -66,35 +66,41 @@ func (h *harvesterCluster) takeOver(ctx context.Context) {
 	collectors = append(collectors, h.collect)
 	Expect(environment.SetFault(ctx, infra, others, true)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(environment.SetFault(ctx, infra, others, false)).To(Succeed()) })
-	install(ctx, h.config, managerNamespace, charts.LoadBalancer, nil, func(i *action.Install) { i.TakeOwnership = true })
-	DeferCleanup(func(ctx SpecContext) { uninstall(h.config, managerNamespace, charts.LoadBalancer) })
+	ours := release{cluster: h.config, namespace: managerNamespace, chart: charts.LoadBalancer}
+	ours.install(ctx, nil)
+	DeferCleanup(ours.uninstall)
 	h.runPods(ctx, client.ObjectKey{Namespace: managerNamespace, Name: charts.LoadBalancer})
 	h.route(ctx, client.ObjectKey{Namespace: managerNamespace, Name: charts.LoadBalancer + "-webhook"})
 }
 
-// install installs a chart of ours, in the place of what a run that was cut short has left.
-func install(ctx context.Context, cluster *rest.Config, namespace, name string, values map[string]any, change func(*action.Install)) {
-	uninstall(cluster, namespace, name)
-	helm, err := charts.Helm(cluster, namespace, say)
-	Expect(err).NotTo(HaveOccurred())
-	chart, err := environment.Chart(name)
-	Expect(err).NotTo(HaveOccurred())
-	installation := action.NewInstall(helm)
-	installation.ReleaseName, installation.Namespace, installation.CreateNamespace = name, namespace, true
-	change(installation)
-	_, err = installation.RunWithContext(ctx, chart, values)
-	Expect(err).NotTo(HaveOccurred(), "installing %s", name)
+// release is a chart of ours in a cluster.
+type release struct {
+	cluster          *rest.Config
+	namespace, chart string
 }
 
-// say writes a line of helm's.
-func say(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) }
-
-func uninstall(cluster *rest.Config, namespace, name string) {
-	helm, err := charts.Helm(cluster, namespace, say)
+func (r release) helm() *action.Configuration {
+	helm, err := charts.Helm(r.cluster, r.namespace, func(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) })
 	Expect(err).NotTo(HaveOccurred())
-	_, err = action.NewUninstall(helm).Run(name)
+	return helm
+}
+
+// install installs the chart, in the place of what a run that was cut short has left. What is there of others is taken over, as Harvester's
+// own definitions are to be.
+func (r release) install(ctx context.Context, values map[string]any) {
+	r.uninstall()
+	content, err := environment.Chart(r.chart)
+	Expect(err).NotTo(HaveOccurred())
+	install := action.NewInstall(r.helm())
+	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = r.chart, r.namespace, true, true
+	_, err = install.RunWithContext(ctx, content, values)
+	Expect(err).NotTo(HaveOccurred(), "installing %s", r.chart)
+}
+
+func (r release) uninstall() {
+	_, err := action.NewUninstall(r.helm()).Run(r.chart)
 	if !errors.Is(err, driver.ErrReleaseNotFound) {
-		Expect(err).NotTo(HaveOccurred(), "uninstalling %s", name)
+		Expect(err).NotTo(HaveOccurred(), "uninstalling %s", r.chart)
 	}
 }
 

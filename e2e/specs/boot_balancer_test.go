@@ -43,9 +43,9 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		By("Making two clusters with the chart of the cloud provider")
 		free := freeAddresses()
 		// Without tolerations kube-vip runs on workers. One of them has the addresses of all Services.
-		red = newTenant(ctx, spec, h, 1, map[string]any{"affinity": nil, "tolerations": []any{}}, free[:2])
+		red = newTenant(ctx, spec, h, tenancy{workers: 1, kubeVIP: map[string]any{"affinity": nil, "tolerations": []any{}}, addresses: free[:2]})
 		// A node is elected for each Service; the one of the control plane is the only one.
-		blue = newTenant(ctx, spec, h, 0, map[string]any{"env": map[string]any{"svc_election": "true"}}, free[10:12])
+		blue = newTenant(ctx, spec, h, tenancy{kubeVIP: map[string]any{"env": map[string]any{"svc_election": "true"}}, addresses: free[10:12]})
 	})
 
 	It("answer over kube-vip at an address from the pool of their network", func(ctx SpecContext) {
