@@ -15,14 +15,36 @@ import (
 
 // Gateway is this machine's address on the network of the node: what listens there is reached from the cluster's pods.
 func (e *Environment) Gateway(ctx context.Context) (string, error) {
-	out, err := e.docker(io.Discard).Run(ctx, "network", "inspect", cluster.Network, "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
+	network, err := e.Network(ctx)
 	if err != nil {
 		return "", err
 	}
-	for field := range strings.FieldsSeq(out) {
-		if address, err := netip.ParseAddr(field); err == nil && address.Is4() {
-			return field, nil
+	return network.Gateway.String(), nil
+}
+
+// Network is the one that the node is on.
+type Network struct {
+	// Card is this machine's in it, where Docker runs on this machine itself.
+	Card    string
+	Gateway netip.Addr
+	Subnet  netip.Prefix
+}
+
+// Network is what Docker knows of the network of the node, as far as IPv4 goes.
+func (e *Environment) Network(ctx context.Context) (Network, error) {
+	out, err := e.docker(io.Discard).Run(ctx, "network", "inspect", cluster.Network, "--format",
+		"{{slice .Id 0 12}} {{range .IPAM.Config}}{{.Subnet}} {{.Gateway}} {{end}}")
+	if err != nil {
+		return Network{}, err
+	}
+	id, ranges, _ := strings.Cut(out, " ")
+	fields := strings.Fields(ranges)
+	for i := 0; i+1 < len(fields); i += 2 {
+		subnet, err := netip.ParsePrefix(fields[i])
+		gateway, noAddress := netip.ParseAddr(fields[i+1])
+		if err == nil && noAddress == nil && subnet.Addr().Is4() {
+			return Network{Card: "br-" + id, Gateway: gateway, Subnet: subnet}, nil
 		}
 	}
-	return "", fmt.Errorf("network %s has no IPv4 gateway", cluster.Network)
+	return Network{}, fmt.Errorf("network %s has no IPv4 gateway", cluster.Network)
 }

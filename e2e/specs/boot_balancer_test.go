@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/dhcp"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
@@ -102,6 +103,18 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		red.answers(ctx, spec, third.Status.LoadBalancer.Ingress[0].IP, "tcp")
 	})
 
+	It("have an address of a DHCP server", func(ctx SpecContext) {
+		leased := freeAddresses()[12]
+		serveAddress(ctx, leased)
+		dynamic := blue.expose(ctx, "dynamic", map[string]string{"cloudprovider.harvesterhci.io/ipam": "dhcp"}, dnsOverTCP)
+		Expect(blue.announced(ctx, spec, dynamic)).To(Equal(leased))
+		blue.answers(ctx, spec, leased, "tcp")
+		Eventually(func(g Gomega) {
+			g.Expect(blue.balancer(ctx, g, dynamic).Status.Address).To(Equal(leased))
+		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "Harvester is told")
+		Expect(h.allocated(ctx, Default, blue.pool)).NotTo(HaveKey(leased))
+	})
+
 	It("go on answering when the node with the address is lost", func(ctx SpecContext) {
 		within := config.GetIntervals(spec, "wait-load-balancer")
 		hosts := red.hosts(ctx, Default, address)
@@ -126,7 +139,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 
 // freeAddresses are behind those that control planes may have.
 func freeAddresses() []string {
-	const processes, wanted = 4, 12
+	const processes, wanted = 4, 13
 	address, err := netip.ParseAddr(environment.Variables()["CONTROL_PLANE_ENDPOINT_IP"])
 	Expect(err).NotTo(HaveOccurred())
 	for range processes * addressesPerProcess {
@@ -138,6 +151,19 @@ func freeAddresses() []string {
 		free = append(free, address.String())
 	}
 	return free
+}
+
+// serveAddress runs a DHCP server for one address in the network of the machines, until the end of the spec.
+func serveAddress(ctx context.Context, address string) {
+	network, err := environment.Network(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	connection, err := dhcp.Listen(ctx, network.Card)
+	if err != nil {
+		Skip("no DHCP server can run here: " + err.Error())
+	}
+	DeferCleanup(connection.Close)
+	server := &dhcp.Server{Own: network.Gateway, Network: network.Subnet, Free: []netip.Addr{netip.MustParseAddr(address)}}
+	go server.Serve(connection)
 }
 
 // refusesPools waits until the webhooks of the load balancer say what is wrong with a pool.

@@ -1,0 +1,24 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dhcp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+)
+
+// Listen hears who asks on a network card, by its name, and on no other.
+func Listen(ctx context.Context, card string) (net.PacketConn, error) {
+	config := net.ListenConfig{Control: func(_, _ string, connection syscall.RawConn) error {
+		var bound error
+		err := connection.Control(func(fd uintptr) {
+			bound = errors.Join(syscall.BindToDevice(int(fd), card),
+				syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_BROADCAST, 1))
+		})
+		return errors.Join(err, bound)
+	}}
+	return config.ListenPacket(ctx, "udp4", ":67")
+}
