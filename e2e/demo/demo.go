@@ -86,9 +86,9 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 
 // check finds out whether there is such a flavor, before programs are built for it.
 func (o Options) check(root string) error {
-	name := o.Provider.Describe().Name
-	if flavors, err := flavorsOf(root, name); err != nil || !slices.Contains(flavors, o.Flavor) {
-		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: it is one of %s", name, o.Flavor,
+	about := o.Provider.Describe()
+	if flavors, err := flavorsOf(root, about); err != nil || !slices.Contains(flavors, o.Flavor) {
+		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: it is one of %s", about.Name, o.Flavor,
 			strings.Join(flavors[min(1, len(flavors)):], ", ")))
 	}
 	return nil

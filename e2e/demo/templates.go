@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 const (
@@ -30,10 +30,7 @@ const (
 // templates are the files that make the cluster: a ClusterClass before the
 // cluster of it.
 func (d *demo) templates() []string {
-	name := "cluster-template.yaml"
-	if d.options.Flavor != "" {
-		name = "cluster-template-" + d.options.Flavor + ".yaml"
-	}
+	name := d.about.Template(d.options.Flavor)
 	names := []string{name}
 	if d.options.Flavor == topology {
 		names = []string{"clusterclass-faultline-" + d.about.Name + ".yaml", name}
@@ -44,17 +41,17 @@ func (d *demo) templates() []string {
 	return names
 }
 
-// flavorsOf are the flavors of a provider's cluster template; "" is the plain one, and the first.
-func flavorsOf(root, provider string) ([]string, error) {
-	const prefix, suffix = "cluster-template", ".yaml"
-	files, err := filepath.Glob(filepath.Join(root, "templates", provider, prefix+"*"+suffix))
+// flavorsOf are the flavors of a provider's cluster template over failure domains; "" is the plain one, and the first.
+func flavorsOf(root string, about provider.Description) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(root, "templates", about.Name, "*.yaml"))
 	if err != nil {
 		return nil, err
 	}
 	flavors := make([]string, 0, len(files))
 	for _, file := range files {
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), prefix), suffix)
-		flavors = append(flavors, strings.TrimPrefix(name, "-"))
+		if flavor, ok := about.FlavorOf(filepath.Base(file)); ok {
+			flavors = append(flavors, flavor)
+		}
 	}
 	slices.Sort(flavors)
 	return flavors, nil

@@ -88,7 +88,9 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 		providers = append(providers, repository.Provider{
 			Name: name, Type: repository.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
 			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
-			Templates: []string{filepath.Join(e.builder.Root, "templates", name)}, FitTemplate: func(template []byte) ([]byte, error) { return p.FitTemplate(template, e.Kind(log)) },
+			Templates:    []string{filepath.Join(e.builder.Root, "templates", name)},
+			NameTemplate: p.Describe().Plain, // the specs are about failure domains
+			FitTemplate:  func(template []byte) ([]byte, error) { return p.FitTemplate(template, e.Kind(log)) },
 		})
 	}
 	certManager, err := e.certManager(ctx)

@@ -53,6 +53,8 @@ type Description struct {
 	Unset map[string]string
 	// Domains are the failure domains of its cluster templates, sorted.
 	Domains []string
+	// Flavor begins the flavors of the templates that have Domains; "" if all have them.
+	Flavor string
 	// DomainKind is the kind of the objects, named like the domains, whose Ready condition tells of their health; nil if the
 	// provider has none.
 	DomainKind *schema.GroupVersionKind

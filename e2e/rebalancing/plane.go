@@ -195,7 +195,7 @@ func (p *plane) objects() ([]*unstructured.Unstructured, error) {
 		"CONTROL_PLANE_ENDPOINT_IP": host, "CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(port), "CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas),
 		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds), "FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
 	})
-	content, err := os.ReadFile(filepath.Join(p.ground.root, "templates", p.ground.about.Name, "cluster-template.yaml"))
+	content, err := os.ReadFile(filepath.Join(p.ground.root, "templates", p.ground.about.Name, p.ground.about.Template("")))
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type Provider struct {
 	Templates []string
 	// FitTemplate makes a template what it is to be in this repository; nil leaves templates as they are.
 	FitTemplate func([]byte) ([]byte, error)
+	// NameTemplate says what a template is called in this repository, "" for one that is left out; nil leaves names as they are.
+	NameTemplate func(file string) string
 }
 
 // CertManager is the manifest to install cert-manager with.
@@ -132,6 +134,13 @@ func (r Repository) templates(p Provider, folder string) error {
 		return err
 	}
 	for _, path := range paths {
+		name := filepath.Base(path)
+		if p.NameTemplate != nil {
+			name = p.NameTemplate(name)
+		}
+		if name == "" {
+			continue
+		}
 		content, err := os.ReadFile(path)
 		if err == nil && p.FitTemplate != nil {
 			content, err = p.FitTemplate(content)
@@ -139,7 +148,7 @@ func (r Repository) templates(p Provider, folder string) error {
 		if err != nil {
 			return fmt.Errorf("laying out %s: %w", path, err)
 		}
-		if err := r.file(p.Label(), p.Version, filepath.Base(path), content); err != nil {
+		if err := r.file(p.Label(), p.Version, name, content); err != nil {
 			return err
 		}
 	}

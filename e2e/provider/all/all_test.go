@@ -35,8 +35,10 @@ func TestEveryProviderHasItsFiles(t *testing.T) {
 	for _, name := range Names[provider.Installed]() {
 		g.Expect(filepath.FromSlash("../../../providers/" + name + "/go.mod")).To(BeARegularFile())
 	}
-	for _, name := range Names[provider.InDemo]() {
-		g.Expect(filepath.FromSlash("../../../templates/" + name + "/cluster-template.yaml")).To(BeARegularFile())
+	for _, p := range Providers[provider.InDemo]() {
+		about := p.Describe()
+		g.Expect(filepath.FromSlash("../../../templates/" + about.Name + "/cluster-template.yaml")).To(BeARegularFile())
+		g.Expect(filepath.FromSlash("../../../templates/" + about.Name + "/" + about.Template(""))).To(BeARegularFile())
 	}
 	for _, name := range Names[provider.InKind]() {
 		g.Expect(filepath.FromSlash("../" + name + "/specs.yaml")).To(BeARegularFile())

@@ -34,6 +34,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("objects that are older than a rule", func(t *testing.T) { testOlderObjects(t, api) })
 	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
+	t.Run("templates", func(t *testing.T) { testTemplates(t, api) })
 }
 
 // wire is the folder of the objects that have every field.
@@ -47,7 +48,7 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	g.Expect(v1beta1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	return rulestest.StartAPIServer(t, testenv.Options{
-		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, Serve: SetupWithManager, Conversion: true,
+		Scheme: scheme, Config: filepath.Join("..", "..", "config"), ClusterAPI: true, ControlPlane: true, Serve: SetupWithManager, Conversion: true,
 	})
 }
 
