@@ -24,6 +24,7 @@ func (s *Server) adopt(task *simulator.Task) {
 	}
 	if r.claimed.Swap(true) {
 		r.part(task)
+		task.Execute = guarded(r, task.Execute)
 		return
 	}
 	name := s.refName(ctx, *task.Info.Entity) // vcsim's history keeps the reference
@@ -92,12 +93,25 @@ func (a *adopted) handBack() {
 // perform turns a panic of vcsim, its way to say that an object is missing, into
 // a failed task.
 func (a *adopted) perform(task *simulator.Task) (result types.AnyType, fault types.BaseMethodFault) {
-	defer func() {
-		if p := recover(); p != nil {
-			fault = systemError(fmt.Sprintf("simulator: %s: %v", a.request.method.Name, p))
-		}
-	}()
-	if fault = a.server.prepare(a.ctx, a.request); fault != nil {
+	return guarded(a.request, a.carryOut)(task)
+}
+
+// guarded is a task's body whose panics are faults. What a task starts itself needs it too: the files of a server that
+// closes go while a machine is being made.
+func guarded(r *request, run taskBody) taskBody {
+	return func(task *simulator.Task) (result types.AnyType, fault types.BaseMethodFault) {
+		defer func() {
+			if p := recover(); p != nil {
+				fault = systemError(fmt.Sprintf("simulator: %s: %v", r.method.Name, p))
+			}
+		}()
+		return run(task)
+	}
+}
+
+// carryOut has vcsim do what the task is for, with what vCenter does before and after it.
+func (a *adopted) carryOut(task *simulator.Task) (types.AnyType, types.BaseMethodFault) {
+	if fault := a.server.prepare(a.ctx, a.request); fault != nil {
 		return nil, fault
 	}
 	run := a.run
@@ -106,7 +120,8 @@ func (a *adopted) perform(task *simulator.Task) (result types.AnyType, fault typ
 			run = other
 		}
 	}
-	if result, fault = run(task); fault != nil {
+	result, fault := run(task)
+	if fault != nil {
 		return nil, fault
 	}
 	return result, a.server.complete(a.ctx, a.request, result)
