@@ -186,7 +186,7 @@ func TestWhatAPoolAnswersWronglyReachesNoGuest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := w.in(t)
-			machine := w.worker(name, fromPools("p", "q"))
+			machine := w.worker(name, fromPools(name+"-p", name+"-q"))
 			w.gives(w.address(name+"-0-0", "10.0.0.5", 24, "10.0.0.1"))
 			wrong := w.address(name+"-0-1", "10.0.0.6", 24, "10.0.0.1")
 			tc.answer(wrong)
@@ -199,6 +199,24 @@ func TestWhatAPoolAnswersWronglyReachesNoGuest(t *testing.T) {
 			w.gone(w.addressClaim0(name + "-0-1"))
 		})
 	}
+}
+
+func TestAnAddressThatAPoolGivesTwiceIsTheFirstMachines(t *testing.T) {
+	t.Parallel()
+	w := workshop(t)
+	first := w.worker("first", fromPools("p"))
+	w.gives(w.address("first-0-0", "10.0.0.5", 24, ""))
+	w.provisioned(first)
+	second := w.worker("second", fromPools("p"))
+	w.addressClaim("second-0-0")
+	w.gives(w.address("second-0-0", "10.0.0.5", 24, ""))
+	w.waitsForAddress(second, "Pool p has given 10.0.0.5 to IPAddressClaim second-0-0, and to first-0-0 before")
+	w.Expect(w.vms()).To(HaveLen(1))
+	w.addressesOf("first", infrav1.VSphereVMIPAddressClaimsFulfilledReason)
+
+	elsewhere := w.worker("elsewhere", fromPools("q"))
+	w.gives(w.address("elsewhere-0-0", "10.0.0.5", 24, ""))
+	w.provisioned(elsewhere)
 }
 
 // addressClaim0 is a claim that need not be there.

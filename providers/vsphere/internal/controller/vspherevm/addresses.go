@@ -61,8 +61,27 @@ func (a *allocation) message() string {
 	return strings.Join(slices.Concat(a.problems, a.waiting), "; ")
 }
 
-// allocate asks for every address: with Owner.Address to claim what is not yet claimed, or with Owner.Held.
-func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask func(context.Context, string, ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error)) (*allocation, error) {
+// asking is Owner.Address, which claims what is not yet claimed, or Owner.Held.
+type asking func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error)
+
+// unlessTwice is the same for answers that no other claim has.
+func (r *Reconciler) unlessTwice(namespace string, ask asking) asking {
+	return func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error) {
+		answer, err := ask(ctx, name, pool)
+		if err != nil || answer.Address == nil {
+			return answer, err
+		}
+		other, err := r.givenBefore(ctx, namespace, name, answer.Address)
+		if err != nil || other == "" {
+			return answer, err
+		}
+		return ipamclaim.Answer{Problem: fmt.Sprintf("%s %s has given %s to IPAddressClaim %s, and to %s before: repair the pool, then delete the Machine",
+			pool.Kind, pool.Name, answer.Address.Address, name, other)}, nil
+	}
+}
+
+// allocate asks for every address.
+func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocation, error) {
 	a := &allocation{}
 	for i, device := range vm.Spec.Network.Devices {
 		for j, pool := range device.AddressesFromPools {
@@ -88,14 +107,19 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask func(context.Conte
 	return a, nil
 }
 
+// fromPools reports whether a card gets addresses of pools.
+func fromPools(vm *infrav1.VSphereVM) bool {
+	return slices.ContainsFunc(vm.Spec.Network.Devices, func(d infrav1.NetworkDeviceSpec) bool { return len(d.AddressesFromPools) > 0 })
+}
+
 // network is the machine's with the addresses that its pools have given. It is nil as long as one is missing or wrong, which condition
 // IPAddressClaimsFulfilled then says. Of a guest that has its addresses, no other is claimed.
 func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infrav1.NetworkSpec, *allocation, error) {
-	if len(ipam.ClaimNames(s.vm.Name, s.vm.Spec.Network.Devices)) == 0 {
+	if !fromPools(s.vm) {
 		conditions.Delete(s.vm, infrav1.VSphereVMIPAddressClaimsFulfilledCondition) // another manager's
 		return &s.vm.Spec.Network, &allocation{}, nil
 	}
-	ask := r.claims(s).Address
+	ask := r.unlessTwice(s.vm.Namespace, r.claims(s).Address)
 	if hasThem {
 		ask = r.claims(s).Held
 	}
@@ -121,8 +145,10 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 
 // awaitAddresses claims the addresses before there is a virtual machine, so that none stands in vCenter that cannot go on.
 func (r *Reconciler) awaitAddresses(ctx context.Context, s *scope) (steps.Progress, error) {
-	if err := s.patch.ApplySpec(ctx, r.Client, s.vm); err != nil { // its finalizer is there before it claims anything
-		return steps.Wait, err
+	if fromPools(s.vm) {
+		if err := s.patch.ApplySpec(ctx, r.Client, s.vm); err != nil { // its finalizer is there before it claims anything
+			return steps.Wait, err
+		}
 	}
 	network, a, err := r.network(ctx, s, false)
 	if err != nil || network != nil {

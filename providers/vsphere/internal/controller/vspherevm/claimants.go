@@ -5,7 +5,10 @@ package vspherevm
 
 import (
 	"context"
+	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +21,33 @@ import (
 // ownedByVM finds claims by the VSphereVM that owns them.
 func ownedByVM() client.IndexerFunc {
 	return ipamclaim.ByOwner(infrav1.GroupVersion.WithKind(vmKind).GroupKind())
+}
+
+// addressIndex finds IPAddresses by pool and address.
+const addressIndex = "ofPool"
+
+func ofPool(o client.Object) []string {
+	return []string{poolKey(&o.(*ipamclusterv1.IPAddress).Spec)}
+}
+
+func poolKey(spec *ipamclusterv1.IPAddressSpec) string {
+	return strings.Join([]string{spec.PoolRef.APIGroup, spec.PoolRef.Kind, spec.PoolRef.Name, spec.Address}, "/")
+}
+
+// givenBefore names the claim that the same pool has given the same address to before; "" when there is none. Where two were given it in
+// one second, neither is known to be the first.
+func (r *Reconciler) givenBefore(ctx context.Context, namespace, claim string, address *ipamclusterv1.IPAddressSpec) (string, error) {
+	same := &ipamclusterv1.IPAddressList{}
+	if err := r.Client.List(ctx, same, client.InNamespace(namespace), client.MatchingFields{addressIndex: poolKey(address)}); err != nil {
+		return "", fmt.Errorf("listing IPAddresses %s: %w", address.Address, err)
+	}
+	own := slices.IndexFunc(same.Items, func(a ipamclusterv1.IPAddress) bool { return a.Spec.ClaimRef.Name == claim })
+	for i := range same.Items {
+		if own >= 0 && i != own && !same.Items[i].CreationTimestamp.After(same.Items[own].CreationTimestamp.Time) {
+			return same.Items[i].Spec.ClaimRef.Name, nil
+		}
+	}
+	return "", nil
 }
 
 // claimOfVM is what claims of VSphereVMs are called, with the VSphereVM's own name first.
