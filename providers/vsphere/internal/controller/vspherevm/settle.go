@@ -95,6 +95,17 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 	if hasIt || network == nil || s.finishedReason == infrav1.VSphereVMVirtualMachineConfiguringReason {
 		return steps.Proceed, nil
 	}
+	if p, err := r.writeMetadata(ctx, s, network); err != nil || s.vm.Status.TaskRef == "" {
+		return p, err
+	}
+	if !neverRan {
+		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
+	}
+	return steps.Wait, nil
+}
+
+// writeMetadata starts the task that does; there is none when it cannot be done.
+func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infrav1.NetworkSpec) (steps.Progress, error) {
 	s.doing = configure
 	nics, err := s.session.NICs(ctx, s.observed.Ref)
 	if err != nil {
@@ -111,9 +122,6 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 	}
 	r.started(s, task, configure)
 	r.underWay(s, configure, infrav1.VSphereVMVirtualMachineConfiguringReason, "")
-	if !neverRan {
-		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
-	}
 	return steps.Wait, nil
 }
 
