@@ -156,7 +156,7 @@ func (s *Session) name(plan *configuration.Plan, items []configuration.Item) {
 	}
 	names := s.index.HostNames()
 	for _, item := range items {
-		if item.Object != "" {
+		if _, host := names[item.Object]; item.Object != "" && !host {
 			names[item.Object] = s.index.PathOf(inventory.ParseRef("", item.Object))
 		}
 	}

@@ -134,11 +134,11 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	}
 	object.Status.CheckedBy = account
 	r.judge(zone, report)
-	if len(only(report.Problems, vcenter.ZoneChecks(), func(c vcenter.ZoneCheck) bool { return c.Unreported })) > 0 {
-		return ctrl.Result{RequeueAfter: recheck}, nil
-	}
 	if again {
 		return ctrl.Result{RequeueAfter: r.RetryAfter}, nil
+	}
+	if len(only(report.Problems, vcenter.ZoneChecks(), func(c vcenter.ZoneCheck) bool { return c.Unreported })) > 0 {
+		return ctrl.Result{RequeueAfter: recheck}, nil
 	}
 	return ctrl.Result{}, nil
 }
