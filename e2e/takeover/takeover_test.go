@@ -39,7 +39,7 @@ const (
 // A cluster that upstream's released manager has made goes on under ours.
 func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "takeover-")
+	dir, err := os.MkdirTemp("", "takeover-") //nolint:usetesting // The logs stay when it fails.
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if t.Failed() {

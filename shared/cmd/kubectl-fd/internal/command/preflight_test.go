@@ -9,9 +9,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/preflight"
@@ -38,12 +40,19 @@ func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
 	deployment(t, ns, "cluster-api", "registry/cluster-api-controller:v1.13.1")
 	deployment(t, ns, "infrastructure-metal3", "registry/cluster-api-provider-metal3:v1.12.2", "--leader-elect=false")
 
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "controller-leader-election-capm3"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("capm3-pod")},
+	}
+	g.Expect(coordinationv1.AddToScheme(shared.client.Scheme())).To(Succeed())
+	g.Expect(shared.client.Create(t.Context(), lease)).To(Succeed())
+
 	got := shared.run(t, "preflight")
 	g.Expect(got.err).To(BeEmpty())
 	g.Expect(got.code).To(Equal(2), "something has to be put right before")
 	g.Expect(got.out).To(And(
 		MatchRegexp(`Stops +metal3 +Deployment %s/cluster-api +Versions +Cluster API is v1\.13\.1: raise it to`, ns),
 		MatchRegexp(`Stops +metal3 +Deployment %s/infrastructure-metal3 +Lease +--leader-elect=false`, ns),
+		MatchRegexp(`Changes +metal3 +Lease %s/controller-leader-election-capm3 +Lease +capm3-pod has it`, ns),
 		ContainSubstring("2 to be put right before"),
 	))
 	var list struct{ Items []preflight.Finding }

@@ -5,6 +5,7 @@ package read
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,11 +43,12 @@ func (r Reader) Installation(ctx context.Context, providers []preflight.Provider
 	in.Providers = list(inventoryKind)
 	in.Deployments = list(deploymentKind, client.HasLabels{clusterv1.ProviderNameLabel})
 	in.Machines, in.Claims = list(machineKind), list(claimKind)
+	installed := slices.Concat(in.Deployments, in.Providers)
 	for _, provider := range providers {
 		for _, kind := range provider.Kinds {
 			in.Objects[kind] = list(schema.GroupKind{Group: preflight.Group, Kind: kind})
 		}
-		leases, err := r.leases(ctx, provider.Lease, in.Deployments)
+		leases, err := r.leases(ctx, provider.Lease, installed)
 		in.Leases = append(in.Leases, leases...)
 		errs = append(errs, err)
 	}
@@ -68,12 +70,12 @@ func (r Reader) all(ctx context.Context, kind schema.GroupKind, options ...clien
 	return list.Items, Denied(err, r.Client.RESTMapper(), mapping.GroupVersionKind, "list", "")
 }
 
-// leases reads the leases of a name in the namespaces of Deployments.
-func (r Reader) leases(ctx context.Context, name string, deployments []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+// leases reads the leases of a name in the namespaces where something is installed.
+func (r Reader) leases(ctx context.Context, name string, installed []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	var found []unstructured.Unstructured
 	seen := map[string]bool{}
-	for i := range deployments {
-		namespace := deployments[i].GetNamespace()
+	for i := range installed {
+		namespace := installed[i].GetNamespace()
 		if seen[namespace] {
 			continue
 		}
