@@ -61,7 +61,7 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenanc
 	t.giveAccess(ctx)
 	DeferCleanup(t.giveEverythingBack, spec) // As long as the cloud provider has access.
 	machines := &corev1.NodeList{}
-	Expect(t.List(ctx, machines)).To(Succeed())
+	patiently(func() error { return t.List(ctx, machines) })
 	for i := range machines.Items {
 		Expect(environment.LoadChartImage(ctx, charts.CloudProvider, machines.Items[i].Name)).To(Succeed())
 	}
@@ -116,9 +116,20 @@ func (t *tenant) giveAccess(ctx context.Context) {
 		CurrentContext: name,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(t.Create(ctx, &corev1.Secret{
+	t.create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}, Data: map[string][]byte{"cloud-config": kubeconfig},
-	})).To(Succeed())
+	})
+}
+
+// create makes an object in the cluster.
+func (t *tenant) create(ctx context.Context, object client.Object) {
+	patiently(func() error { return client.IgnoreAlreadyExists(t.Create(ctx, object)) })
+}
+
+// patiently tries until it works: a cluster whose machines share two cores may take its time to answer.
+func patiently(do func() error) {
+	GinkgoHelper()
+	Eventually(do, config.GetIntervals("default", "wait-load-balancer")...).Should(Succeed())
 }
 
 // kubeVIPTag is the version of kube-vip that the machines have; "" where they pull the one that the chart names.
@@ -135,10 +146,10 @@ func kubeVIPTag(nodes []corev1.Node) string {
 
 // nameItself makes a Service whose name is the cluster's, so that the cluster's DNS tells which one it is.
 func (t *tenant) nameItself(ctx context.Context) {
-	Expect(t.Create(ctx, &corev1.Service{
+	t.create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: t.name},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
-	})).To(Succeed())
+	})
 }
 
 // Ports of the pods that serve the cluster's DNS.
@@ -157,7 +168,7 @@ func (t *tenant) expose(ctx context.Context, name string, annotations map[string
 	for i := range service.Spec.Ports {
 		service.Spec.Ports[i].TargetPort = intstr.FromInt32(service.Spec.Ports[i].Port)
 	}
-	Expect(t.Create(ctx, service)).To(Succeed())
+	t.create(ctx, service)
 	return service
 }
 
@@ -221,10 +232,10 @@ func (t *tenant) chartRuns(ctx context.Context, spec string, nodes int32) {
 // giveEverythingBack deletes the Services with addresses and expects nothing to be left of them on Harvester.
 func (t *tenant) giveEverythingBack(ctx SpecContext, spec string) {
 	services := &corev1.ServiceList{}
-	Expect(t.List(ctx, services)).To(Succeed())
+	patiently(func() error { return t.List(ctx, services) })
 	for i := range services.Items {
 		if services.Items[i].Spec.Type == corev1.ServiceTypeLoadBalancer {
-			Expect(t.Delete(ctx, &services.Items[i])).To(Succeed())
+			patiently(func() error { return client.IgnoreNotFound(t.Delete(ctx, &services.Items[i])) })
 		}
 	}
 	Eventually(func(g Gomega) { g.Expect(t.harvester.allocated(ctx, g, t.pool)).To(BeEmpty()) },

@@ -79,29 +79,40 @@ type release struct {
 	namespace, chart string
 }
 
-func (r release) helm() *action.Configuration {
-	helm, err := charts.Helm(r.cluster, r.namespace, func(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) })
-	Expect(err).NotTo(HaveOccurred())
-	return helm
+func (r release) helm() (*action.Configuration, error) {
+	return charts.Helm(r.cluster, r.namespace, func(format string, args ...any) { GinkgoWriter.Printf(format+"\n", args...) })
 }
 
-// install installs the chart, in the place of what a run that was cut short has left. What is there of others is taken over, as Harvester's
-// own definitions are to be.
+// install installs the chart, in the place of what a run or an attempt that was cut short has left. What is there of others is taken
+// over, as Harvester's own definitions are to be.
 func (r release) install(ctx context.Context, values map[string]any) {
-	r.uninstall()
-	content, err := environment.Chart(r.chart)
-	Expect(err).NotTo(HaveOccurred())
-	install := action.NewInstall(r.helm())
-	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = r.chart, r.namespace, true, true
-	_, err = install.RunWithContext(ctx, content, values)
-	Expect(err).NotTo(HaveOccurred(), "installing %s", r.chart)
+	patiently(func() error {
+		content, err := environment.Chart(r.chart)
+		if err := errors.Join(err, r.remove()); err != nil {
+			return err
+		}
+		helm, err := r.helm()
+		if err != nil {
+			return err
+		}
+		install := action.NewInstall(helm)
+		install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = r.chart, r.namespace, true, true
+		_, err = install.RunWithContext(ctx, content, values)
+		return err
+	})
 }
 
-func (r release) uninstall() {
-	_, err := action.NewUninstall(r.helm()).Run(r.chart)
-	if !errors.Is(err, driver.ErrReleaseNotFound) {
-		Expect(err).NotTo(HaveOccurred(), "uninstalling %s", r.chart)
+func (r release) uninstall() { patiently(r.remove) }
+
+func (r release) remove() error {
+	helm, err := r.helm()
+	if err != nil {
+		return err
 	}
+	if _, err = action.NewUninstall(helm).Run(r.chart); errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil
+	}
+	return err
 }
 
 // runPods runs the pods of a Deployment of the simulated Harvester, which has no kubelet, on the node of the management cluster: as they

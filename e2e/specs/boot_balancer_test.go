@@ -97,7 +97,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		Expect(h.allocated(ctx, Default, blue.pool)).To(HaveLen(1), "one is free there")
 
 		By("Giving one back")
-		Expect(red.Delete(ctx, second)).To(Succeed())
+		patiently(func() error { return client.IgnoreNotFound(red.Delete(ctx, second)) })
 		Expect(red.announced(ctx, spec, third)).NotTo(Equal(at))
 		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKey(third.Status.LoadBalancer.Ingress[0].IP))
 		red.answers(ctx, spec, third.Status.LoadBalancer.Ingress[0].IP, "tcp")
