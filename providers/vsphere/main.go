@@ -42,6 +42,9 @@ func main() {
 	}
 }
 
+// nodeAntiAffinity is the gate of cluster modules.
+const nodeAntiAffinity = "NodeAntiAffinity"
+
 func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
 	p := manager.Provider{
 		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "capv-controller-manager-runtime", // upstream's
@@ -56,6 +59,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 			return fmt.Errorf("adding webhooks: %w", err)
 		}
 		controllers.Namespace, controllers.WatchFilter, controllers.Metrics = p.OwnNamespace(), opts.WatchFilter, metrics.Registry
+		controllers.ClusterModules = opts.Enabled(nodeAntiAffinity)
 		controllers.Log = slog.New(logr.ToSlogHandler(ctrl.Log.WithName("vcenter")))
 		if err := setup.Add(ctx, mgr, controllers); err != nil {
 			return fmt.Errorf("adding controllers: %w", err)
@@ -97,11 +101,11 @@ func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
 		manager.Ignored{Name: "servicediscovery-concurrency", Why: supervisor},
 		manager.Ignored{Name: "virtualmachinegroup-concurrency", Why: supervisor},
 	)
-	opts.IgnoreGates(fs,
+	opts.Gates(fs, []manager.Gate{
+		{Name: nodeAntiAffinity, Does: "machines of one control plane or MachineDeployment are kept on different hosts by cluster modules, which vCenter 7 has"},
+	},
 		manager.Ignored{Name: "PriorityQueue", Why: "objects are worked on in the order in which they change"},
 		manager.Ignored{Name: "ReconcilerRateLimiting", Why: "objects are worked on when something about them changes, and only then"},
-		manager.Ignored{Name: "NodeAntiAffinity", Why: "there are no cluster modules: failure domains keep machines apart"},
-		manager.Ignored{Name: "AllAlpha", Why: "there are no gates"},
-		manager.Ignored{Name: "AllBeta", Why: "there are no gates"},
+		manager.Ignored{Name: "AllBeta", Why: "there are no such gates"},
 	)
 }

@@ -21,10 +21,14 @@ type Ignored struct {
 	Why string
 }
 
+// Gate is a feature gate of upstream's that has an effect. It is off unless it is given, or AllAlpha is.
+type Gate struct{ Name, Does string }
+
 // gates is what --feature-gates says.
 type gates struct {
-	known []Ignored
-	given map[string]bool
+	acting []Gate
+	known  []Ignored
+	given  map[string]bool
 }
 
 // Ignore adds flags of upstream's that have no effect, so that the arguments of its Deployment can stay. Whoever gives one is told
@@ -37,13 +41,34 @@ func (o *Options) Ignore(fs *pflag.FlagSet, ignored ...Ignored) {
 }
 
 // IgnoreGates adds --feature-gates with gates of upstream's that have no effect. An unknown gate is an error, as it is upstream.
-func (o *Options) IgnoreGates(fs *pflag.FlagSet, known ...Ignored) {
-	o.gates = &gates{known: known, given: map[string]bool{}}
-	usage := []string{"Comma-separated feature gates of upstream. They are accepted and have no effect:"}
+func (o *Options) IgnoreGates(fs *pflag.FlagSet, known ...Ignored) { o.Gates(fs, nil, known...) }
+
+// allAlpha turns on every gate that is not given by its name.
+const allAlpha = "AllAlpha"
+
+// Gates adds --feature-gates with gates that have an effect, and others that have none.
+func (o *Options) Gates(fs *pflag.FlagSet, acting []Gate, known ...Ignored) {
+	o.gates = &gates{acting: acting, known: known, given: map[string]bool{}}
+	usage := []string{"Comma-separated feature gates of upstream."}
+	for _, gate := range acting {
+		usage = append(usage, gate.Name+"=true|false ("+gate.Does+"; false by default)")
+	}
+	usage = append(usage, "These are accepted and have no effect:")
 	for _, gate := range known {
 		usage = append(usage, gate.Name+"=true|false ("+gate.Why+")")
 	}
 	fs.Var(cliflag.NewMapStringBool(&o.gates.given), "feature-gates", strings.Join(usage, "\n"))
+}
+
+// Enabled reports whether a gate that has an effect is on.
+func (o *Options) Enabled(gate string) bool {
+	if o.gates == nil {
+		return false
+	}
+	if on, given := o.gates.given[gate]; given {
+		return on
+	}
+	return o.gates.given[allAlpha]
 }
 
 // tellIgnored says which flags and gates have no effect.
@@ -57,6 +82,9 @@ func (o *Options) tellIgnored(log logr.Logger) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.gates.given)) {
+		if name == allAlpha && len(o.gates.acting) > 0 || slices.ContainsFunc(o.gates.acting, func(gate Gate) bool { return gate.Name == name }) {
+			continue
+		}
 		known := slices.IndexFunc(o.gates.known, func(gate Ignored) bool { return gate.Name == name })
 		if known < 0 {
 			return fmt.Errorf("--feature-gates: there is no gate %q: leave it out", name)

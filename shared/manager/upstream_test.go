@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -41,6 +42,29 @@ func TestWhatHasNoEffectIsToldOnceAndAnUnknownGateIsAnError(t *testing.T) {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(told).To(Equal(tc.told))
+		})
+	}
+}
+
+func TestAGateThatHasAnEffectIsOnWhereItOrAllAlphaIsGiven(t *testing.T) {
+	for args, want := range map[string]bool{
+		"": false, "--feature-gates=Acts=true": true, "--feature-gates=Acts=false": false, "--feature-gates=AllAlpha=true": true,
+		"--feature-gates=AllAlpha=true,Acts=false": false, "--feature-gates=Other=true": false,
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			o, fs, told := &Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError), []string(nil)
+			o.AddFlags(fs)
+			g.Expect(o.Enabled("Acts")).To(BeFalse(), "there are no gates")
+			o.Gates(fs, []Gate{{Name: "Acts", Does: "does it"}}, Ignored{Name: "Other", Why: "nothing"})
+			g.Expect(fs.Parse(strings.Fields(args))).To(Succeed())
+			g.Expect(o.tellIgnored(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))).To(Succeed())
+			g.Expect(o.Enabled("Acts")).To(Equal(want))
+			if strings.Contains(args, "Other") {
+				g.Expect(told).To(HaveLen(1))
+			} else {
+				g.Expect(told).To(BeEmpty())
+			}
 		})
 	}
 }

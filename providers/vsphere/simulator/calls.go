@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/google/uuid"
 )
 
 // Calls returns how many calls came in since the start or the last ResetCalls,
@@ -86,7 +88,7 @@ func parseSOAP(body []byte) (soapCall, bool) {
 func restName(r *http.Request) string {
 	segments := strings.Split(r.URL.Path, "/")
 	for i, segment := range segments {
-		if strings.HasPrefix(segment, "id:") || strings.HasPrefix(segment, "urn:") {
+		if strings.HasPrefix(segment, "id:") || strings.HasPrefix(segment, "urn:") || uuid.Validate(segment) == nil {
 			segments[i] = "{id}"
 		}
 	}

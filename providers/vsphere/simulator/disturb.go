@@ -350,6 +350,7 @@ func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 	s.guests.forget(ref)
 	s.storage.forget(ref)
 	s.pci.release(ref)
+	s.modules.leaveAll(ref.Value)
 	s.newVMs.hide(ref, false)
 	s.leaveGroups(ref)
 	s.admin.tags.Lock()

@@ -15,6 +15,7 @@ type options struct {
 	stockPolicies      bool
 	stockCollector     bool
 	silentRecentTasks  bool
+	version            string
 	begin              []func(*Server) error // faults that it has from the start
 }
 
@@ -43,6 +44,11 @@ func WithListen(address string) Option {
 // WithCredentials sets the only account.
 func WithCredentials(username, password string) Option {
 	return func(o *options) { o.username, o.password = username, password }
+}
+
+// WithVersion makes it a vCenter of another version than vcsim's own, 6.5.0.
+func WithVersion(version string) Option {
+	return func(o *options) { o.version = version }
 }
 
 // WithGuestDelay sets how long a guest boots: the time from power on to running

@@ -39,6 +39,7 @@ type Server struct {
 	silent    []string // properties whose changes clients are not told of
 	newVMs    newVMs
 	pci       pciDevices
+	modules   modules
 	history   *taskHistory // nil where vcsim's own is left in place
 	closing   sync.Once
 }
@@ -109,7 +110,7 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.tagging = &tagging{server: s, next: mux}
+	s.tagging = &tagging{server: s, next: s.moduleAPI(mux)}
 	return s.tagging, s.build(layout)
 }
 
@@ -124,6 +125,9 @@ var building sync.Mutex
 func (s *Server) assemble(o options) (http.Handler, error) {
 	s.model = simulator.VPX()
 	s.model.Datacenter = 0
+	if o.version != "" {
+		s.model.ServiceContent.About.Version = o.version
+	}
 	if err := s.model.Create(); err != nil {
 		return nil, fmt.Errorf("creating empty inventory: %w", err)
 	}

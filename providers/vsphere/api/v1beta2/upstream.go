@@ -33,22 +33,6 @@ const (
 	// deleted.
 	VSphereClusterVCenterAvailableDeletingReason = clusterv1.DeletingReason
 
-	// VSphereClusterClusterModulesReadyCondition tells whether the cluster
-	// modules are set up.
-	VSphereClusterClusterModulesReadyCondition = "ClusterModulesReady"
-
-	// VSphereClusterClusterModulesReadyReason: they are.
-	VSphereClusterClusterModulesReadyReason = clusterv1.ReadyReason
-
-	// VSphereClusterModulesInvalidVCenterVersionReason: the vCenter is too old.
-	VSphereClusterModulesInvalidVCenterVersionReason = "InvalidVCenterVersion"
-
-	// VSphereClusterClusterModulesNotReadyReason: they are not set up.
-	VSphereClusterClusterModulesNotReadyReason = clusterv1.NotReadyReason
-
-	// VSphereClusterClusterModulesDeletingReason: the cluster is being deleted.
-	VSphereClusterClusterModulesDeletingReason = clusterv1.DeletingReason
-
 	// VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason: the Secret
 	// could not be taken.
 	VSphereClusterIdentitySettingSecretOwnerReferenceFailedReason = "SettingSecretOwnerReferenceFailed"

@@ -38,6 +38,27 @@ const (
 	VSphereClusterVCenterAvailableReason = clusterv1.AvailableReason
 )
 
+// Condition ClusterModulesReady of a VSphereCluster. It is not part of Ready: machines run
+// without modules.
+const (
+	// VSphereClusterClusterModulesReadyCondition tells whether the machines of one owner are
+	// kept on different hosts by cluster modules.
+	VSphereClusterClusterModulesReadyCondition = "ClusterModulesReady"
+
+	// VSphereClusterClusterModulesReadyReason: they are.
+	VSphereClusterClusterModulesReadyReason = clusterv1.ReadyReason
+
+	// VSphereClusterModulesInvalidVCenterVersionReason: the vCenter is too old.
+	VSphereClusterModulesInvalidVCenterVersionReason = "InvalidVCenterVersion"
+
+	// VSphereClusterClusterModulesNotReadyReason: vCenter does not make them.
+	VSphereClusterClusterModulesNotReadyReason = clusterv1.NotReadyReason
+
+	// VSphereClusterClusterModulesDeletingReason: the cluster is being deleted, and vCenter does
+	// not delete them.
+	VSphereClusterClusterModulesDeletingReason = clusterv1.DeletingReason
+)
+
 // Condition Available of a VSphereClusterIdentity.
 const (
 	// VSphereClusterIdentityAvailableCondition tells whether the credentials

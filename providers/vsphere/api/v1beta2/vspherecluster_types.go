@@ -42,14 +42,16 @@ type VSphereClusterSpec struct {
 	// +optional
 	IdentityRef VSphereIdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// clusterModules are vCenter cluster modules that keep machines on
-	// different hosts.
+	// clusterModules are vCenter cluster modules that keep machines of one
+	// owner on different hosts. The controller records them, one for each
+	// owner and compute cluster, if its feature gate NodeAntiAffinity is on.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	ClusterModules []ClusterModule `json:"clusterModules,omitempty"`
 
-	// disableClusterModule turns cluster modules off.
+	// disableClusterModule turns cluster modules off, and deletes those that
+	// there are.
 	// +optional
 	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
 

@@ -40,6 +40,10 @@ const (
 	// joined the VM group of its failure domain yet.
 	VSphereVMVirtualMachineWaitingForVMGroupReason = "WaitingForVMGroup"
 
+	// VSphereVMVirtualMachineWaitingForClusterModuleReason: the VSphereCluster
+	// has no cluster module for the machine yet.
+	VSphereVMVirtualMachineWaitingForClusterModuleReason = "WaitingForClusterModule"
+
 	// VSphereVMVirtualMachinePoweringOnReason: the machine is being powered
 	// on.
 	VSphereVMVirtualMachinePoweringOnReason = "PoweringOn"

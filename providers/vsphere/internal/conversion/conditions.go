@@ -24,8 +24,12 @@ func ClusterConditions() status.V1Beta1 {
 		Conditions: []status.V1Beta1Condition{vCenterAvailable(), {
 			Type: "FailureDomainsAvailable", From: infrav1.VSphereClusterFailureDomainsReadyCondition, Severity: clusterv1.ConditionSeverityInfo,
 			Reasons: map[string]string{infrav1.VSphereClusterFailureDomainsNotReadyReason: "FailureDomainsSkipped"},
+		}, {
+			Type: "ClusterModulesAvailable", From: infrav1.VSphereClusterClusterModulesReadyCondition, Severity: clusterv1.ConditionSeverityWarning,
+			Reasons: map[string]string{
+				infrav1.VSphereClusterModulesInvalidVCenterVersionReason: "VCenterVersionIncompatible", infrav1.VSphereClusterClusterModulesNotReadyReason: "ClusterModuleSetupFailed",
+			},
 		}},
-		Gone: []string{infrav1.VSphereClusterClusterModulesReadyCondition},
 	}
 }
 

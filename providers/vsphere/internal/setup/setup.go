@@ -57,6 +57,8 @@ type Options struct {
 	// WorkloadQPS and WorkloadBurst limit requests to each workload cluster.
 	WorkloadQPS   float32
 	WorkloadBurst int
+	// ClusterModules has machines of one owner be kept on different hosts by modules of vCenter.
+	ClusterModules bool
 	// Common are those of the controllers that every provider has.
 	Common controllers.Options
 }
@@ -117,7 +119,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
-		Domains: &publish.Publisher{Client: c, Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics},
+		Domains: &publish.Publisher{Client: c, Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}
@@ -126,7 +128,8 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
 	if err := (&vspherevm.Reconciler{
-		Client: c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"),
+		ClusterModules: o.ClusterModules,
+		Client:         c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"),
 		Clock: now, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.VMs)); err != nil {
 		return fmt.Errorf("adding VSphereVM controller: %w", err)

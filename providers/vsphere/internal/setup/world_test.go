@@ -52,6 +52,8 @@ type world struct {
 	file   string        // with the manager's own account
 	pause  time.Duration // after a failure; 0 is a second
 	stop   func()
+
+	modules bool // the manager makes cluster modules
 }
 
 func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
@@ -116,7 +118,8 @@ func (w *world) start() {
 			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 			Metrics: prometheus.NewRegistry(), RetryAfter: cmp.Or(w.pause, time.Second),
 			Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
-			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
+			ClusterModules: w.modules,
+			Common:         controllers.Options{KubeadmVersion: rebalance.OldestTested},
 		})
 	})
 }

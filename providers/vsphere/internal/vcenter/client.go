@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
@@ -92,8 +93,10 @@ func (m *restMeter) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	res, err := m.next.RoundTrip(req)
 	method := req.Method + " " + pathTemplate(req.URL.Path)
-	if action := req.URL.Query().Get("~action"); action != "" {
-		method += "?~action=" + action
+	for _, key := range []string{"~action", "action"} {
+		if action := req.URL.Query().Get(key); action != "" {
+			method += "?" + key + "=" + action
+		}
 	}
 	m.opts.OnCall(m.server, method, time.Since(began), err)
 	return res, err
@@ -105,6 +108,8 @@ func pathTemplate(path string) string {
 	for i, part := range parts {
 		if strings.HasPrefix(part, "id:") {
 			parts[i] = "id:{id}"
+		} else if len(part) == len(uuid.Nil.String()) && uuid.Validate(part) == nil {
+			parts[i] = "{uuid}"
 		}
 	}
 	return strings.Join(parts, "/")

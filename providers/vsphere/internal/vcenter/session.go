@@ -57,6 +57,7 @@ type Session struct {
 	groups    *groups
 	jobs      *jobs
 	hardware  hardwareSeen
+	modules   modules
 	tags      *tagReader
 	policies  *policyReader
 	keys      keyring

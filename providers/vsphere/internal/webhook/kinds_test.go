@@ -36,7 +36,12 @@ func TestValidateCluster(t *testing.T) {
 			s.FailureDomainSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "site", Operator: metav1.LabelSelectorOpIn}}
 		}, []string{"spec.failureDomainSelector.matchExpressions[0].values: Required value"}},
 		{"label that cannot be", func(s *infrav1.VSphereClusterSpec) { s.FailureDomainSelector.MatchLabels["a b"] = "c" }, []string{"spec.failureDomainSelector.matchLabels: Invalid value"}},
-		{"cluster modules", func(s *infrav1.VSphereClusterSpec) { s.ClusterModules = make([]infrav1.ClusterModule, 1) }, []string{"spec.clusterModules: Forbidden"}},
+		{"cluster modules", func(s *infrav1.VSphereClusterSpec) {
+			s.ClusterModules = []infrav1.ClusterModule{{ModuleUUID: "a"}, {ModuleUUID: "b"}}
+		}, nil},
+		{"a cluster module of two", func(s *infrav1.VSphereClusterSpec) {
+			s.ClusterModules = []infrav1.ClusterModule{{ModuleUUID: "a"}, {ModuleUUID: "a"}}
+		}, []string{"spec.clusterModules[1].moduleUUID: Duplicate value"}},
 	})
 }
 

@@ -37,7 +37,7 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 		"routes", "searchDomains", "dhcp4Overrides", "dhcp6Overrides", "skipIPAllocation", "addressesFromPools",
 	}, validateDevice)
 	testFields(t, []string{
-		"server", "thumbprint", "controlPlaneEndpoint", "identityRef", "disableClusterModule", "failureDomainSelector", "distribution",
+		"server", "thumbprint", "controlPlaneEndpoint", "identityRef", "clusterModules", "disableClusterModule", "failureDomainSelector", "distribution",
 	}, validateCluster)
 	testFields(t, []string{"server", "thumbprint", "identityRef", "failureDomain", "controlPlane", "placementConstraint"}, validateZone)
 	testFields(t, []string{

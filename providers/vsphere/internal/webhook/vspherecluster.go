@@ -50,8 +50,20 @@ func validateCluster(spec infrav1.VSphereClusterSpec, path *field.Path) field.Er
 	errs = append(errs, metav1validation.ValidateLabelSelector(spec.FailureDomainSelector,
 		metav1validation.LabelSelectorValidationOptions{}, path.Child("failureDomainSelector"))...)
 	errs = append(errs, rules.Workers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)
-	return append(errs, forbid(path,
-		unsupported{"clusterModules", len(spec.ClusterModules) > 0, "use failure domains to keep machines apart"})...)
+	return append(errs, validateModules(spec.ClusterModules, path.Child("clusterModules"))...)
+}
+
+// validateModules refuses a module that would be shared by the machines of two owners.
+func validateModules(modules []infrav1.ClusterModule, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	known := map[string]bool{}
+	for i, module := range modules {
+		if known[module.ModuleUUID] {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("moduleUUID"), module.ModuleUUID))
+		}
+		known[module.ModuleUUID] = true
+	}
+	return errs
 }
 
 // warnCluster has what is accepted of a cluster, and may surprise.

@@ -33,6 +33,9 @@ func (w *VSphereClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
 func (w *VSphereClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.VSphereClusterTemplate) (admission.Warnings, error) {
 	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
 	errs := validateCluster(spec, path)
+	if len(spec.ClusterModules) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("clusterModules"), "a module belongs to one cluster, and the controller records it there: remove it"))
+	}
 	return warnCluster(spec, path), refuse("VSphereClusterTemplate", template.Name, errs)
 }
 

@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -35,7 +37,10 @@ type Reconciler struct {
 	Secrets  *SecretOwner
 	Provider provider.Provider
 	Domains  *publish.Publisher
+	// ClusterModules has cluster modules made.
+	ClusterModules bool
 
+	made    sync.Map // cluster modules, and the VSphereClusters that they were made for
 	filter  watchfilter.Filter
 	written patch.Written
 }
@@ -53,11 +58,13 @@ type scope struct {
 	owner   *clusterv1.Cluster
 	cluster *infrav1.VSphereCluster
 	domains *publish.Domains
+	patch   *patch.Patch
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vsphereclusters/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
 // Reconcile owns the cluster's identity, publishes its failure domains and reports it as provisioned.
@@ -69,12 +76,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}.Run(ctx, req, &infrav1.VSphereCluster{})
 }
 
-func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.VSphereCluster, _ *patch.Patch) (*scope, error) {
+func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.VSphereCluster, p *patch.Patch) (*scope, error) {
 	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
 	if err != nil || owner == nil {
 		return nil, err
 	}
-	return &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name)}, nil
+	return &scope{owner: owner, cluster: cluster, domains: r.Domains.Of(cluster, owner.Name), patch: p}, nil
 }
 
 func (r *Reconciler) forget(cluster client.ObjectKey) {
@@ -108,10 +115,23 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
-	if again := connection.AskAgain(err); again > 0 && (next == 0 || again < next) {
-		next = again
+	next = sooner(next, connection.AskAgain(err))
+	if err == nil {
+		again, err := r.ensureModules(ctx, s, session)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		next = sooner(next, again)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+// sooner is the shorter of two pauses, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // reconcileDelete waits for the machines, which need the cluster's account to be deleted.
@@ -126,6 +146,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		status.False(s.cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason,
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
 		return ctrl.Result{}, nil
+	}
+	if again, done, err := r.removeModules(ctx, s); err != nil || !done {
+		return ctrl.Result{RequeueAfter: again}, err
 	}
 	if err := r.Secrets.Release(ctx, s.cluster); err != nil {
 		return ctrl.Result{}, err

@@ -38,7 +38,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	building := ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.VSphereCluster{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
@@ -51,8 +51,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
-		WatchesRawSource(hub.Source(r.clustersOfEvent)).
-		Complete(r)
+		WatchesRawSource(hub.Source(r.clustersOfEvent))
+	if r.ClusterModules {
+		building.
+			Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.WaitChanged(waitsForModule))).
+			Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(watch.DeletesOnly()))
+	}
+	return building.Complete(r)
 }
 
 const (

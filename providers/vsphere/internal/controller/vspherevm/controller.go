@@ -37,6 +37,8 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// RetryAfter is the pause after the first failure; it doubles with each that follows.
 	RetryAfter time.Duration
+	// ClusterModules has machines join cluster modules.
+	ClusterModules bool
 
 	tasks    tasks
 	failures failures
@@ -136,7 +138,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 // provisioning lists the steps to a running machine. Each is a look at the inventory when it has nothing to do.
 func (r *Reconciler) provisioning() []steps.Step[*scope] {
 	return []steps.Step[*scope]{
-		r.connect, r.settleTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
+		r.connect, r.settleTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureModule, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
 	}
 }
 

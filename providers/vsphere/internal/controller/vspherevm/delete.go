@@ -25,7 +25,7 @@ const defaultSoftPowerOffTimeout = 5 * time.Minute
 
 // deletion lists the steps that leave nothing behind. None of them looks at a failure domain or a zone, which may be gone.
 func (r *Reconciler) deletion() []steps.Step[*scope] {
-	return []steps.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.destroy, r.release}
+	return []steps.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.leaveModule, r.destroy, r.release}
 }
 
 // releaseUnattempted lets a VSphereVM go that no clone was ever started for: its vCenter may never have been reachable.

@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
@@ -46,7 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterVMs),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfCluster), builder.WithPredicates(connection.Changed())).
+		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfCluster), builder.WithPredicates(predicate.Or[client.Object](connection.Changed(), modulesChanged()))).
 		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfClaim)).
 		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.vmsOfAddress), builder.WithPredicates(watch.CreatesOnly())).
 		WatchesRawSource(hub.Source(r.vmsOfEvent)).

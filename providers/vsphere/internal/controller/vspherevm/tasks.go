@@ -27,6 +27,8 @@ const (
 	// These start no task of the virtual machine's own, and are never recorded.
 	join operation = "join"
 	tag  operation = "tag"
+
+	joinModule operation = "joinModule"
 )
 
 // taskKey names a task. Every vCenter counts its tasks from one, so a task's own name is not enough.

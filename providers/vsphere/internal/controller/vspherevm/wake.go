@@ -65,7 +65,8 @@ func lacksSomething(vm *infrav1.VSphereVM) bool {
 		infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason,
 		infrav1.VSphereVMVirtualMachinePoweringOnReason, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason,
 		infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason,
-		infrav1.VSphereVMVirtualMachineProvisionedReason, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, "":
+		infrav1.VSphereVMVirtualMachineProvisionedReason, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason,
+		infrav1.VSphereVMVirtualMachineWaitingForClusterModuleReason, "":
 		return false
 	default:
 		return true

@@ -1,0 +1,82 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermodule_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
+)
+
+const here, there, single = "ClusterComputeResource:domain-c1", "ClusterComputeResource:domain-c2", "ComputeResource:domain-s3"
+
+var (
+	plane   = clustermodule.Target{ControlPlane: true, Name: "one"}
+	workers = clustermodule.Target{Name: "one"} // of the same name
+)
+
+func TestTargetOf(t *testing.T) {
+	g := NewWithT(t)
+	controlPlane := map[string]string{"cluster.x-k8s.io/control-plane": ""}
+	deployment := map[string]string{"cluster.x-k8s.io/deployment-name": "one"}
+	target, ok := clustermodule.TargetOf(controlPlane, "one")
+	g.Expect(target).To(Equal(plane))
+	g.Expect(ok).To(BeTrue())
+	_, ok = clustermodule.TargetOf(controlPlane, "")
+	g.Expect(ok).To(BeFalse(), "control-plane machines of nobody")
+	target, ok = clustermodule.TargetOf(deployment, "other")
+	g.Expect(target).To(Equal(workers))
+	g.Expect(ok).To(BeTrue())
+	_, ok = clustermodule.TargetOf(nil, "one")
+	g.Expect(ok).To(BeFalse(), "a machine of its own")
+}
+
+func TestDecide(t *testing.T) {
+	record := clustermodule.Record
+	both := []clustermodule.Target{plane, workers}
+	for _, tc := range []struct {
+		name     string
+		recorded []infrav1.ClusterModule
+		targets  []clustermodule.Target
+		wanted   []clustermodule.Wanted
+		where    clustermodule.Where
+		want     clustermodule.Plan
+	}{
+		{name: "no machine, no module", targets: both},
+		{
+			name: "one for each target and compute cluster", targets: both,
+			wanted: []clustermodule.Wanted{{plane, here}, {plane, there}, {plane, here}, {workers, here}, {workers, single}},
+			want:   clustermodule.Plan{Create: []clustermodule.Wanted{{plane, here}, {plane, there}, {workers, here}}},
+		},
+		{
+			name: "what is there is kept, with and without machines", targets: both,
+			recorded: []infrav1.ClusterModule{record(plane, "p"), record(workers, "w")}, wanted: []clustermodule.Wanted{{plane, here}},
+			where: clustermodule.Where{"p": here, "w": there},
+			want:  clustermodule.Plan{Keep: []infrav1.ClusterModule{record(plane, "p"), record(workers, "w")}},
+		},
+		{
+			name: "another compute cluster needs another", targets: both,
+			recorded: []infrav1.ClusterModule{record(plane, "p")}, wanted: []clustermodule.Wanted{{plane, there}}, where: clustermodule.Where{"p": here},
+			want: clustermodule.Plan{Keep: []infrav1.ClusterModule{record(plane, "p")}, Create: []clustermodule.Wanted{{plane, there}}},
+		},
+		{
+			name: "one that is not listed may be where it is needed", targets: both,
+			recorded: []infrav1.ClusterModule{record(plane, "p")}, wanted: []clustermodule.Wanted{{plane, there}},
+			want: clustermodule.Plan{Keep: []infrav1.ClusterModule{record(plane, "p")}},
+		},
+		{
+			name: "a target that is gone takes its module along", targets: both[:1],
+			recorded: []infrav1.ClusterModule{record(plane, "p"), record(workers, "w")}, wanted: []clustermodule.Wanted{{workers, here}},
+			where: clustermodule.Where{"p": here, "w": here},
+			want:  clustermodule.Plan{Keep: []infrav1.ClusterModule{record(plane, "p")}, Remove: []infrav1.ClusterModule{record(workers, "w")}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			NewWithT(t).Expect(clustermodule.Decide(tc.recorded, tc.targets, tc.wanted, tc.where)).To(Equal(tc.want))
+		})
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherecluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+)
+
+// creatingModuleAnnotation says that a cluster module is about to be made, and what there was before. A module has no name, so that
+// one which was made and not recorded can only be told by what was not there.
+const creatingModuleAnnotation = "vspherecluster.infrastructure.cluster.x-k8s.io/creating-cluster-module"
+
+// creatingModule is what the annotation holds.
+type creatingModule struct {
+	clustermodule.Wanted
+
+	Before []string `json:"before,omitempty"` // modules of the compute cluster
+}
+
+// createModule writes down what it is about to do, makes a module, and records it.
+func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcenter.Session, want clustermodule.Wanted) (refused, err error) {
+	listed, refused := session.ListModules(ctx)
+	if refused != nil {
+		return refused, nil
+	}
+	if err := r.announceModule(ctx, s, creatingModule{want, in(listed, want.Compute)}); err != nil {
+		return nil, err
+	}
+	uuid, refused := session.CreateModule(ctx, want.Compute)
+	if refused != nil {
+		if errors.Is(refused, vcenter.ErrForbidden) || errors.Is(refused, vcenter.ErrInvalid) || errors.Is(refused, vcenter.ErrNotFound) {
+			delete(s.cluster.Annotations, creatingModuleAnnotation) // vCenter has answered that it has made none
+		}
+		return refused, nil
+	}
+	r.made.Store(uuid, client.ObjectKeyFromObject(s.cluster))
+	return nil, r.recordModule(ctx, s, want.Target, uuid)
+}
+
+func (r *Reconciler) announceModule(ctx context.Context, s *scope, creating creatingModule) error {
+	text, err := json.Marshal(creating)
+	if err != nil {
+		return fmt.Errorf("writing down that a cluster module is made: %w", err)
+	}
+	metav1.SetMetaDataAnnotation(&s.cluster.ObjectMeta, creatingModuleAnnotation, string(text))
+	return s.patch.ApplySpec(ctx, r.Client, s.cluster)
+}
+
+func (r *Reconciler) recordModule(ctx context.Context, s *scope, target clustermodule.Target, uuid string) error {
+	s.cluster.Spec.ClusterModules = append(s.cluster.Spec.ClusterModules, clustermodule.Record(target, uuid))
+	delete(s.cluster.Annotations, creatingModuleAnnotation)
+	return s.patch.ApplySpec(ctx, r.Client, s.cluster)
+}
+
+// resumeModule records the module that was made before a crash, or in a call of which the answer was lost: the only one of its compute
+// cluster that was not there before, has no members and belongs to nobody here.
+func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcenter.Session) (refused, err error) {
+	text := s.cluster.Annotations[creatingModuleAnnotation]
+	if text == "" {
+		return nil, nil
+	}
+	creating := creatingModule{}
+	if err := json.Unmarshal([]byte(text), &creating); err != nil {
+		delete(s.cluster.Annotations, creatingModuleAnnotation)
+		return nil, nil //nolint:nilerr // somebody else has written it; it says nothing
+	}
+	listed, refused := session.ListModules(ctx)
+	if refused != nil {
+		return refused, nil
+	}
+	others, err := r.modulesOfAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, uuid := range in(listed, creating.Compute) {
+		maker, made := r.made.Load(uuid)
+		if slices.Contains(creating.Before, uuid) || others[uuid] || made && maker != client.ObjectKeyFromObject(s.cluster) {
+			continue
+		}
+		if members, err := session.ModuleMembers(ctx, uuid); err != nil || len(members) > 0 {
+			continue
+		}
+		found = append(found, uuid)
+	}
+	if len(found) == 1 {
+		return nil, r.recordModule(ctx, s, creating.Target, found[0])
+	}
+	if len(found) > 1 {
+		ctrl.LoggerFrom(ctx).Info("Several cluster modules may be the one that was made for this cluster: they are left alone", "modules", strings.Join(found, ", "))
+	}
+	delete(s.cluster.Annotations, creatingModuleAnnotation)
+	return nil, nil
+}
+
+// in returns the modules of a compute cluster.
+func in(listed map[string]string, compute string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(listed)), func(uuid string) bool { return listed[uuid] != compute })
+}
+
+// modulesOfAll returns the modules that any cluster has.
+func (r *Reconciler) modulesOfAll(ctx context.Context) (map[string]bool, error) {
+	list := &infrav1.VSphereClusterList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // they are only read
+		return nil, fmt.Errorf("listing VSphereClusters: %w", err)
+	}
+	recorded := map[string]bool{}
+	for i := range list.Items {
+		for _, module := range list.Items[i].Spec.ClusterModules {
+			recorded[module.ModuleUUID] = true
+		}
+	}
+	return recorded, nil
+}

@@ -1,0 +1,124 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vspherevm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// ensureModule puts the machine into the cluster module of its owner before it is powered on, because a host is chosen then. The
+// VSphereCluster's controller makes the module, for which a machine waits unless that controller says that it cannot be. One that
+// runs joins whenever there is one, and is not worse for the lack of it.
+func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (steps.Progress, error) {
+	if !r.ClusterModules {
+		return steps.Proceed, nil
+	}
+	target, has := clustermodule.TargetOf(s.vm.Labels, s.controlPlane())
+	if !has || ptr.Deref(s.cluster.Spec.DisableClusterModule, false) || !clustermodule.CanBe(s.observed.ClusterRef) {
+		s.vm.Status.ModuleUUID = nil
+		return steps.Proceed, nil
+	}
+	s.doing = joinModule
+	uuid, there, err := s.module(ctx, target)
+	switch {
+	case err != nil:
+		return r.withoutModule(s, "looking up the cluster module of", err)
+	case !there:
+		s.vm.Status.ModuleUUID = nil
+		return r.awaitModule(s, target), nil
+	case ptr.Deref(s.vm.Status.ModuleUUID, "") == uuid:
+		return steps.Proceed, nil
+	}
+	switch err := s.session.JoinModule(ctx, uuid, s.observed.Ref); {
+	case errors.Is(err, vcenter.ErrNotFound):
+		s.vm.Status.ModuleUUID = nil
+		return r.awaitModule(s, target), nil
+	case err != nil:
+		return r.withoutModule(s, "adding to cluster module "+uuid+" the", err)
+	}
+	s.vm.Status.ModuleUUID = &uuid
+	return steps.Proceed, nil
+}
+
+func (s *scope) controlPlane() string {
+	if s.owner == nil {
+		return ""
+	}
+	return s.owner.Spec.ControlPlaneRef.Name
+}
+
+// module finds what is recorded for the machine: no call as long as the modules of its target are known.
+func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid string, there bool, err error) {
+	recorded := clustermodule.For(s.cluster.Spec.ClusterModules, target)
+	if len(recorded) == 0 {
+		return "", false, nil
+	}
+	where, err := s.session.Modules(ctx, recorded...)
+	if err != nil {
+		return "", false, err
+	}
+	uuid, there = clustermodule.Of(s.cluster.Spec.ClusterModules, clustermodule.Wanted{Target: target, Compute: s.observed.ClusterRef}, where)
+	return uuid, there, nil
+}
+
+// awaitModule ends by the event that the VSphereCluster has a module for the machine, or says why it has none.
+func (r *Reconciler) awaitModule(s *scope, target clustermodule.Target) steps.Progress {
+	runs := s.observed.Power == vcenter.PoweredOn
+	if runs || conditions.IsFalse(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition) {
+		return steps.Proceed
+	}
+	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForClusterModuleReason, fmt.Sprintf(
+		"VSphereCluster %s has no cluster module for machines of %s in compute cluster %s yet", s.cluster.Name, target.Name, s.observed.Cluster))
+	return steps.Wait
+}
+
+// withoutModule lets a machine that runs go on without its module, and join later.
+func (r *Reconciler) withoutModule(s *scope, doing string, err error) (steps.Progress, error) {
+	if s.observed.Power != vcenter.PoweredOn {
+		return r.refused(s, doing, err)
+	}
+	s.later = r.putOff(s, false)
+	return steps.Proceed, nil
+}
+
+// leaveModule takes the machine out of its module before it is destroyed. vCenter forgets members that it does not have any more,
+// so nothing waits for it.
+func (r *Reconciler) leaveModule(ctx context.Context, s *scope) (steps.Progress, error) {
+	if s.vm.Status.ModuleUUID == nil || !s.found {
+		return steps.Proceed, nil
+	}
+	if err := s.session.LeaveModule(ctx, *s.vm.Status.ModuleUUID, s.observed.Ref); err != nil {
+		r.warn(s, "ClusterModuleNotLeft", "Delete", "%v", err)
+	}
+	s.vm.Status.ModuleUUID = nil
+	return steps.Proceed, nil
+}
+
+// modulesChanged passes VSphereClusters that say now, or do not say any more, why they have no modules. Those that are recorded are in
+// the spec.
+func modulesChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			ready := func(o client.Object) string {
+				return conditions.GetReason(o.(*infrav1.VSphereCluster), infrav1.VSphereClusterClusterModulesReadyCondition)
+			}
+			return ready(e.ObjectOld) != ready(e.ObjectNew)
+		},
+	}
+}

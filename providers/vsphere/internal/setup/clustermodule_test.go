@@ -1,0 +1,206 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// apart is a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a MachineDeployment
+// "workers".
+func apart(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*world, *infrav1.VSphereCluster) {
+	t.Helper()
+	w := newWorld(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
+	w.stop()
+	w.modules = true
+	w.start()
+	infra := w.cluster("one", append(changes, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })...)
+	update(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, func(c *clusterv1.Cluster) {
+		c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane", Name: "plane",
+		}
+	})
+	w.deployment("workers")
+	return w, infra
+}
+
+func (w *world) deployment(name string) *clusterv1.MachineDeployment {
+	w.t.Helper()
+	deployment := &clusterv1.MachineDeployment{ObjectMeta: w.meta(name), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: "one", Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
+		Template: clusterv1.MachineTemplateSpec{
+			ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
+			Spec: clusterv1.MachineSpec{ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "VSphereMachineTemplate", Name: "template"}},
+		},
+	}}
+	deployment.Labels[clusterv1.ClusterNameLabel] = "one"
+	w.create(deployment)
+	return deployment
+}
+
+func memberOf(deployment string) func(*infrav1.VSphereMachine) {
+	return func(m *infrav1.VSphereMachine) { m.Labels[clusterv1.MachineDeploymentNameLabel] = deployment }
+}
+
+func inZone(letter string) func(*infrav1.VSphereMachine) {
+	return func(m *infrav1.VSphereMachine) { m.Spec.ResourcePool = "/dc-1/host/zone-" + letter + "/Resources" }
+}
+
+// members returns the members of all cluster modules, each with its compute cluster.
+func (w *world) members() map[string][]string {
+	members := map[string][]string{}
+	for _, module := range w.vc.Modules() {
+		members[module.Cluster] = append(members[module.Cluster], module.VMs...)
+	}
+	return members
+}
+
+func TestMachinesOfOneOwnerAreInAModuleOfTheirComputeClusterBeforeTheyStart(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.vc.HoldTasks("PowerOnVM_Task")
+	plane := w.worker("cp-0", controlPlane)
+	first, second, elsewhere := w.worker("node-0", memberOf("workers")), w.worker("node-1", memberOf("workers")), w.worker("node-2", memberOf("workers"), inZone("b"))
+	alone := w.worker("alone")
+	w.Eventually(w.members).Should(And(HaveLen(2), HaveKeyWithValue("zone-a", ConsistOf("cp-0", "node-0", "node-1")), HaveKeyWithValue("zone-b", ConsistOf("node-2"))))
+	w.vc.ReleaseTasks("PowerOnVM_Task")
+	for _, machine := range []*infrav1.VSphereMachine{plane, first, second, elsewhere, alone} {
+		w.provisioned(machine)
+	}
+	w.Expect(w.vc.Modules()).To(HaveLen(3))
+	w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
+	w.Expect(infra.Spec.ClusterModules).To(HaveLen(3))
+	uuid := func(name string) string { return ptr.Deref(w.vsphereVM(name).Status.ModuleUUID, "") }
+	w.Expect(uuid("node-0")).To(And(Not(BeEmpty()), Equal(uuid("node-1")), Not(Equal(uuid("node-2"))), Not(Equal(uuid("cp-0")))))
+	w.Expect(uuid("alone")).To(BeEmpty())
+
+	w.remove(second)
+	w.Expect(w.members()["zone-a"]).To(ConsistOf("cp-0", "node-0"))
+	w.remove(first)
+	w.remove(elsewhere)
+	w.Expect(w.vc.Modules()).To(HaveLen(3), "the MachineDeployment may have machines again")
+	w.Expect(w.client.Delete(t.Context(), &clusterv1.MachineDeployment{ObjectMeta: w.meta("workers")})).To(Succeed())
+	w.Eventually(w.vc.Modules).Should(ConsistOf(HaveField("VMs", ConsistOf("cp-0"))))
+	w.remove(plane)
+	w.remove(alone)
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	w.gone(infra)
+	w.Expect(w.vc.Modules()).To(BeEmpty())
+}
+
+// A module has no name: one that was made and not recorded is found by what was not there before.
+func TestModuleIsMadeOnceAlthoughTheAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	others, err := w.vc.AddModule("zone-a")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.vc.LoseAnswers("REST POST /rest/vcenter/cluster/modules", 1)
+	machine := w.worker("node", memberOf("workers"))
+	w.provisioned(machine)
+	w.poke(infra)
+	w.Eventually(func() *string { return w.vsphereVM("node").Status.ModuleUUID }).ShouldNot(BeNil())
+	w.Expect(w.vc.Modules()).To(ConsistOf(
+		And(HaveField("UUID", others), HaveField("VMs", BeEmpty())), HaveField("VMs", ConsistOf("node"))))
+	w.get(infra)
+	w.Expect(infra.Spec.ClusterModules).To(HaveLen(1))
+	w.Expect(infra.Annotations).NotTo(HaveKey(ContainSubstring("creating")))
+}
+
+// poke has an object be looked at again, as it would be in time.
+func (w *world) poke(infra *infrav1.VSphereCluster) {
+	w.t.Helper()
+	update(w, infra, func(c *infrav1.VSphereCluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "poked", "yes") })
+}
+
+func TestMachinesDoNotWaitForModulesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.vc.SetModules(false)
+	w.provisioned(w.worker("node", memberOf("workers")))
+	message := w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesNotReadyReason)
+	w.Expect(message).To(And(ContainSubstring("Host.Inventory.EditCluster"), ContainSubstring("spec.disableClusterModule")))
+	w.vc.SetModules(true)
+	w.poke(infra)
+	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node")))
+	w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
+}
+
+func TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	uuid, err := w.vc.AddModule("zone-a")
+	w.Expect(err).NotTo(HaveOccurred())
+	update(w, infra, func(c *infrav1.VSphereCluster) {
+		c.Spec.ClusterModules = []infrav1.ClusterModule{clustermodule.Record(clustermodule.Target{Name: "workers"}, uuid)}
+	})
+	w.provisioned(w.worker("node-0", memberOf("workers")))
+	w.Expect(w.vc.Modules()).To(ConsistOf(And(HaveField("UUID", uuid), HaveField("VMs", ConsistOf("node-0")))))
+
+	w.vc.RemoveModule(uuid)
+	w.provisioned(w.worker("node-1", memberOf("workers")))
+	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node-0", "node-1")))
+	w.Expect(w.vc.Modules()).To(HaveLen(1))
+	w.get(infra)
+	w.Expect(infra.Spec.ClusterModules).To(ConsistOf(HaveField("ModuleUUID", w.vc.Modules()[0].UUID)))
+}
+
+func TestModulesThatAreTurnedOffAreDeleted(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.provisioned(w.worker("node", memberOf("workers")))
+	w.Expect(w.vc.Modules()).To(HaveLen(1))
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.DisableClusterModule = ptr.To(true) })
+	w.Eventually(w.vc.Modules).Should(BeEmpty())
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.vsphereVM("node").Status.ModuleUUID).To(BeNil())
+		w.get(infra)
+		g.Expect(infra.Spec.ClusterModules).To(BeEmpty())
+		g.Expect(conditions.Has(infra, infrav1.VSphereClusterClusterModulesReadyCondition)).To(BeFalse())
+	}).Should(Succeed())
+	w.provisioned(w.worker("other", memberOf("workers")))
+	w.Expect(w.vc.Modules()).To(BeEmpty())
+}
+
+func TestWithoutTheGateNoModuleIsMadeAndOneThatIsRecordedGoesWithItsCluster(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.stop()
+	w.modules = false
+	w.start()
+	uuid, err := w.vc.AddModule("zone-a")
+	w.Expect(err).NotTo(HaveOccurred())
+	update(w, infra, func(c *infrav1.VSphereCluster) {
+		c.Spec.ClusterModules = []infrav1.ClusterModule{clustermodule.Record(clustermodule.Target{Name: "workers"}, uuid)}
+	})
+	machine := w.worker("node", memberOf("workers"), inZone("b"))
+	w.provisioned(machine)
+	w.Expect(w.vc.Modules()).To(ConsistOf(And(HaveField("UUID", uuid), HaveField("VMs", BeEmpty()))))
+	w.remove(machine)
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	w.gone(infra)
+	w.Expect(w.vc.Modules()).To(BeEmpty())
+}
+
+func TestVCenterThatIsTooOldForModulesHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.ThreeZones(), simulator.WithVersion("6.7.3"))
+	w.stop()
+	w.modules = true
+	w.start()
+	infra := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
+	w.provisioned(w.worker("node", memberOf("workers")))
+	message := w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason)
+	w.Expect(message).To(And(ContainSubstring("6.7.3"), ContainSubstring("spec.disableClusterModule")))
+}
