@@ -139,7 +139,7 @@ func TestStorageThatVCenterDoesNotHaveIsNamedUntilItIsThere(t *testing.T) {
 	w.Expect(conditions.IsTrue(running, infrav1.VSphereMachineVirtualMachineProvisionedCondition)).To(BeTrue())
 }
 
-func TestPolicyServiceThatRefusesOrHangsIsWaitedFor(t *testing.T) {
+func TestPolicyServiceThatRefusesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := depot(t)
 	w.vc.SetPolicyAccess(false)
