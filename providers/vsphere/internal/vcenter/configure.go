@@ -50,7 +50,7 @@ func (s *Session) PlanZone(ctx context.Context, spec lookup.ZoneSpec, records ma
 		items = append(items, w.Item)
 	}
 	found := site.Clustered(items)
-	if err := s.findTags(ctx, wanted, attached, records, mark, found); err != nil {
+	if err := s.findTags(ctx, wanted, attached, ours{records, mark}, found); err != nil {
 		return ZonePlan{}, err
 	}
 	plan := configuration.Decide(wanted, found, records, spec.Configure.Repair)
@@ -87,28 +87,15 @@ func (s *Session) attachmentsOf(ctx context.Context, site *lookup.Site) (attachm
 }
 
 // findTags adds what there is of categories, tags and attachments. Those that are attached exist; others are asked for.
-func (s *Session) findTags(ctx context.Context, wanted []configuration.Wanted, attached attachments,
-	records map[configuration.Item]configuration.Record, mark string, found map[configuration.Item]configuration.Found,
-) error {
-	ask := map[inventory.TagName]bool{}
+func (s *Session) findTags(ctx context.Context, wanted []configuration.Wanted, attached attachments, known ours, found map[configuration.Item]configuration.Found) error {
+	ask := unattached(wanted, attached, found)
 	for _, w := range wanted {
-		if w.Kind != configuration.TagAttachment {
+		record, ours := known.records[w.Item]
+		if w.Kind != configuration.Tag || ours && record.Made || w.Adopt && !ours {
 			continue
 		}
-		name, object := inventory.TagName{Category: w.Category, Name: w.Name}, inventory.ParseRef("", w.Object)
-		if attached.has(object, name) {
-			found[w.Item] = configuration.Found{}
-			found[configuration.Item{Kind: configuration.Tag, Name: w.Name, Category: w.Category}] = configuration.Found{}
-			found[configuration.Item{Kind: configuration.TagCategory, Name: w.Category}] = configuration.Found{}
-		} else if !w.Adopt {
-			ask[name] = true
-		}
-	}
-	for _, w := range wanted {
-		if record, ours := records[w.Item]; w.Kind == configuration.Tag && (!w.Adopt || ours) && (!ours || !record.Made) {
-			if _, is := found[w.Item]; !is || ours {
-				ask[inventory.TagName{Category: w.Category, Name: w.Name}] = true
-			}
+		if _, is := found[w.Item]; !is || ours {
+			ask[tagOf(w.Item)] = true
 		}
 	}
 	if len(ask) == 0 {
@@ -118,9 +105,33 @@ func (s *Session) findTags(ctx context.Context, wanted []configuration.Wanted, a
 	if err != nil {
 		return err
 	}
-	details.addTo(found, mark)
+	details.addTo(found, known.mark)
 	s.conflicts(ctx, wanted, attached, found)
 	return nil
+}
+
+// ours is what this management cluster has on record as made, and the mark in the description of what has one.
+type ours struct {
+	records map[configuration.Item]configuration.Record
+	mark    string
+}
+
+// unattached adds what is attached, and so exists, and returns the tags that are to be attached and are not.
+func unattached(wanted []configuration.Wanted, attached attachments, found map[configuration.Item]configuration.Found) map[inventory.TagName]bool {
+	missing := map[inventory.TagName]bool{}
+	for _, w := range wanted {
+		if w.Kind != configuration.TagAttachment {
+			continue
+		}
+		if attached.has(inventory.ParseRef("", w.Object), tagOf(w.Item)) {
+			found[w.Item] = configuration.Found{}
+			found[configuration.Item{Kind: configuration.Tag, Name: w.Name, Category: w.Category}] = configuration.Found{}
+			found[configuration.Item{Kind: configuration.TagCategory, Name: w.Category}] = configuration.Found{}
+		} else if !w.Adopt {
+			missing[tagOf(w.Item)] = true
+		}
+	}
+	return missing
 }
 
 // conflicts notes the objects that carry another tag of the category: which of the two is right only a person can say.

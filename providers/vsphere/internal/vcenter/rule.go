@@ -208,33 +208,41 @@ func (s *Session) erase(ctx context.Context, cluster inventory.Ref, has inventor
 
 // occupied says who still uses a group or rule.
 func (s *Session) occupied(has inventory.Clustered, item configuration.Item, is configuration.Found) string {
-	group := item.Name
 	switch item.Kind {
 	case configuration.Rule:
-		group = is.VMGroup
-		fallthrough
+		return s.populated(has, is.VMGroup)
 	case configuration.VMGroup:
-		if members := has.VMGroups[group]; len(members) > 0 {
-			names := make([]string, 0, len(members))
-			for _, member := range members {
-				if vm, ok := s.index.VMOf(member); ok {
-					names = append(names, vm.Name)
-				} else {
-					names = append(names, member.Value)
-				}
-			}
-			slices.Sort(names)
-			return fmt.Sprintf("VM group %q of compute cluster %s still has %d virtual machines: %s", group, has.Name, len(members),
-				strings.Join(names[:min(len(names), 3)], ", "))
+		if why := s.populated(has, item.Name); why != "" {
+			return why
 		}
 	}
-	if item.Kind == configuration.Rule {
-		return ""
-	}
 	for _, rule := range has.Rules {
-		if rule.VMGroup == item.Name && item.Kind == configuration.VMGroup || rule.HostGroup == item.Name && item.Kind == configuration.HostGroup {
+		of := rule.HostGroup
+		if item.Kind == configuration.VMGroup {
+			of = rule.VMGroup
+		}
+		if of == item.Name {
 			return fmt.Sprintf("%s of compute cluster %s is still used by VM/host rule %q", item, has.Name, rule.Name)
 		}
 	}
 	return ""
+}
+
+// populated says who is in a VM group; "" if nobody is.
+func (s *Session) populated(has inventory.Clustered, group string) string {
+	members := has.VMGroups[group]
+	if len(members) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(members))
+	for _, member := range members {
+		name := member.Value
+		if vm, ok := s.index.VMOf(member); ok {
+			name = vm.Name
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("VM group %q of compute cluster %s still has %d virtual machines: %s", group, has.Name, len(members),
+		strings.Join(names[:min(len(names), 3)], ", "))
 }

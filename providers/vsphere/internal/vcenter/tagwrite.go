@@ -229,32 +229,52 @@ func (s *Session) removeTag(ctx context.Context, item configuration.Item, mark s
 	manager := tags.NewManager(s.tags.client)
 	category, tag := details.categories[tagOf(item).Category], details.tags[tagOf(item)]
 	return s.tags.do(ctx, "tagging", func(ctx context.Context) error {
+		var kept string
+		var err error
 		switch {
 		case item.Kind == configuration.TagCategory && category != nil:
-			if !strings.Contains(category.Description, mark) {
-				outcome.Kept[item] = "its description does not say any more that it was made here"
-				return nil
-			}
-			left, err := manager.ListTagsForCategory(ctx, category.ID)
-			if err != nil || len(left) > 0 {
-				outcome.Kept[item] = fmt.Sprintf("it has %d other tags", len(left))
-				return ignoreGone(err)
-			}
-			return ignoreGone(manager.DeleteCategory(ctx, category))
+			kept, err = deleteCategory(ctx, manager, category, mark)
 		case item.Kind == configuration.Tag && tag != nil:
-			if !strings.Contains(tag.Description, mark) {
-				outcome.Kept[item] = "its description does not say any more that it was made here"
-				return nil
-			}
-			on, err := manager.ListAttachedObjects(ctx, tag.ID)
-			if err != nil || len(on) > 0 {
-				outcome.Kept[item] = fmt.Sprintf("it is attached to %d other objects", len(on))
-				return ignoreGone(err)
-			}
-			return ignoreGone(manager.DeleteTag(ctx, tag))
+			kept, err = deleteTag(ctx, manager, tag, mark)
 		case item.Kind == configuration.TagAttachment && tag != nil:
-			return ignoreGone(manager.DetachTag(ctx, tag.ID, inventory.ParseRef("", item.Object)))
+			err = manager.DetachTag(ctx, tag.ID, inventory.ParseRef("", item.Object))
 		}
-		return nil // it is gone already
+		if kept != "" {
+			outcome.Kept[item] = kept
+		}
+		return ignoreGone(err) // what is gone already was to go
 	})
+}
+
+// unmarked is why something is kept that may be somebody else's by now.
+const unmarked = "its description does not say any more that it was made here"
+
+// deleteCategory deletes a category without tags, or says why it is kept.
+func deleteCategory(ctx context.Context, manager *tags.Manager, category *tags.Category, mark string) (kept string, err error) {
+	if !strings.Contains(category.Description, mark) {
+		return unmarked, nil
+	}
+	left, err := manager.ListTagsForCategory(ctx, category.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(left) > 0 {
+		return fmt.Sprintf("it has %d other tags", len(left)), nil
+	}
+	return "", manager.DeleteCategory(ctx, category)
+}
+
+// deleteTag deletes a tag that is attached to nothing, or says why it is kept.
+func deleteTag(ctx context.Context, manager *tags.Manager, tag *tags.Tag, mark string) (kept string, err error) {
+	if !strings.Contains(tag.Description, mark) {
+		return unmarked, nil
+	}
+	on, err := manager.ListAttachedObjects(ctx, tag.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(on) > 0 {
+		return fmt.Sprintf("it is attached to %d other objects", len(on)), nil
+	}
+	return "", manager.DeleteTag(ctx, tag)
 }

@@ -60,24 +60,29 @@ func (d *decision) one(w Wanted) {
 	is, exists := d.found[w.Item]
 	record, ours := d.records[w.Item]
 	switch {
-	case exists && !ours, exists && is.Foreign: // somebody else's, as far as anybody can tell
-		return
-	case exists:
+	case !exists:
+		d.absent(w, record, ours)
+	case ours && !is.Foreign: // else it is somebody else's, as far as anybody can tell
 		d.compare(w, is, record)
+	}
+}
+
+// absent decides about an item that is not there.
+func (d *decision) absent(w Wanted, record Record, ours bool) {
+	made := ours && record.Made
+	switch {
 	case w.Adopt:
 		d.blocked[w.Item] = true
 	case d.waits(w):
 		d.keep(w.Item, record, ours)
-		d.blocked[w.Item] = true
 	case w.Problem != "":
 		d.plan.Problems = append(d.plan.Problems, w.Problem)
 		d.keep(w.Item, record, ours)
-		d.blocked[w.Item] = true
-	case ours && record.Made && !d.repair:
+	case made && d.repair:
+		d.do(w, Repair, "it was removed", false)
+	case made:
 		d.drifted(w, record, "it was removed")
 		d.blocked[w.Item] = true
-	case ours && record.Made:
-		d.do(w, Repair, "it was removed", false)
 	default:
 		d.do(w, Make, "it is missing", !ours)
 	}
@@ -85,6 +90,7 @@ func (d *decision) one(w Wanted) {
 
 // keep goes on with a record while nothing can be done.
 func (d *decision) keep(item Item, record Record, ours bool) {
+	d.blocked[item] = true
 	if ours {
 		d.plan.Records[item] = record
 	}

@@ -67,6 +67,15 @@ type decideCase struct {
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
+	for name, tc := range decideCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDecide(t, tc)
+		})
+	}
+}
+
+func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a row for each.
 	type founds = map[configuration.Item]configuration.Found
 	type records = map[configuration.Item]configuration.Record
 	without := func(items ...configuration.Item) func(founds) {
@@ -87,7 +96,7 @@ func TestDecide(t *testing.T) {
 	everything := []string{"Make host group \"hosts\"", "Make VM group \"vms\"", "Make VM/host rule \"vms-rule\"", "Make tag category \"k8s-zone\"",
 		"Make tag \"a\" of category \"k8s-zone\"", "Make tag \"a\" of category \"k8s-zone\" on HostSystem:host-1"}
 	items := []configuration.Item{hosts, vms, rule, category, tag, onHost}
-	for name, tc := range map[string]decideCase{
+	return map[string]decideCase{
 		"nothing is there":                     {found: func(f founds) { clear(f) }, records: func(r records) { clear(r) }, steps: everything, pending: items},
 		"all is there as it was made":          {},
 		"all is there, and was made by others": {records: func(r records) { clear(r) }, dropped: items},
@@ -166,11 +175,6 @@ func TestDecide(t *testing.T) {
 		"somebody deletes the tag: it is not attached again": {
 			found: without(tag, onHost), drift: []string{`tag "a" of category "k8s-zone": it was removed`},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testDecide(t, tc)
-		})
 	}
 }
 

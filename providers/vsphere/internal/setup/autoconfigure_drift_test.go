@@ -1,0 +1,83 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+)
+
+// drifts are what a person may do to what was made, and what the condition then says of it.
+func drifts() map[string]struct {
+	do   func(*simulator.Server) error
+	want string
+} {
+	return map[string]struct {
+		do   func(*simulator.Server) error
+		want string
+	}{
+		"disables the rule": {func(s *simulator.Server) error { return s.DisableRule("cluster-1", "rack-a-vms-rule", true) },
+			`VM/host rule "rack-a-vms-rule": it is disabled`},
+		"has the rule give way": {func(s *simulator.Server) error { return s.SetMandatory("cluster-1", "rack-a-vms-rule", false) },
+			`VM/host rule "rack-a-vms-rule": it is not mandatory`},
+		"gives the rule another group": {func(s *simulator.Server) error {
+			if err := s.SetHostGroup("cluster-1", "others", "host-c-1"); err != nil {
+				return err
+			}
+			return s.SetRuleGroups("cluster-1", "rack-a-vms-rule", "rack-a-vms", "others")
+		}, `VM/host rule "rack-a-vms-rule": it is between VM group "rack-a-vms" and host group "others"`},
+		"deletes the rule": {func(s *simulator.Server) error { return s.RemoveRule("cluster-1", "rack-a-vms-rule") },
+			`VM/host rule "rack-a-vms-rule": it was removed`},
+		"deletes the VM group": {func(s *simulator.Server) error { return s.RemoveGroup("cluster-1", "rack-a-vms") },
+			`VM group "rack-a-vms": it was removed`},
+		"deletes the host group": {func(s *simulator.Server) error { return s.RemoveGroup("cluster-1", "rack-a-hosts") },
+			`host group "rack-a-hosts": it was removed`},
+		"adds a host": {func(s *simulator.Server) error {
+			return s.SetHostGroup("cluster-1", "rack-a-hosts", "host-a-1", "host-a-2", "host-b-1")
+		}, `host group "rack-a-hosts": it has the hosts host-a-1, host-a-2, host-b-1 and not host-a-1, host-a-2`},
+	}
+}
+
+func TestWhatSomebodyChangesIsReportedAndRepairedWhereThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range drifts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts())
+			zone := w.autoRack("a", named("a"))
+			w.made(zone)
+			calls := w.vc.Calls()["ReconfigureComputeResource_Task"]
+			w.Expect(tc.do(w.vc)).To(Succeed())
+			w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(And(
+				ContainSubstring(tc.want), ContainSubstring("put it back, or set drift of VSphereFailureDomain "+zone.Name+" to Repair")))
+			w.toldOf(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)
+			w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(Equal(calls), "nothing is touched")
+			update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
+			w.made(zone)
+			for _, line := range racked("a") {
+				w.Expect(w.configuration()).To(ContainElement(line))
+			}
+		})
+	}
+}
+
+// Tags are not in the stream: what becomes of them is noticed when the zone is looked at.
+func TestTagThatSomebodyTakesOffIsReportedAndRepaired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bareHosts())
+	zone := w.autoRack("a", named("a"))
+	w.made(zone)
+	w.Expect(w.vc.DetachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
+	w.stop()
+	w.start()
+	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(ContainSubstring("on host-a-1: it was removed"))
+	update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
+	w.made(zone)
+	w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+}
