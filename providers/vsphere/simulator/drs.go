@@ -33,11 +33,7 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		return s.pci.claim(vm.Self, *vm.Runtime.Host, devices)
 	}
 	hosts := s.hostViews(cluster)
-	able := func(host hostView) bool {
-		return !s.structure.isFull(host.ref) && s.pci.fits(host.ref, devices) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
-			return !slices.Contains(host.datastores, ref)
-		})
-	}
+	able := s.ableToRun(vm, devices)
 	must, should := affinity(&config, ref)
 	for _, allowed := range []func(types.ManagedObjectReference) bool{
 		func(host types.ManagedObjectReference) bool { return must(host) && should(host) },
@@ -52,6 +48,15 @@ func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObject
 		}
 	}
 	return &types.NoCompatibleHost{}
+}
+
+// ableToRun tells the hosts that can start the locked VM, whatever its rules say.
+func (s *Server) ableToRun(vm *simulator.VirtualMachine, devices []string) func(hostView) bool {
+	return func(host hostView) bool {
+		return !s.structure.isFull(host.ref) && s.pci.fits(host.ref, devices) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
+			return !slices.Contains(host.datastores, ref)
+		})
+	}
 }
 
 // automated reports whether DRS chooses hosts by itself.

@@ -17,7 +17,7 @@ import (
 )
 
 // hardwareVersion is what a version of virtual hardware looks like.
-var hardwareVersion = regexp.MustCompile(`^vmx-[1-9][0-9]?$`) //nolint:gochecknoglobals // never changed
+var hardwareVersion = regexp.MustCompile(`^vmx-[1-9][0-9]?$`)
 
 // validateHardware has what vSphere wants of the virtual hardware.
 func validateHardware(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {

@@ -87,25 +87,31 @@ func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcente
 	if err != nil {
 		return nil, err
 	}
-	var found []string
-	for _, uuid := range in(listed, creating.Compute) {
+	found := slices.DeleteFunc(in(listed, creating.Compute), func(uuid string) bool {
 		maker, made := r.made.Load(uuid)
 		if slices.Contains(creating.Before, uuid) || others[uuid] || made && maker != client.ObjectKeyFromObject(s.cluster) {
-			continue
+			return true
 		}
-		if members, err := session.ModuleMembers(ctx, uuid); err != nil || len(members) > 0 {
-			continue
-		}
-		found = append(found, uuid)
+		members, err := session.ModuleMembers(ctx, uuid)
+		refused = errors.Join(refused, err)
+		return len(members) > 0
+	})
+	if refused != nil {
+		return refused, nil // nothing is known of those that could not be looked at
 	}
+	return nil, r.recordFound(ctx, s, creating.Target, found)
+}
+
+// recordFound leaves modules alone when several may be the one.
+func (r *Reconciler) recordFound(ctx context.Context, s *scope, target clustermodule.Target, found []string) error {
 	if len(found) == 1 {
-		return nil, r.recordModule(ctx, s, creating.Target, found[0])
+		return r.recordModule(ctx, s, target, found[0])
 	}
 	if len(found) > 1 {
 		ctrl.LoggerFrom(ctx).Info("Several cluster modules may be the one that was made for this cluster: they are left alone", "modules", strings.Join(found, ", "))
 	}
 	delete(s.cluster.Annotations, creatingModuleAnnotation)
-	return nil, nil
+	return nil
 }
 
 // in returns the modules of a compute cluster.
