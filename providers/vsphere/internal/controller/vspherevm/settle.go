@@ -84,10 +84,8 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
 		return steps.Wait, nil
 	}
-	neverRan := s.vm.Spec.BiosUUID == "" && s.observed.Power == vcenter.PoweredOff
-	// Without a hash: already running, or taken over from another provider. Its network is not touched until the spec changes.
-	told := s.vm.Annotations[metadataHashAnnotation]
-	hasIt := told == hash || told == "" && !neverRan
+	neverRan := s.neverRan()
+	hasIt := s.hasMetadata(hash)
 	network, p, err := r.addressed(ctx, s, !neverRan, hasIt)
 	if err != nil || p != steps.Proceed {
 		return p, err
@@ -102,6 +100,17 @@ func (r *Reconciler) ensureMetadata(ctx context.Context, s *scope) (steps.Progre
 		metav1.SetMetaDataAnnotation(&s.vm.ObjectMeta, metadataHashAnnotation, hash)
 	}
 	return steps.Wait, nil
+}
+
+func (s *scope) neverRan() bool {
+	return s.vm.Spec.BiosUUID == "" && s.observed.Power == vcenter.PoweredOff
+}
+
+// hasMetadata reports whether the guest was given the metadata of this hash. One without a hash runs already, or is taken over from
+// another provider: its network is not touched until the spec changes.
+func (s *scope) hasMetadata(hash string) bool {
+	given := s.vm.Annotations[metadataHashAnnotation]
+	return given == hash || given == "" && !s.neverRan()
 }
 
 // writeMetadata starts the task that does; there is none when it cannot be done.
