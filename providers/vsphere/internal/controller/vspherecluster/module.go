@@ -77,7 +77,7 @@ func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcente
 	creating := creatingModule{}
 	if err := json.Unmarshal([]byte(text), &creating); err != nil {
 		delete(s.cluster.Annotations, creatingModuleAnnotation)
-		return nil, nil //nolint:nilerr // somebody else has written it; it says nothing
+		return nil, nil // somebody else has written it; it says nothing
 	}
 	listed, refused := session.ListModules(ctx)
 	if refused != nil {
