@@ -65,7 +65,7 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 			}
 			outcome = session.ConfigureZone(zone.Name, plan.Steps, mark, r.RetryAfter)
 		}
-		disown(zone, outcome)
+		unrecord(zone, outcome)
 	case len(left) > 0:
 		if outcome, err = r.release(ctx, s, session, left, plan.Uses); err != nil {
 			return false, err
@@ -112,8 +112,8 @@ func noteRecords(zone *infrav1.VSphereDeploymentZone, own records, plan vcenter.
 	return left
 }
 
-// disown takes back the record of what somebody else has made in the same moment, and of what was not tried.
-func disown(zone *infrav1.VSphereDeploymentZone, outcome vcenter.Outcome) {
+// unrecord takes back the record of what somebody else has made in the same moment, and of what was not tried.
+func unrecord(zone *infrav1.VSphereDeploymentZone, outcome vcenter.Outcome) {
 	next := recordsOf(zone)
 	for item := range outcome.NotOurs {
 		delete(next, item)
