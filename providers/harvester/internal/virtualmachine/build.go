@@ -14,6 +14,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
@@ -183,6 +184,8 @@ func (in *Input) templateLabels() map[string]string {
 	labels[infrav1.CreatorLabel] = infrav1.Creator
 	labels[infrav1.VMNameLabel] = in.Machine.Name
 	labels[infrav1.VMNamePrefixLabel] = in.Machine.Name
+	// By it the network is found that load balancers of the cluster have their addresses in.
+	labels[lbv1.MachineClusterLabel] = in.Cluster
 	if in.ControlPlane {
 		labels[infrav1.MachineTypeLabel] = infrav1.MachineTypeControlPlanePrefix + in.Cluster
 	}

@@ -64,6 +64,7 @@ func TestAVirtualMachineIsWhatItsMachineAsksForAndCarriesItsID(t *testing.T) {
 	template := vm.Spec.Template
 	g.Expect(template.ObjectMeta.Labels).To(And(identity,
 		HaveKeyWithValue("harvesterhci.io/vmName", "m1"), HaveKeyWithValue("harvesterhci.io/vmNamePrefix", "m1"), HaveKeyWithValue("in", "group"),
+		HaveKeyWithValue("guestcluster.harvesterhci.io/name", "c1"),
 		Not(HaveKey("harvestercluster/machinetype"))))
 	g.Expect(template.ObjectMeta.Annotations).To(And(
 		HaveKeyWithValue(infrav1.OwnerAnnotation, "ns/m1"), HaveKeyWithValue("harvesterhci.io/sshNames", `["default/key"]`),
