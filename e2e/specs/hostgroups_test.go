@@ -88,7 +88,8 @@ func makeRacks(ctx context.Context, variables map[string]string, racks []string)
 		for _, object := range []client.Object{domain, zone} {
 			Expect(management.GetClient().Create(ctx, object)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) {
-				Expect(management.GetClient().Delete(ctx, object)).To(Succeed())
+				// A failure domain goes with its last zone.
+				Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
 				Eventually(func() error { return management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object) }, "30s", "200ms").
 					ShouldNot(Succeed())
 			})
