@@ -63,6 +63,9 @@ func (e *Environment) programs() []string {
 		names = append(names, p.Simulator().Program, binaries.Provider(p.Describe().Name))
 		names = append(names, p.Simulator().Programs...)
 	}
+	if e.Upstream {
+		names = append(names, binaries.UpstreamVSphere)
+	}
 	if e.Boot {
 		names = append(append(names, binaries.MachineInit), e.chartPrograms()...)
 	}
@@ -111,6 +114,13 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 			return err
 		}
 		images = append(images, beside...)
+	}
+	if e.Upstream {
+		upstreams, err := e.upstreamImage(ctx)
+		if err != nil {
+			return err
+		}
+		images = append(images, upstreams)
 	}
 	if !e.found.published {
 		theirs, err := e.theirImages(ctx)
@@ -166,6 +176,11 @@ func (e *Environment) managerImage(provider string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return onlyImage(provider, components)
+}
+
+// onlyImage is the one image that the components of a provider name.
+func onlyImage(provider string, components []byte) (string, error) {
 	images := repository.Images(components)
 	if len(images) != 1 {
 		return "", fmt.Errorf("the components of %s are to name one image, not %q", provider, images)

@@ -43,6 +43,8 @@ type Options struct {
 	// SimulatorOf is the name of another environment that is up, if its simulated infrastructure
 	// is to be used, where it can be, instead of one of this environment's own.
 	SimulatorOf string
+	// Upstream has upstream's release of the provider for vSphere installed in the place of ours, which clusterctl finds as its next.
+	Upstream bool
 	// Out receives a line for each step, and the progress of builds.
 	Out io.Writer
 }

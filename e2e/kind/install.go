@@ -100,6 +100,11 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 	r := e.repository()
 	r.CAPIImages, r.Variables = version, e.found.variables
 	e.found.providers = providers
+	if e.Upstream {
+		if err := e.putUpstreamFirst(ctx, r); err != nil {
+			return err
+		}
+	}
 	return r.Write(providers, certManager)
 }
 

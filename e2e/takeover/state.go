@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-// state is all that a change of managers must leave as it was.
-type state struct {
+// State is all that a change of managers must leave as it was.
+type State struct {
 	// VMs are those of vCenter, by name.
 	VMs map[string]vm
 	// Specs are those of VSphereVMs in v1beta1, by name.
@@ -36,8 +36,8 @@ type machine struct {
 	UID, ProviderID, Node, Domain string
 }
 
-// differences says in words what is not the same.
-func (s state) differences(now state) []string {
+// Differences says in words what is not the same.
+func (s State) Differences(now State) []string {
 	return slices.Concat(compare("virtual machine", s.VMs, now.VMs), compare("VSphereVM", s.Specs, now.Specs), compare("Machine", s.Machines, now.Machines))
 }
 
@@ -59,12 +59,13 @@ func compare[T any](kind string, before, after map[string]T) (out []string) {
 	return out
 }
 
-func (g *ground) state(ctx context.Context) (s state, err error) {
-	if s.VMs, err = g.vcenter.machines(ctx); err != nil {
+// State is that of today.
+func (c Cluster) State(ctx context.Context) (s State, err error) {
+	if s.VMs, err = c.VCenter.machines(ctx); err != nil {
 		return s, err
 	}
 	s.Specs, s.Machines = map[string]any{}, map[string]machine{}
-	vms, err := g.list(ctx, "v1beta1", "VSphereVM")
+	vms, err := c.list(ctx, "v1beta1", "VSphereVM")
 	if err != nil {
 		return s, err
 	}
@@ -72,7 +73,7 @@ func (g *ground) state(ctx context.Context) (s state, err error) {
 		s.Specs[vms[i].GetName()] = vms[i].Object["spec"]
 	}
 	machines := &clusterv1.MachineList{}
-	if err := g.management.Client.List(ctx, machines); err != nil {
+	if err := c.Client.List(ctx, machines); err != nil {
 		return s, err
 	}
 	for i := range machines.Items {
@@ -83,11 +84,11 @@ func (g *ground) state(ctx context.Context) (s state, err error) {
 }
 
 // list lists objects of the provider in a version.
-func (g *ground) list(ctx context.Context, version, kind string) ([]unstructured.Unstructured, error) {
+func (c Cluster) list(ctx context.Context, version, kind string) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("infrastructure.cluster.x-k8s.io/" + version)
 	list.SetKind(kind + "List")
-	if err := g.management.Client.List(ctx, list); err != nil {
+	if err := c.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing %s in %s: %w", kind, version, err)
 	}
 	return list.Items, nil
@@ -112,23 +113,28 @@ func conditionsOf(object *unstructured.Unstructured) []string {
 func (g *ground) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: vsphere.Provider{}.Describe().Namespace, Name: leaseName}
-	if err := g.management.Client.Get(ctx, key, lease); err != nil {
+	if err := g.Client.Get(ctx, key, lease); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
 }
 
-// settled says what is missing for the cluster to have so many machines, all of them ready and up to date.
+// settled is Settled, unless something has failed beside everything else.
 func (g *ground) settled(ctx context.Context, count int) (missing string, err error) {
 	if err := g.err(); err != nil {
 		return "", err
 	}
+	return g.Settled(ctx, count)
+}
+
+// Settled says what is missing for the cluster to have so many machines, all of them ready and up to date.
+func (c Cluster) Settled(ctx context.Context, count int) (missing string, err error) {
 	cluster := &clusterv1.Cluster{}
-	if err := g.management.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
 		return "", err
 	}
 	machines := &clusterv1.MachineList{}
-	if err := g.management.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+	if err := c.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
 	if len(machines.Items) != count {

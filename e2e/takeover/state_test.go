@@ -12,8 +12,8 @@ import (
 func TestEverythingThatIsNotTheSameIsSaid(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	with := func(change func(*state)) state {
-		s := state{
+	with := func(change func(*State)) State {
+		s := State{
 			VMs:      map[string]vm{"a": {Name: "a", UUID: "1", Power: "poweredOn"}},
 			Specs:    map[string]any{"a": map[string]any{"numCPUs": int64(2)}},
 			Machines: map[string]machine{"a": {Node: "a"}},
@@ -21,15 +21,15 @@ func TestEverythingThatIsNotTheSameIsSaid(t *testing.T) {
 		change(&s)
 		return s
 	}
-	before := with(func(*state) {})
-	g.Expect(before.differences(with(func(*state) {}))).To(BeEmpty())
-	for says, change := range map[string]func(*state){
-		"virtual machine a was":     func(s *state) { s.VMs["a"] = vm{Name: "a", UUID: "1", Power: "poweredOff"} },
-		"virtual machine b is new":  func(s *state) { s.VMs["b"] = vm{} },
-		"virtual machine a is gone": func(s *state) { delete(s.VMs, "a") },
-		"VSphereVM a was":           func(s *state) { s.Specs["a"] = map[string]any{"numCPUs": int64(4)} },
-		"Machine a was":             func(s *state) { s.Machines["a"] = machine{Node: "b"} },
+	before := with(func(*State) {})
+	g.Expect(before.Differences(with(func(*State) {}))).To(BeEmpty())
+	for says, change := range map[string]func(*State){
+		"virtual machine a was":     func(s *State) { s.VMs["a"] = vm{Name: "a", UUID: "1", Power: "poweredOff"} },
+		"virtual machine b is new":  func(s *State) { s.VMs["b"] = vm{} },
+		"virtual machine a is gone": func(s *State) { delete(s.VMs, "a") },
+		"VSphereVM a was":           func(s *State) { s.Specs["a"] = map[string]any{"numCPUs": int64(4)} },
+		"Machine a was":             func(s *State) { s.Machines["a"] = machine{Node: "b"} },
 	} {
-		g.Expect(before.differences(with(change))).To(ConsistOf(HavePrefix(says)))
+		g.Expect(before.Differences(with(change))).To(ConsistOf(HavePrefix(says)))
 	}
 }

@@ -7,42 +7,35 @@ package takeover
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
 const (
-	namespace, name = "default", "taken"
+	username, password = "administrator", "simulator"
 	// leaseName is that of the lease that both managers ask for.
 	leaseName = "capv-controller-manager-runtime"
 )
 
-//go:embed cluster.yaml
-var clusterYAML []byte
-
-//go:embed zone.yaml
-var zoneYAML []byte
-
 // ground is what the managers stand on: a vCenter, Cluster API, and workload clusters in memory.
 type ground struct {
-	vcenter    *vCenter
+	Cluster
+
 	management *managementcluster.Cluster
-	workload   *workload.Simulator
 
 	upstream, ours managementcluster.Component
 
@@ -69,10 +62,10 @@ func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Log
 			g.close()
 		}
 	}()
-	if g.vcenter, err = newVCenter(ctx); err != nil {
+	if g.VCenter, err = NewVCenter(ctx, ports.Host, url.UserPassword(username, password)); err != nil {
 		return g, fmt.Errorf("starting vcsim: %w", err)
 	}
-	g.run(life, g.vcenter.runGuests)
+	g.run(life, g.VCenter.Run)
 	if err := g.describe(ctx, builder, programs, dir); err != nil {
 		return g, err
 	}
@@ -114,10 +107,11 @@ func (g *ground) startManagement(ctx, life context.Context, builder *binaries.Bu
 	if g.management, err = managementcluster.Start(ctx, options); err != nil {
 		return err
 	}
-	if g.workload, err = workload.New(ctx, g.management.RESTConfig, workload.Options{Log: log}); err != nil {
+	g.Client = g.management.Client
+	if g.Workload, err = workload.New(ctx, g.management.RESTConfig, workload.Options{Log: log}); err != nil {
 		return fmt.Errorf("preparing workload clusters: %w", err)
 	}
-	g.run(life, g.workload.Start)
+	g.run(life, g.Workload.Start)
 	g.run(life, func(ctx context.Context) error {
 		select {
 		case <-g.management.Failed():
@@ -153,44 +147,7 @@ func (g *ground) close() {
 	}
 	g.end()
 	g.background.Wait()
-	if g.vcenter != nil {
-		g.vcenter.close()
+	if g.VCenter != nil {
+		g.VCenter.Close()
 	}
-}
-
-// createCluster creates the zones and the cluster, as they are written for upstream.
-func (g *ground) createCluster(ctx context.Context) error {
-	host, port, err := g.workload.Endpoint(namespace, name)
-	if err != nil {
-		return fmt.Errorf("choosing the control plane's endpoint: %w", err)
-	}
-	variables := map[string]string{
-		"USERNAME": username, "PASSWORD": password, "SERVER": g.vcenter.host(), "THUMBPRINT": g.vcenter.thumbprint(), "TEMPLATE": template,
-		"HOST": host, "PORT": strconv.Itoa(port), "VERSION": binaries.KubernetesVersion, "REGION": region,
-	}
-	for i := range datacenters {
-		variables["ZONE"], variables["DATACENTER"], variables["COMPUTE_CLUSTER"] = zoneOf(i), datacenterOf(i), computeClusterOf(i)
-		if err := g.create(ctx, zoneYAML, variables); err != nil {
-			return err
-		}
-	}
-	return g.create(ctx, clusterYAML, variables)
-}
-
-func (g *ground) create(ctx context.Context, manifest []byte, variables map[string]string) error {
-	filled, err := managementcluster.Substitute(manifest, variables)
-	if err != nil {
-		return err
-	}
-	objects, err := managementcluster.Decode(filled)
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		// As kubectl apply --server-side: managedFields are of v1beta1.
-		if err := g.management.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl")); err != nil {
-			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-	}
-	return nil
 }

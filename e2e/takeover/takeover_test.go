@@ -7,7 +7,6 @@ package takeover
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +16,8 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,9 +50,9 @@ func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
 	t.Cleanup(w.close)
 
 	w.Expect(w.management.Apply(t.Context(), w.upstream)).To(Succeed())
-	w.Expect(w.createCluster(t.Context())).To(Succeed())
-	w.settles(5)
-	before, err := w.state(t.Context())
+	w.Expect(w.Create(t.Context())).To(Succeed())
+	w.settles(Machines)
+	before, err := w.State(t.Context())
 	w.Expect(err).NotTo(HaveOccurred())
 
 	w.preflight(dir)
@@ -108,14 +104,14 @@ func (w *world) preflight(dir string) {
 }
 
 // changeOver applies our components over upstream's, whose manager still runs, and then ends that.
-func (w *world) changeOver(before state) {
+func (w *world) changeOver(before State) {
 	ctx := w.Context()
 	upstream, err := w.holder(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(upstream).NotTo(BeEmpty(), "upstream's manager has the lease")
 	w.Expect(w.management.Apply(ctx, w.ours)).To(Succeed())
 	w.Expect(w.holder(ctx)).To(Equal(upstream), "ours waits")
-	agents, err := w.vcenter.agents(ctx)
+	agents, err := w.VCenter.agents(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(agents).To(And(ContainElement(HavePrefix(upstreamAgent)), Not(ContainElement(HavePrefix(ourAgent)))), "ours does nothing meanwhile")
 	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())
@@ -126,12 +122,12 @@ func (w *world) changeOver(before state) {
 		}
 		return "", nil
 	})
-	w.until(w.migrated)
+	w.until(w.Migrated)
 	w.settles(len(before.Machines))
-	after, err := w.state(ctx)
+	after, err := w.State(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(before.differences(after)).To(BeEmpty())
-	w.Expect(w.vcenter.agents(ctx)).To(ContainElement(HavePrefix(ourAgent)))
+	w.Expect(before.Differences(after)).To(BeEmpty())
+	w.Expect(w.VCenter.agents(ctx)).To(ContainElement(HavePrefix(ourAgent)))
 	w.upstreamAgain()
 }
 
@@ -148,24 +144,20 @@ func (w *world) upstreamAgain() {
 }
 
 // scaleUp adds a worker.
-func (w *world) scaleUp(before state) {
+func (w *world) scaleUp(before State) {
 	w.Log("a worker is added")
 	ctx := w.Context()
-	deployment := &clusterv1.MachineDeployment{}
-	w.Expect(w.management.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "anywhere"}, deployment)).To(Succeed())
-	was := deployment.DeepCopy()
-	deployment.Spec.Replicas = ptr.To(*deployment.Spec.Replicas + 1)
-	w.Expect(w.management.Client.Patch(ctx, deployment, client.MergeFrom(was))).To(Succeed())
+	w.Expect(w.ScaleUp(ctx)).To(Succeed())
 	w.settles(len(before.Machines) + 1)
-	after, err := w.state(ctx)
+	after, err := w.State(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(before.differences(after)).To(ConsistOf(
+	w.Expect(before.Differences(after)).To(ConsistOf(
 		HavePrefix("virtual machine anywhere-"), HavePrefix("VSphereVM anywhere-"), HavePrefix("Machine anywhere-"),
 	), "what there was is as it was")
 }
 
 // noStaleConditions expects that a machine of upstream's has no condition that one of ours has not: what upstream alone sets has gone.
-func (w *world) noStaleConditions(before state) {
+func (w *world) noStaleConditions(before State) {
 	for _, kind := range []string{"VSphereMachine", "VSphereVM"} {
 		for _, version := range []string{"v1beta1", "v1beta2"} {
 			objects, err := w.list(w.Context(), version, kind)
@@ -189,7 +181,7 @@ func (w *world) noStaleConditions(before state) {
 }
 
 // rollOut replaces all control-plane machines, and with another template, in upstream's v1beta1, the workers of a zone.
-func (w *world) rollOut(before state) {
+func (w *world) rollOut(before State) {
 	w.Log("control plane and workers are rolled out")
 	ctx, c := w.Context(), w.management.Client
 	plane := &controlplanev1.KubeadmControlPlane{}
@@ -218,7 +210,7 @@ func (w *world) rollOut(before state) {
 		if missing, err := w.settled(ctx, len(before.Machines)+1); missing != "" || err != nil {
 			return missing, err
 		}
-		now, err := w.state(ctx)
+		now, err := w.State(ctx)
 		for name := range before.Machines {
 			if _, there := now.VMs[name]; there && !strings.HasPrefix(name, "anywhere-") {
 				return "replacing virtual machine " + name, err
@@ -240,7 +232,7 @@ func (w *world) remediate() {
 	metav1.SetMetaDataAnnotation(&unhealthy.ObjectMeta, clusterv1.RemediateMachineAnnotation, "")
 	w.Expect(c.Patch(ctx, unhealthy, client.MergeFrom(was))).To(Succeed())
 	w.until(func(ctx context.Context) (string, error) {
-		now, err := w.state(ctx)
+		now, err := w.State(ctx)
 		if _, there := now.VMs[unhealthy.Name]; there || err != nil {
 			return "replacing virtual machine " + unhealthy.Name, err
 		}
@@ -248,65 +240,11 @@ func (w *world) remediate() {
 	})
 }
 
-// delete deletes the cluster, and expects that nothing is left.
+// delete deletes the cluster and then its zones, and expects that nothing is left.
 func (w *world) delete() {
 	w.Log("the cluster is deleted")
-	ctx, c := w.Context(), w.management.Client
-	w.Expect(c.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
-	w.until(func(ctx context.Context) (string, error) {
-		for _, kind := range []string{"VSphereMachine", "VSphereVM", "VSphereCluster"} {
-			left, err := w.list(ctx, "v1beta2", kind)
-			if len(left) > 0 || err != nil {
-				return fmt.Sprintf("%d %s to go", len(left), kind), err
-			}
-		}
-		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &clusterv1.Cluster{})
-		if !apierrors.IsNotFound(err) {
-			return "the Cluster to go", err
-		}
-		return "", nil
-	})
-	w.Expect(w.vcenter.machines(ctx)).To(BeEmpty())
-	w.deleteZones()
-}
-
-// deleteZones deletes the zones as kubectl delete -f does it with upstream's manifests, one with its failure domain first and one alone.
-func (w *world) deleteZones() {
-	ctx, c := w.Context(), w.management.Client
-	domains, err := w.list(ctx, "v1beta1", "VSphereFailureDomain")
-	w.Expect(err).NotTo(HaveOccurred())
-	zones, err := w.list(ctx, "v1beta1", "VSphereDeploymentZone")
-	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(domains).To(HaveLen(datacenters))
-	w.Expect(zones).To(HaveLen(datacenters))
-	w.Expect(c.Delete(ctx, &domains[0])).To(Succeed())
-	for i := range zones {
-		w.Expect(c.Delete(ctx, &zones[i])).To(Succeed())
-	}
-	w.until(func(ctx context.Context) (string, error) {
-		for _, kind := range []string{"VSphereDeploymentZone", "VSphereFailureDomain"} {
-			left, err := w.list(ctx, "v1beta2", kind)
-			if len(left) > 0 || err != nil {
-				return fmt.Sprintf("%d %s to go", len(left), kind), err
-			}
-		}
-		return "", nil
-	})
-}
-
-// migrated says which kind is not stored in v1beta2 alone.
-func (w *world) migrated(ctx context.Context) (string, error) {
-	crds := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := w.management.Client.List(ctx, crds, client.MatchingLabels{"cluster.x-k8s.io/provider": "infrastructure-vsphere"}); err != nil {
-		return "", err
-	}
-	if len(crds.Items) != 8 {
-		return fmt.Sprintf("8 CRDs, there are %d", len(crds.Items)), nil
-	}
-	for i := range crds.Items {
-		if stored := crds.Items[i].Status.StoredVersions; len(stored) != 1 || stored[0] != "v1beta2" {
-			return fmt.Sprintf("%s is stored in v1beta2 alone, not in %v", crds.Items[i].Name, stored), nil
-		}
-	}
-	return "", nil
+	w.Expect(w.Delete(w.Context())).To(Succeed())
+	w.until(w.Gone)
+	w.Expect(w.DeleteZones(w.Context())).To(Succeed())
+	w.until(w.ZonesGone)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
@@ -27,25 +28,25 @@ import (
 )
 
 const (
-	username, password = "administrator", "simulator"
-
 	regionCategory, zoneCategory = "k8s-region", "k8s-zone"
 	region                       = "region"
 	template                     = "machine-image"
 	datacenters                  = 3
 )
 
-// vCenter is govmomi's vcsim as it comes. Its guests have no addresses of their own, so they are given some when they are switched on.
-type vCenter struct {
+// VCenter is govmomi's vcsim as it comes. Its guests have no addresses of their own, so Run gives them some when they are switched on.
+type VCenter struct {
 	model  *simulator.Model
 	server *simulator.Server
 	client *govmomi.Client
 	vms    *view.ContainerView
+	user   *url.Userinfo
 	given  int
 }
 
-// newVCenter starts a vCenter of three datacenters with a compute cluster each, which are zones, and a template.
-func newVCenter(ctx context.Context) (v *vCenter, err error) {
+// NewVCenter starts a vCenter of three datacenters with a compute cluster each, which are zones, and a template. It listens on an
+// address of this machine.
+func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCenter, err error) {
 	model := simulator.VPX()
 	model.Autostart = false
 	model.Datacenter, model.Cluster, model.ClusterHost, model.Host, model.Machine = datacenters, 1, 2, 0, 1
@@ -54,11 +55,11 @@ func newVCenter(ctx context.Context) (v *vCenter, err error) {
 	}
 	model.Service.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	model.Service.RegisterEndpoints = true
-	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(username, password)}
-	v = &vCenter{model: model, server: model.Service.NewServer()}
+	model.Service.Listen = &url.URL{Host: net.JoinHostPort(host, "0"), User: user}
+	v = &VCenter{model: model, server: model.Service.NewServer(), user: user}
 	defer func() {
 		if err != nil {
-			v.close()
+			v.Close()
 		}
 	}()
 	if v.client, err = govmomi.NewClient(ctx, v.server.URL, true); err != nil {
@@ -71,20 +72,20 @@ func newVCenter(ctx context.Context) (v *vCenter, err error) {
 	return v, errors.Join(v.makeTemplates(ctx), v.makeTags(ctx))
 }
 
-// close does not wait for requests that are under way, as the server's own Close does: those that wait for updates end only with
+// Close does not wait for requests that are under way, as the server's own Close does: those that wait for updates end only with
 // the process.
-func (v *vCenter) close() {
+func (v *VCenter) Close() {
 	_ = v.server.Listener.Close()
 	v.model.Remove()
 }
 
 // host is what a VSphereCluster calls the server.
-func (v *vCenter) host() string { return v.server.URL.Host }
+func (v *VCenter) host() string { return v.server.URL.Host }
 
-func (v *vCenter) thumbprint() string { return v.server.CertificateInfo().ThumbprintSHA1 }
+func (v *VCenter) thumbprint() string { return v.server.CertificateInfo().ThumbprintSHA1 }
 
 // makeTemplates makes the virtual machine of each datacenter a template, of the same name everywhere.
-func (v *vCenter) makeTemplates(ctx context.Context) error {
+func (v *VCenter) makeTemplates(ctx context.Context) error {
 	machines, err := find.NewFinder(v.client.Client).VirtualMachineList(ctx, "/*/vm/*")
 	if err != nil {
 		return fmt.Errorf("finding what becomes templates: %w", err)
@@ -112,9 +113,9 @@ func (v *vCenter) makeTemplates(ctx context.Context) error {
 }
 
 // makeTags tags every datacenter as the region, and the compute cluster of each as its zone.
-func (v *vCenter) makeTags(ctx context.Context) error {
+func (v *VCenter) makeTags(ctx context.Context) error {
 	session := rest.NewClient(v.client.Client)
-	if err := session.Login(ctx, url.UserPassword(username, password)); err != nil {
+	if err := session.Login(ctx, v.user); err != nil {
 		return fmt.Errorf("logging in to the tags: %w", err)
 	}
 	manager := tags.NewManager(session)
@@ -164,7 +165,7 @@ type vm struct {
 }
 
 // machines are all virtual machines but templates, by name.
-func (v *vCenter) machines(ctx context.Context) (map[string]vm, error) {
+func (v *VCenter) machines(ctx context.Context) (map[string]vm, error) {
 	var all []mo.VirtualMachine
 	if err := v.vms.Retrieve(ctx, []string{"VirtualMachine"}, []string{"name", "config", "runtime.powerState", "guest"}, &all); err != nil {
 		return nil, fmt.Errorf("reading the virtual machines: %w", err)
@@ -188,7 +189,7 @@ func (v *vCenter) machines(ctx context.Context) (map[string]vm, error) {
 }
 
 // agents are the programs that have a session.
-func (v *vCenter) agents(ctx context.Context) ([]string, error) {
+func (v *VCenter) agents(ctx context.Context) ([]string, error) {
 	var manager mo.SessionManager
 	if err := property.DefaultCollector(v.client.Client).RetrieveOne(ctx, *v.client.ServiceContent.SessionManager, []string{"sessionList"}, &manager); err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
@@ -200,8 +201,8 @@ func (v *vCenter) agents(ctx context.Context) ([]string, error) {
 	return agents, nil
 }
 
-// runGuests gives guests that run and have no address one, until the context ends.
-func (v *vCenter) runGuests(ctx context.Context) error {
+// Run gives guests that run and have no address one, until the context ends.
+func (v *VCenter) Run(ctx context.Context) error {
 	tick := time.NewTicker(provider.LookEvery)
 	defer tick.Stop()
 	for {
@@ -216,7 +217,7 @@ func (v *vCenter) runGuests(ctx context.Context) error {
 	}
 }
 
-func (v *vCenter) giveAddresses(ctx context.Context) error {
+func (v *VCenter) giveAddresses(ctx context.Context) error {
 	machines, err := v.machines(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,53 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kind
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/image"
+	"github.com/faultline-io/faultline/e2e/kind/repository"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+)
+
+// upstream is the release of upstream's provider for vSphere, as its module has it.
+func (e *Environment) upstream(ctx context.Context) (repository.Provider, error) {
+	folder, version, err := e.builder.Upstream(ctx)
+	return repository.Provider{
+		Name: vsphere.Provider{}.Describe().Name, Type: repository.Infrastructure, Version: version,
+		Config: filepath.Join(folder, "config", "default"), Metadata: filepath.Join(folder, "metadata.yaml"),
+	}, err
+}
+
+// upstreamImage is the image that its components name, with its program as it is built from the module.
+func (e *Environment) upstreamImage(ctx context.Context) (image.Image, error) {
+	upstream, err := e.upstream(ctx)
+	if err != nil {
+		return image.Image{}, err
+	}
+	components, err := repository.Components(upstream.Config)
+	if err != nil {
+		return image.Image{}, err
+	}
+	name, err := onlyImage(binaries.UpstreamVSphere, components)
+	return image.Program(name, e.found.programs[binaries.UpstreamVSphere], managerPath, image.NonRoot), err
+}
+
+// putUpstreamFirst lays out upstream's release beside ours, and has that one installed.
+func (e *Environment) putUpstreamFirst(ctx context.Context, r repository.Repository) error {
+	upstream, err := e.upstream(ctx)
+	if err != nil {
+		return err
+	}
+	e.found.providers = slices.Clone(e.found.providers)
+	for i := range e.found.providers {
+		if e.found.providers[i].Label() == upstream.Label() {
+			e.found.providers[i] = upstream
+		}
+	}
+	return r.Write([]repository.Provider{upstream}, nil)
+}

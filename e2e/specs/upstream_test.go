@@ -1,0 +1,132 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"net/url"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/test/framework"
+
+	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/takeover"
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+var _ = Describe("An installation of upstream's provider", Serial, Label("upstream-upgrade", "vsphere", onlyFast, long), func() {
+	It("is upgraded to ours by clusterctl, and its cluster goes on", func(ctx SpecContext) {
+		next := installed(ctx).Version
+		other := newUpstream(ctx, *name+"-upstream")
+		c := newTaken(ctx, other)
+		at(other.proxy, func() {
+			first := installed(ctx).Version
+			Expect(first).To(HavePrefix("v1."))
+			By("Creating a cluster with upstream's manager")
+			Expect(c.Create(ctx)).To(Succeed())
+			c.settles(ctx, takeover.Machines)
+			before, err := c.State(ctx)
+			Expect(err).NotTo(HaveOccurred())
+
+			By("Planning the upgrade")
+			plan := runIn(ctx, other.Environment, "upgrade", "plan", "--config", other.ClusterctlConfig())
+			AddReportEntry("clusterctl upgrade plan", plan)
+			Expect(plan).To(MatchRegexp(`infrastructure-vsphere +capv-system +InfrastructureProvider +%s +%s`, first, next))
+
+			By("Upgrading")
+			AddReportEntry("clusterctl upgrade apply", runIn(ctx, other.Environment, "upgrade", "apply",
+				"--infrastructure", *providerName+":"+next, "--wait-providers", "--config", other.ClusterctlConfig()))
+			Expect(installed(ctx).Version).To(Equal(next))
+			c.until(ctx, c.Migrated)
+			c.settles(ctx, takeover.Machines)
+			after, err := c.State(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(before.Differences(after)).To(BeEmpty())
+
+			By("Scaling with ours")
+			Expect(c.ScaleUp(ctx)).To(Succeed())
+			c.settles(ctx, takeover.Machines+1)
+			after, err = c.State(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(before.Differences(after)).To(HaveLen(3), "a virtual machine, a VSphereVM and a Machine are new, and the others as they were")
+			for _, difference := range before.Differences(after) {
+				Expect(difference).To(HaveSuffix(" is new"))
+			}
+
+			By("Deleting")
+			Expect(c.Delete(ctx)).To(Succeed())
+			c.until(ctx, c.Gone)
+			Expect(c.DeleteZones(ctx)).To(Succeed())
+			c.until(ctx, c.ZonesGone)
+			runIn(ctx, other.Environment, "delete", "--infrastructure", *providerName, "--include-crd", "--include-namespace")
+			Eventually(func() []string { return traces(ctx) }, "3m", "1s").Should(BeEmpty())
+		})
+	})
+})
+
+// newUpstream brings up a management cluster that has upstream's provider in the place of ours, until the end of the spec.
+func newUpstream(ctx context.Context, name string) *managementCluster {
+	By("Bringing up a management cluster with upstream's provider")
+	other, err := kind.New(kind.Options{
+		Name: name, Providers: []provider.InKind{infra.InKind}, Source: "auto", SimulatorOf: environment.Name, Upstream: true, Out: GinkgoWriter,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	// One that a run has left may have been upgraded.
+	Expect(other.Down(ctx)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		if !*keep {
+			Expect(other.Down(ctx)).To(Succeed())
+		}
+	})
+	Expect(other.Up(ctx)).To(Succeed())
+	cluster := &managementCluster{Environment: other, proxy: framework.NewClusterProxy("upstream", other.Kubeconfig(), scheme())}
+	others = append(others, cluster.proxy)
+	DeferCleanup(func(ctx SpecContext) {
+		others = nil
+		cluster.proxy.Dispose(ctx)
+	})
+	return cluster
+}
+
+// taken is the cluster that is taken over, on a vCenter of its own.
+type taken struct{ takeover.Cluster }
+
+func newTaken(ctx context.Context, in *managementCluster) taken {
+	variables := in.Variables()
+	host, err := in.Gateway(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	vcenter, err := takeover.NewVCenter(ctx, host, url.UserPassword(variables["VSPHERE_USERNAME"], variables["VSPHERE_PASSWORD"]))
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(vcenter.Close)
+	running, stop := context.WithCancel(background())
+	ended := make(chan error, 1)
+	go func() { ended <- vcenter.Run(running) }()
+	DeferCleanup(func() {
+		stop()
+		Expect(<-ended).To(Succeed())
+	})
+	workloads, stopWorkloads := simulate(ctx, in.Kubeconfig(), workload.Options{
+		Host: host, PortRange: workload.PortRange{First: lastPort + 1, Last: lastPort + portsPerProcess},
+	})
+	DeferCleanup(stopWorkloads)
+	return taken{takeover.Cluster{VCenter: vcenter, Client: in.proxy.GetClient(), Workload: workloads}}
+}
+
+func (c taken) settles(ctx context.Context, machines int) {
+	c.until(ctx, func(ctx context.Context) (string, error) { return c.Settled(ctx, machines) })
+}
+
+// until waits until nothing is missing.
+func (taken) until(ctx context.Context, check func(context.Context) (missing string, err error)) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		missing, err := check(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(missing).To(BeEmpty())
+	}, config.GetIntervals("upstream-upgrade", "wait-control-plane")...).Should(Succeed())
+}
