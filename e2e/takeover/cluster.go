@@ -22,7 +22,9 @@ import (
 )
 
 const (
-	namespace, name = "default", "taken"
+	// Namespace is where the cluster is.
+	Namespace = "default"
+	name      = "taken"
 	// Machines is how many the cluster has when it is created.
 	Machines = 5
 	// kinds is how many kinds there are of the provider's.
@@ -46,7 +48,7 @@ type Cluster struct {
 
 // Create creates the zones and the cluster.
 func (c Cluster) Create(ctx context.Context) error {
-	host, port, err := c.Workload.Endpoint(namespace, name)
+	host, port, err := c.Workload.Endpoint(Namespace, name)
 	if err != nil {
 		return fmt.Errorf("choosing the control plane's endpoint: %w", err)
 	}
@@ -86,7 +88,7 @@ func (c Cluster) create(ctx context.Context, manifest []byte, variables map[stri
 // ScaleUp adds a worker that is in no zone.
 func (c Cluster) ScaleUp(ctx context.Context) error {
 	deployment := &clusterv1.MachineDeployment{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "anywhere"}, deployment); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: "anywhere"}, deployment); err != nil {
 		return err
 	}
 	was := deployment.DeepCopy()
@@ -113,7 +115,7 @@ func (c Cluster) Migrated(ctx context.Context) (missing string, err error) {
 
 // Delete asks for the deletion of the cluster; its zones stay.
 func (c Cluster) Delete(ctx context.Context) error {
-	return c.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	return c.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}})
 }
 
 // Gone says what there still is of the cluster: objects, or virtual machines.
@@ -121,7 +123,7 @@ func (c Cluster) Gone(ctx context.Context) (missing string, err error) {
 	if left, err := c.left(ctx, "VSphereMachine", "VSphereVM", "VSphereCluster"); left != "" || err != nil {
 		return left, err
 	}
-	err = c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &clusterv1.Cluster{})
+	err = c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &clusterv1.Cluster{})
 	if !apierrors.IsNotFound(err) {
 		return "the Cluster to go", err
 	}

@@ -130,11 +130,11 @@ func (g *ground) settled(ctx context.Context, count int) (missing string, err er
 // Settled says what is missing for the cluster to have so many machines, all of them ready and up to date.
 func (c Cluster) Settled(ctx context.Context, count int) (missing string, err error) {
 	cluster := &clusterv1.Cluster{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, cluster); err != nil {
 		return "", err
 	}
 	machines := &clusterv1.MachineList{}
-	if err := c.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+	if err := c.Client.List(ctx, machines, client.InNamespace(Namespace)); err != nil {
 		return "", err
 	}
 	if len(machines.Items) != count {

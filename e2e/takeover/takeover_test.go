@@ -185,7 +185,7 @@ func (w *world) rollOut(before State) {
 	w.Log("control plane and workers are rolled out")
 	ctx, c := w.Context(), w.management.Client
 	plane := &controlplanev1.KubeadmControlPlane{}
-	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, plane)).To(Succeed())
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, plane)).To(Succeed())
 	was := plane.DeepCopy()
 	plane.Spec.Rollout.After = metav1.Now()
 	w.Expect(c.Patch(ctx, plane, client.MergeFrom(was))).To(Succeed())
@@ -193,15 +193,15 @@ func (w *world) rollOut(before State) {
 	template := &unstructured.Unstructured{}
 	template.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
 	template.SetKind("VSphereMachineTemplate")
-	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, template)).To(Succeed())
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, template)).To(Succeed())
 	next := &unstructured.Unstructured{Object: map[string]any{"spec": template.Object["spec"]}}
 	next.SetGroupVersionKind(template.GroupVersionKind())
-	next.SetNamespace(namespace)
+	next.SetNamespace(Namespace)
 	next.SetName("larger")
 	w.Expect(unstructured.SetNestedField(next.Object, int64(4), "spec", "template", "spec", "numCPUs")).To(Succeed())
 	w.Expect(c.Create(ctx, next)).To(Succeed())
 	deployment := &clusterv1.MachineDeployment{}
-	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "zoned"}, deployment)).To(Succeed())
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: "zoned"}, deployment)).To(Succeed())
 	had := deployment.DeepCopy()
 	deployment.Spec.Template.Spec.InfrastructureRef.Name = next.GetName()
 	w.Expect(c.Patch(ctx, deployment, client.MergeFrom(had))).To(Succeed())
@@ -225,7 +225,7 @@ func (w *world) remediate() {
 	w.Log("a worker is remediated")
 	ctx, c := w.Context(), w.management.Client
 	machines := &clusterv1.MachineList{}
-	w.Expect(c.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{"workers": "zoned"})).To(Succeed())
+	w.Expect(c.List(ctx, machines, client.InNamespace(Namespace), client.MatchingLabels{"workers": "zoned"})).To(Succeed())
 	w.Expect(machines.Items).To(HaveLen(1))
 	unhealthy := &machines.Items[0]
 	was := unhealthy.DeepCopy()
