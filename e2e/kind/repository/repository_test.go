@@ -87,6 +87,26 @@ func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
 	g.Expect(config.Providers[1].URL).To(BeARegularFile())
 }
 
+func TestAReleaseThatWasWrittenBeforeStaysBesideTheOneThatIsTheDefault(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	source := t.TempDir()
+	write(t, filepath.Join(source, "config/kustomization.yaml"), "resources: [namespace.yaml]\n")
+	write(t, filepath.Join(source, "config/namespace.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n")
+	write(t, filepath.Join(source, "metadata.yaml"), "kind: Metadata\n")
+	r := Repository{Dir: t.TempDir()}
+	for _, version := range []string{"v1.15.2", "v2.0.0"} {
+		g.Expect(r.Write([]Provider{{
+			Name: "vsphere", Type: Infrastructure, Version: version,
+			Config: filepath.Join(source, "config"), Metadata: filepath.Join(source, "metadata.yaml"),
+		}}, nil)).To(Succeed())
+	}
+	for _, version := range []string{"v1.15.2", "v2.0.0"} {
+		g.Expect(filepath.Join(r.Dir, "infrastructure-vsphere", version, "infrastructure-components.yaml")).To(BeARegularFile())
+	}
+	g.Expect(os.ReadFile(r.Config())).To(And(ContainSubstring("v2.0.0"), Not(ContainSubstring("v1.15.2"))))
+}
+
 func TestWithoutACertManagerClusterctlIsLeftToItsOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
