@@ -8,11 +8,14 @@ package specs
 import (
 	"context"
 	"net/url"
+	"os/exec"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/cluster-api/test/framework"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/takeover"
@@ -49,6 +52,13 @@ var _ = Describe("An installation of upstream's provider", Serial, Label("upstre
 			Expect(err).NotTo(HaveOccurred())
 			Expect(before.Differences(after)).To(BeEmpty())
 
+			By("Removing what clusterctl has left of upstream's")
+			Expect(traces(ctx)).To(ContainElements(leftOfUpstream()))
+			for _, object := range leftOfUpstream() {
+				kind, name, _ := strings.Cut(object, " ")
+				kubectlIn(ctx, other.Environment, "delete", kind, name)
+			}
+
 			By("Scaling with ours")
 			Expect(c.ScaleUp(ctx)).To(Succeed())
 			c.settles(ctx, takeover.Machines+1)
@@ -69,6 +79,17 @@ var _ = Describe("An installation of upstream's provider", Serial, Label("upstre
 		})
 	})
 })
+
+// leftOfUpstream is what clusterctl does not remove with upstream's provider: of what is in no namespace it takes for a provider's own
+// what has a name that begins with that of the provider's namespace. The documentation says to remove it.
+func leftOfUpstream() []string {
+	return []string{"ClusterRole capv-manager-role", "ClusterRole capv-aggregated-manager-role", "ClusterRoleBinding capv-manager-rolebinding"}
+}
+
+func kubectlIn(ctx context.Context, e *kind.Environment, args ...string) {
+	out, err := exec.CommandContext(ctx, e.Program(binaries.Kubectl), append(args, "--kubeconfig", e.Kubeconfig())...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+}
 
 // newUpstream brings up a management cluster that has upstream's provider in the place of ours, until the end of the spec.
 func newUpstream(ctx context.Context, name string) *managementCluster {
