@@ -156,6 +156,32 @@ func TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone(t *test
 	w.Expect(infra.Spec.ClusterModules).To(ConsistOf(HaveField("ModuleUUID", w.vc.Modules()[0].UUID)))
 }
 
+// Upstream labels the VSphereVMs of workers with their cluster alone.
+func TestAWorkerThatUpstreamMadeJoinsTheModuleOfItsMachineDeployment(t *testing.T) {
+	t.Parallel()
+	w, infra := apart(t)
+	w.stop()
+	w.modules = false
+	w.start()
+	recorded, err := w.vc.AddModule("zone-a")
+	w.Expect(err).NotTo(HaveOccurred())
+	update(w, infra, func(c *infrav1.VSphereCluster) {
+		c.Spec.ClusterModules = []infrav1.ClusterModule{clustermodule.Record(clustermodule.Target{Name: "workers"}, recorded)}
+	})
+	w.provisioned(w.worker("node", memberOf("workers")))
+	w.provisioned(w.worker("elsewhere", memberOf("workers"), inZone("b")))
+	w.stop()
+	for _, name := range []string{"node", "elsewhere"} {
+		update(w, w.vsphereVM(name), func(vm *infrav1.VSphereVM) { delete(vm.Labels, clusterv1.MachineDeploymentNameLabel) })
+	}
+	w.modules = true
+	w.start()
+	w.Eventually(w.vc.Modules).Should(ConsistOf(
+		And(HaveField("UUID", recorded), HaveField("VMs", ConsistOf("node"))),
+		And(HaveField("Cluster", "zone-b"), HaveField("VMs", ConsistOf("elsewhere")))))
+	w.Eventually(func() string { return ptr.Deref(w.vsphereVM("node").Status.ModuleUUID, "") }).Should(Equal(recorded))
+}
+
 func TestModulesThatAreTurnedOffAreDeleted(t *testing.T) {
 	t.Parallel()
 	w, infra := apart(t)

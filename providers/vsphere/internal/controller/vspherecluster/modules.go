@@ -14,6 +14,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
@@ -184,6 +186,17 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 		return moduleRetry, false, nil
 	}
 	return 0, err == nil, err
+}
+
+// ownerChanged passes VSphereVMs that say by now whose they are, as those do that upstream has made. They run, and wait for nothing.
+func ownerChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetLabels()[clusterv1.MachineDeploymentNameLabel] != e.ObjectNew.GetLabels()[clusterv1.MachineDeploymentNameLabel]
+		},
+	}
 }
 
 func waitsForModule(vm *infrav1.VSphereVM) string {

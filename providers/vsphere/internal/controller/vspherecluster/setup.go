@@ -54,7 +54,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		WatchesRawSource(hub.Source(r.clustersOfEvent))
 	if r.ClusterModules {
 		building.
-			Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.WaitChanged(waitsForModule))).
+			Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(predicate.Or(publish.WaitChanged(waitsForModule), ownerChanged()))).
 			Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(watch.DeletesOnly()))
 	}
 	return building.Complete(r)

@@ -50,11 +50,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 		},
 		Spec: spec,
 	}
-	for _, label := range []string{clusterv1.MachineControlPlaneLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.WatchLabel} {
-		if value, ok := s.vsphere.Labels[label]; ok {
-			vm.Labels[label] = value
-		}
-	}
+	carryLabels(s.vsphere, vm)
 	// The machine's finalizer must be stored before anything exists that only its deletion removes.
 	if err := s.patch.ApplySpec(ctx, r.Client, s.vsphere); err != nil {
 		return err
@@ -69,6 +65,15 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 	r.Recorder.Eventf(s.vsphere, vm, corev1.EventTypeNormal, "Placed", "Place", "Created VSphereVM %s %s", name, where(spec))
 	s.vm = vm
 	return nil
+}
+
+// carryLabels has a VSphereVM say whose it is. Upstream's have no label of their MachineDeployment.
+func carryLabels(from *infrav1.VSphereMachine, to *infrav1.VSphereVM) {
+	for _, label := range []string{clusterv1.MachineControlPlaneLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.WatchLabel} {
+		if value, ok := from.Labels[label]; ok {
+			metav1.SetMetaDataLabel(&to.ObjectMeta, label, value)
+		}
+	}
 }
 
 // makeVM makes the VSphereVM of a machine that never had one that ran. The bootstrap data of others is used up: a second virtual
