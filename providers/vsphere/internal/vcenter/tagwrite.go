@@ -202,7 +202,7 @@ func (s *Session) removeTags(ctx context.Context, items []configuration.Item, ma
 	details, err := s.tags.details(ctx, names)
 	for _, item := range items {
 		failed := err
-		if failed == nil && slices.ContainsFunc(items, func(other configuration.Item) bool { return outcome.Failed[other] != nil && partOf(other, item) }) {
+		if failed == nil && slices.ContainsFunc(items, func(other configuration.Item) bool { return outcome.Failed[other] != nil && PartOf(other, item) }) {
 			failed = fmt.Errorf("%w: that has to go first", vcerrors.ErrUnavailable)
 		}
 		if failed == nil {
@@ -214,8 +214,8 @@ func (s *Session) removeTags(ctx context.Context, items []configuration.Item, ma
 	}
 }
 
-// partOf reports whether an item is a tag of a category, or an attachment of a tag.
-func partOf(item, of configuration.Item) bool {
+// PartOf reports whether an item is a tag of a category, or an attachment of a tag.
+func PartOf(item, of configuration.Item) bool {
 	switch of.Kind {
 	case configuration.TagCategory:
 		return item.Kind == configuration.Tag && item.Category == of.Name

@@ -79,11 +79,11 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 	if err != nil {
 		return vcenter.Outcome{}, err
 	}
-	beside, err := r.staying(ctx, zone)
+	beside, going, err := r.others(ctx, zone)
 	if err != nil {
 		return vcenter.Outcome{}, err
 	}
-	next, pending := recordsOf(zone), map[vcenter.ConfiguredItem]string{}
+	next, pending := recordsOf(zone), waitsFor(left, going)
 	uses := []items{own}
 	for i := range beside {
 		other := &beside[i]
@@ -106,7 +106,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 		}
 		uses = append(uses, theirs)
 	}
-	surplus := vcenter.SurplusOf(left, uses...)
+	surplus := slices.DeleteFunc(vcenter.SurplusOf(left, uses...), func(item vcenter.ConfiguredItem) bool { return pending[item] != "" })
 	outcome := vcenter.Outcome{}
 	if len(surplus) > 0 {
 		outcome = session.ReleaseZone(zone.Name, surplus, mark, r.RetryAfter)
@@ -119,21 +119,37 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 	return outcome, nil
 }
 
-// staying returns the other zones of the vCenter that go on. They are read from the API server itself: of two zones that are
-// being deleted at the same time, each leaves nothing to the other.
-func (r *Reconciler) staying(ctx context.Context, zone *infrav1.VSphereDeploymentZone) ([]placement.Zone, error) {
+// waitsFor returns what a zone cannot remove before others, which go at the same time, have removed their parts of it: a category
+// that still has a tag of theirs would be taken for one that somebody else uses, and stay for good.
+func waitsFor(left records, going []placement.Zone) map[vcenter.ConfiguredItem]string {
+	waits := map[vcenter.ConfiguredItem]string{}
+	for i := range going {
+		for part := range recordsOf(&going[i].VSphereDeploymentZone) {
+			for item := range left {
+				if _, own := left[part]; !own && vcenter.PartOf(part, item) {
+					waits[item] = fmt.Sprintf("%s goes after %s, which VSphereDeploymentZone %s is about to remove", item, part, going[i].Name)
+				}
+			}
+		}
+	}
+	return waits
+}
+
+// others returns the other zones of the vCenter, those that go on and those that go. They are read from the API server itself: of
+// two zones that are being deleted at the same time, each leaves nothing to the other.
+func (r *Reconciler) others(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (staying, going []placement.Zone, err error) {
 	beside, err := r.beside(ctx, r.Live, zone)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var staying []placement.Zone
 	for i := range beside {
 		if !beside[i].DeletionTimestamp.IsZero() {
 			machines, err := placement.MachinesIn(ctx, r.Client, beside[i].Name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if len(machines) == 0 {
+				going = append(going, beside[i])
 				continue
 			}
 		}
@@ -142,7 +158,7 @@ func (r *Reconciler) staying(ctx context.Context, zone *infrav1.VSphereDeploymen
 		}
 		staying = append(staying, beside[i])
 	}
-	return staying, nil
+	return staying, going, nil
 }
 
 // withoutConfiguration is the failure domain as one that is only verified.
