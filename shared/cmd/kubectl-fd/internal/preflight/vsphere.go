@@ -38,7 +38,7 @@ func modules(e *examination) {
 		if len(found) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("it has %d cluster modules: give the new manager the feature gate NodeAntiAffinity=true as upstream's has, or they stay in vCenter as they are", len(found))
+		return fmt.Sprintf("it has %d cluster modules: give the new manager the feature gate NodeAntiAffinity=true as upstream's has, or nobody joins them until they go with the cluster", len(found))
 	}, "VSphereCluster")
 }
 
