@@ -13,7 +13,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/terminalerror"
@@ -161,4 +163,16 @@ func (o Owner) ReleaseNamed(ctx context.Context, live client.Reader, names ...st
 		}
 	}
 	return nil
+}
+
+// OfAddress has a change of an IPAddress bring back what a change of the claim does that it was given to.
+func OfAddress(reader client.Reader, ofClaim handler.MapFunc) handler.MapFunc {
+	return func(ctx context.Context, address client.Object) []ctrl.Request {
+		claim := &ipamclusterv1.IPAddressClaim{}
+		key := client.ObjectKey{Namespace: address.GetNamespace(), Name: address.(*ipamclusterv1.IPAddress).Spec.ClaimRef.Name}
+		if err := reader.Get(ctx, key, claim); err != nil {
+			return nil // its own event is to come
+		}
+		return ofClaim(ctx, claim)
+	}
 }

@@ -73,12 +73,3 @@ func (r *Reconciler) dataOfSecret(ctx context.Context, secret client.Object) []r
 func (r *Reconciler) dataOfAddressClaim(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.claimants(ctx, o, o.(*ipamclusterv1.IPAddressClaim).Spec.PoolRef.Name)
 }
-
-func (r *Reconciler) dataOfAddress(ctx context.Context, o client.Object) []reconcile.Request {
-	claim := &ipamclusterv1.IPAddressClaim{}
-	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamclusterv1.IPAddress).Spec.ClaimRef.Name}
-	if err := r.Client.Get(ctx, key, claim); err != nil {
-		return nil // its own event is to come
-	}
-	return r.dataOfAddressClaim(ctx, claim)
-}

@@ -56,7 +56,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMachine), builder.WithPredicates(watch.NotStatusOnly())).
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.dataOfHost), builder.WithPredicates(worthRendering())).
 		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddressClaim)).
-		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddress), builder.WithPredicates(watch.CreatesOnly())).
+		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(ipamclaim.OfAddress(r.Client, r.dataOfAddressClaim)), builder.WithPredicates(watch.CreatesOnly())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.dataOfSecret), builder.WithPredicates(watch.DeletesOnly())).
 		Build(r)
 	if err != nil {

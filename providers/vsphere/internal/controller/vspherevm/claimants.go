@@ -66,13 +66,3 @@ func (r *Reconciler) vmsOfClaim(_ context.Context, claim client.Object) []reconc
 	}
 	return requests
 }
-
-// vmsOfAddress names the VSphereVM whose claim an address was given to.
-func (r *Reconciler) vmsOfAddress(ctx context.Context, o client.Object) []reconcile.Request {
-	claim := &ipamclusterv1.IPAddressClaim{}
-	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: o.(*ipamclusterv1.IPAddress).Spec.ClaimRef.Name}
-	if err := r.Client.Get(ctx, key, claim); err != nil {
-		return nil // its own event is to come
-	}
-	return r.vmsOfClaim(ctx, claim)
-}
