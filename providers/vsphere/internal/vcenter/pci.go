@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
@@ -61,13 +59,7 @@ func (s *Session) AddPCIDevices(ctx context.Context, vmRef string, read Hardware
 			Device:    &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{Key: -300 - int32(i), Backing: device.backing()}}, //nolint:gosec // there are few
 		})
 	}
-	return s.start(ctx, "adding devices to "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
-		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{This: r, Spec: spec})
-		if err != nil {
-			return inventory.Ref{}, err
-		}
-		return res.Returnval, nil
-	})
+	return s.reconfigure(ctx, "adding devices to "+r.Value, r, spec)
 }
 
 func (d PCIDevice) backing() types.BaseVirtualDeviceBackingInfo {

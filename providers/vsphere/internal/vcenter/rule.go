@@ -116,11 +116,8 @@ func ruleOf(step configuration.Step, has inventory.Clustered) *types.ClusterVmHo
 		},
 		VmGroupName: step.VMGroup, AffineHostGroupName: step.HostGroup,
 	}
-	for _, existing := range has.Rules {
-		if existing.Name == step.Name {
-			rule.Key = existing.Key
-		}
-	}
+	existing, _ := has.Rule(step.Name)
+	rule.Key = existing.Key // none for a new one
 	return rule
 }
 
@@ -193,11 +190,8 @@ func (s *Session) erase(ctx context.Context, cluster inventory.Ref, has inventor
 			spec.GroupSpec = append(spec.GroupSpec, types.ClusterGroupSpec{ArrayUpdateSpec: remove})
 			continue
 		}
-		for _, rule := range has.Rules {
-			if rule.Name == item.Name {
-				remove.RemoveKey = rule.Key
-			}
-		}
+		rule, _ := has.Rule(item.Name) // it exists
+		remove.RemoveKey = rule.Key
 		spec.RulesSpec = append(spec.RulesSpec, types.ClusterRuleSpec{ArrayUpdateSpec: remove})
 	}
 	if len(spec.GroupSpec)+len(spec.RulesSpec) == 0 {

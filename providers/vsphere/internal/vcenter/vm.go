@@ -111,10 +111,13 @@ func backedBy(backing types.BaseVirtualDeviceBackingInfo) string {
 // SetExtraConfig sets advanced settings of a virtual machine, such as guestinfo variables. An empty value removes one.
 func (s *Session) SetExtraConfig(ctx context.Context, vmRef string, values map[string]string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "reconfiguring "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
-		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{
-			This: r, Spec: types.VirtualMachineConfigSpec{ExtraConfig: extraConfig(values)},
-		})
+	return s.reconfigure(ctx, "reconfiguring "+r.Value, r, types.VirtualMachineConfigSpec{ExtraConfig: extraConfig(values)})
+}
+
+// reconfigure starts to change the configuration of a virtual machine.
+func (s *Session) reconfigure(ctx context.Context, doing string, vm inventory.Ref, spec types.VirtualMachineConfigSpec) (string, error) {
+	return s.start(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{This: vm, Spec: spec})
 		if err != nil {
 			return inventory.Ref{}, err
 		}

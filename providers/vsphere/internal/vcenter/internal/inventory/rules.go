@@ -3,6 +3,8 @@
 
 package inventory
 
+import "slices"
+
 // HostRule is a rule between a VM group and a host group.
 type HostRule struct {
 	Name, VMGroup, HostGroup string
@@ -26,6 +28,15 @@ type Clustered struct {
 	HostGroups map[string][]Ref
 	VMGroups   map[string][]Ref
 	Rules      []HostRule
+}
+
+// Rule returns the rule of a name.
+func (c Clustered) Rule(name string) (HostRule, bool) {
+	i := slices.IndexFunc(c.Rules, func(rule HostRule) bool { return rule.Name == name })
+	if i < 0 {
+		return HostRule{}, false
+	}
+	return c.Rules[i], true
 }
 
 // ClusteredOf returns the groups and rules of a compute cluster, as the stream last reported them.

@@ -202,15 +202,11 @@ func FoundIn(has inventory.Clustered, item configuration.Item) (configuration.Fo
 		_, ok := has.VMGroups[item.Name]
 		return configuration.Found{}, ok
 	default:
-		for _, rule := range has.Rules {
-			if rule.Name == item.Name {
-				return configuration.Found{
-					Shape:    configuration.Shape{VMGroup: rule.VMGroup, HostGroup: rule.HostGroup, Mandatory: rule.Mandatory},
-					Disabled: !rule.Enabled,
-				}, true
-			}
-		}
-		return configuration.Found{}, false
+		rule, ok := has.Rule(item.Name)
+		return configuration.Found{
+			Shape:    configuration.Shape{VMGroup: rule.VMGroup, HostGroup: rule.HostGroup, Mandatory: rule.Mandatory},
+			Disabled: !rule.Enabled,
+		}, ok
 	}
 }
 
