@@ -103,22 +103,28 @@ func newManagementCluster(ctx context.Context, name string) *managementCluster {
 		Name: name, Providers: []provider.InKind{infra.InKind}, Source: "auto", Boot: !*fast, SimulatorOf: environment.Name, Out: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
+	second := bringUp(ctx, "second", other)
+	second.catchUp(ctx)
+	_, stop := simulate(ctx, other.Kubeconfig(), workload.Options{With: controlPlanes})
+	DeferCleanup(stop)
+	return second
+}
+
+// bringUp brings up a management cluster until the end of the container.
+func bringUp(ctx context.Context, name string, other *kind.Environment) *managementCluster {
 	DeferCleanup(func(ctx SpecContext) {
 		if !*keep {
 			Expect(other.Down(ctx)).To(Succeed())
 		}
 	})
 	Expect(other.Up(ctx)).To(Succeed())
-	second := &managementCluster{Environment: other, proxy: framework.NewClusterProxy("second", other.Kubeconfig(), scheme())}
-	others = append(others, second.proxy)
+	cluster := &managementCluster{Environment: other, proxy: framework.NewClusterProxy(name, other.Kubeconfig(), scheme())}
+	others = append(others, cluster.proxy)
 	DeferCleanup(func(ctx SpecContext) {
 		others = nil
-		second.proxy.Dispose(ctx)
+		cluster.proxy.Dispose(ctx)
 	})
-	second.catchUp(ctx)
-	_, stop := simulate(ctx, other.Kubeconfig(), workload.Options{With: controlPlanes})
-	DeferCleanup(stop)
-	return second
+	return cluster
 }
 
 // catchUp upgrades the provider to the version that the first management cluster has: clusterctl moves to no older one.

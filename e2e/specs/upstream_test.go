@@ -13,7 +13,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/cluster-api/test/framework"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind"
@@ -100,19 +99,7 @@ func newUpstream(ctx context.Context, name string) *managementCluster {
 	Expect(err).NotTo(HaveOccurred())
 	// One that a run has left may have been upgraded.
 	Expect(other.Down(ctx)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		if !*keep {
-			Expect(other.Down(ctx)).To(Succeed())
-		}
-	})
-	Expect(other.Up(ctx)).To(Succeed())
-	cluster := &managementCluster{Environment: other, proxy: framework.NewClusterProxy("upstream", other.Kubeconfig(), scheme())}
-	others = append(others, cluster.proxy)
-	DeferCleanup(func(ctx SpecContext) {
-		others = nil
-		cluster.proxy.Dispose(ctx)
-	})
-	return cluster
+	return bringUp(ctx, "upstream", other)
 }
 
 // taken is the cluster that is taken over, on a vCenter of its own.
