@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
@@ -108,15 +109,15 @@ func (a *administrator) exchange(method, path, session string, in, out any) erro
 	}
 	request.SetBasicAuth(a.account.username, a.account.password)
 	request.Header.Set("vmware-api-session-id", session)
-	answer := newRecorder()
+	answer := httptest.NewRecorder()
 	a.handler.ServeHTTP(answer, request)
-	if answer.status != http.StatusOK {
-		return fmt.Errorf("calling %s %s: status %d: %s", method, path, answer.status, answer.body.String())
+	if answer.Code != http.StatusOK {
+		return fmt.Errorf("calling %s %s: status %d: %s", method, path, answer.Code, answer.Body.String())
 	}
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(answer.body.Bytes(), &struct{ Value any }{out})
+	return json.Unmarshal(answer.Body.Bytes(), &struct{ Value any }{out})
 }
 
 // taskResults wakes those who wait for a task.

@@ -18,6 +18,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
 )
 
 const (
@@ -224,8 +226,8 @@ func (c *collector) unheard(version string) *types.UpdateSet {
 // bound limits the wait by the client's connection, by cancellation and by the end
 // of the session. It ends the wait before it, if that is still under way.
 func (c *collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
-	key := waitKey{session: ctx.Session.Key, collector: req.This.Value}
-	parent := requestOf(ctx).server.endpoint.waits.context(key)
+	key := front.WaitKey{Session: ctx.Session.Key, Collector: req.This.Value}
+	parent := requestOf(ctx).server.endpoint.Waits.Context(key)
 	wait, cancel := context.WithCancel(parent)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,11 +19,11 @@ import (
 
 // SetDelay makes every answer of this server so much late, including those under
 // way. The effect of a call is not delayed, only its answer.
-func (s *Server) SetDelay(d time.Duration) { s.endpoint.latency.set(d) }
+func (s *Server) SetDelay(d time.Duration) { s.endpoint.SetDelay(d) }
 
 // SetDown resets every connection, and those that come, until it is called with
 // false. Sessions and tasks go on meanwhile.
-func (s *Server) SetDown(down bool) { s.endpoint.listener.setDown(down) }
+func (s *Server) SetDown(down bool) { s.endpoint.SetDown(down) }
 
 // DisconnectHosts makes vCenter lose the hosts of a compute cluster, given by name
 // or inventory path; all of them when none is named. Their VMs are disconnected:

@@ -89,7 +89,7 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 	}
 	switch body := method.Body.(type) {
 	case *types.WaitForUpdates, *types.WaitForUpdatesEx:
-		s.endpoint.waits.bind(ctx, method.This)
+		s.endpoint.Waits.Bind(ctx, method.This)
 	case *types.CreateCollectorForTasks:
 		if s.history != nil {
 			method.This = s.history.Self // vcsim goes by the reference that is called, whatever is returned here

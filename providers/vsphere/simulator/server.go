@@ -17,13 +17,16 @@ import (
 	vapi "github.com/vmware/govmomi/vapi/simulator"
 
 	pbm "github.com/vmware/govmomi/pbm/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
 )
 
 // Server is one simulated vCenter. Its methods may be called from any goroutine.
 type Server struct {
-	endpoint  *endpoint
+	endpoint  *front.Endpoint
 	model     *simulator.Model
 	registry  *simulator.Registry
 	accounts  *accounts
@@ -64,17 +67,12 @@ func Start(tb testing.TB, layout Layout, opts ...Option) *Server {
 // layout cannot be built.
 func New(layout Layout, opts ...Option) (*Server, error) {
 	o := gather(opts)
-	l, err := listen(o.listen)
+	endpoint, err := front.Listen(o.listen)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", o.listen, err)
-	}
-	certificate, err := selfSigned(hostOf(o.listen))
-	if err != nil {
-		_ = l.Close()
 		return nil, err
 	}
 	s := &Server{
-		endpoint:  newEndpoint(l, certificate),
+		endpoint:  endpoint,
 		accounts:  newAccounts(o.username, o.password),
 		sessions:  newSessionTable(),
 		tasks:     newTaskFaults(),
@@ -99,7 +97,7 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 			return nil, err
 		}
 	}
-	s.endpoint.start(mux)
+	s.endpoint.Start(mux)
 	return s, nil
 }
 
@@ -134,15 +132,15 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	service := s.model.Service
 	s.registry = s.model.Map()
 	service.Listen = &url.URL{
-		Scheme: "https", Host: s.Host(), Path: sdkPath,
+		Scheme: "https", Host: s.Host(), Path: vim25.Path,
 		// Any account set here makes vcsim ask ValidLogin; it is never valid itself.
 		User: url.UserPassword("", ""),
 	}
 	s.registry.SessionManager().ValidLogin = s.accounts.valid
 	s.registry.SessionManager().ServiceHostName = s.Host()
 
-	service.RegisterSDK(s.registry, sdkPath+"/vimService")
-	service.ServeMux.HandleFunc(sdkPath+"/vimServiceVersions.xml", service.ServiceVersions)
+	service.RegisterSDK(s.registry, vim25.Path+"/vimService")
+	service.ServeMux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", service.ServiceVersions)
 	if o.stockPolicies {
 		service.RegisterSDK(pbm.New())
 	} else {
@@ -165,13 +163,13 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 // call does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {
-		s.endpoint.close()
+		s.endpoint.Close()
 		s.release()
 	})
 }
 
 func (s *Server) release() {
-	_ = s.endpoint.listener.Close()
+	s.endpoint.Release()
 	s.tasks.close()
 	s.guests.close()
 	if s.model != nil && s.model.Service != nil {
@@ -181,7 +179,7 @@ func (s *Server) release() {
 
 // Host returns host:port, as it belongs in a server field.
 func (s *Server) Host() string {
-	address := s.endpoint.listener.Addr().(*net.TCPAddr)
+	address := s.endpoint.Address()
 	if address.IP.IsUnspecified() {
 		return net.JoinHostPort("127.0.0.1", fmt.Sprint(address.Port))
 	}
@@ -199,9 +197,7 @@ func (s *Server) Password() string { return s.accounts.password() }
 func (s *Server) Thumbprint() string { return soap.ThumbprintSHA1(s.Certificate()) }
 
 // Certificate returns the server's certificate, which signs itself.
-func (s *Server) Certificate() *x509.Certificate {
-	return s.endpoint.server.TLSConfig.Certificates[0].Leaf
-}
+func (s *Server) Certificate() *x509.Certificate { return s.endpoint.Certificate() }
 
 // call is a vcsim context of its own. vcsim's locks belong to contexts: two
 // goroutines that shared one would not keep each other out.
@@ -215,12 +211,4 @@ func (s *Server) call() *simulator.Context {
 			Map:         s.registry,
 		},
 	}
-}
-
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	return host
 }

@@ -24,7 +24,7 @@ func (s *Server) ExpireSessions() {
 	for _, session := range all.SessionList {
 		s.sessions.expire(session.Key)
 	}
-	s.endpoint.waits.cancelAll(errExpired)
+	s.endpoint.Waits.CancelAll(errExpired)
 	s.sessions.drop(s.registry, all)
 	s.admin.expire()
 }

@@ -1,22 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package front
 
 import (
 	"context"
 	"sync"
 )
-
-// LoseAnswers makes the server carry out the next n calls of a name, as Calls has it,
-// and close the connection in place of an answer; n below zero means all until n is
-// set to zero.
-func (s *Server) LoseAnswers(name string, n int) { s.endpoint.losses.set(name, n) }
-
-// OverloadCalls makes the proxy in front of vCenter answer the next n calls of a name
-// with status 503 and a page for people; n below zero means all until n is set to
-// zero. The calls are not carried out.
-func (s *Server) OverloadCalls(name string, n int) { s.endpoint.overload.set(name, n) }
 
 const overloadPage = "<html><body>503 Service Unavailable (Failed to connect to endpoint)</body></html>"
 
@@ -45,10 +35,6 @@ func (l *losses) take(name string) bool {
 	}
 	return l.left[name] < 0
 }
-
-// HoldCalls has the server neither carry out nor answer calls of a name, as Calls has
-// it, until it is called again with false.
-func (s *Server) HoldCalls(name string, on bool) { s.endpoint.holds.set(name, on) }
 
 // holds are the calls that hang.
 type holds struct {

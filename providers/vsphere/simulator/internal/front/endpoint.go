@@ -1,0 +1,198 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package front is the network side of a simulated vCenter: it accepts calls, counts them, and delays, refuses, loses or cuts them.
+package front
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/soap"
+)
+
+// Endpoint accepts connections and has calls carried out.
+type Endpoint struct {
+	// Waits are the long polls under way.
+	Waits Waits
+
+	listener *listener
+	server   *http.Server
+	mux      http.Handler
+	calls    callCounter
+	latency  latency
+	losses   losses // answers
+	overload losses // calls
+	holds    holds
+
+	mu     sync.Mutex
+	closed bool
+	done   sync.WaitGroup // the serving goroutine and every request under way
+}
+
+// Listen takes an address, such as 127.0.0.1:0, with a certificate of its own. Nothing is answered before Start.
+func Listen(address string) (*Endpoint, error) {
+	l, err := listen(address)
+	if err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
+	}
+	certificate, err := selfSigned(hostOf(address))
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	f := &Endpoint{listener: l}
+	f.server = &http.Server{
+		Handler:           f,
+		ReadHeaderTimeout: time.Minute,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		// One connection, one call: cutting connections then cuts what it says.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+		// Handshakes that clients give up are part of the tests.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	return f, nil
+}
+
+// Start has a handler answer.
+func (f *Endpoint) Start(mux http.Handler) {
+	f.mux = mux
+	f.done.Go(func() {
+		if err := f.server.ServeTLS(f.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			log.Printf("simulator: serving %s: %v", f.listener.Addr(), err)
+		}
+	})
+}
+
+// Release gives the address back where nothing has been started.
+func (f *Endpoint) Release() { _ = f.listener.Close() }
+
+// Close returns when no request is under way any more.
+func (f *Endpoint) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.latency.set(0)
+	f.holds.releaseAll()
+	_ = f.server.Close()
+	f.Waits.CancelAll(context.Canceled)
+	f.done.Wait()
+}
+
+// Address is where it listens.
+func (f *Endpoint) Address() *net.TCPAddr { return f.listener.Addr().(*net.TCPAddr) }
+
+// Certificate is its own, which signs itself.
+func (f *Endpoint) Certificate() *x509.Certificate { return f.server.TLSConfig.Certificates[0].Leaf }
+
+// SetDelay makes every answer so much late, including those under way.
+func (f *Endpoint) SetDelay(d time.Duration) { f.latency.set(d) }
+
+// SetDown resets every connection, and those that come, until it is called with false.
+func (f *Endpoint) SetDown(down bool) { f.listener.setDown(down) }
+
+// Calls counts the calls since the start or the last ResetCalls by name: SOAP calls by method, REST calls as
+// "REST GET /rest/...", with {id} for identifiers.
+func (f *Endpoint) Calls() map[string]int { return f.calls.snapshot() }
+
+// ResetCalls sets all counters to zero.
+func (f *Endpoint) ResetCalls() { f.calls.reset() }
+
+// LoseAnswers has the next n calls of a name carried out and not answered; n below zero means all.
+func (f *Endpoint) LoseAnswers(name string, n int) { f.losses.set(name, n) }
+
+// Overload answers the next n calls of a name with status 503, and does not have them carried out; n below zero means all.
+func (f *Endpoint) Overload(name string, n int) { f.overload.set(name, n) }
+
+// Hold has calls of a name neither carried out nor answered, until it is called again with false.
+func (f *Endpoint) Hold(name string, on bool) { f.holds.set(name, on) }
+
+// enter admits a request unless the server is closing.
+func (f *Endpoint) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.done.Add(1)
+	}
+	return !f.closed
+}
+
+func (f *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.enter() {
+		return
+	}
+	defer f.done.Done()
+
+	// Answers are made first and delayed afterwards: the REST simulator holds its lock while it writes, so that a slow write there
+	// would make the calls queue up.
+	answer := httptest.NewRecorder()
+	name, err := f.serve(answer, r)
+	if err != nil || f.latency.wait(r.Context()) != nil {
+		return // the client is gone
+	}
+	if f.losses.take(name) {
+		panic(http.ErrAbortHandler) // closes the connection
+	}
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// serve carries a call out and returns its name, as Calls has it.
+func (f *Endpoint) serve(answer *httptest.ResponseRecorder, r *http.Request) (name string, err error) {
+	if strings.HasPrefix(r.URL.Path, "/rest") || strings.HasPrefix(r.URL.Path, "/api") {
+		name = restName(r)
+		f.calls.add(name)
+		f.mux.ServeHTTP(answer, r)
+		return name, nil
+	}
+	return f.serveSOAP(answer, r)
+}
+
+func (f *Endpoint) serveSOAP(answer *httptest.ResponseRecorder, r *http.Request) (name string, err error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return "", err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if call, ok := parseSOAP(body); ok && r.Method == http.MethodPost {
+		name = call.Method
+		f.calls.add(name)
+		if f.overload.take(name) {
+			http.Error(answer, overloadPage, http.StatusServiceUnavailable)
+			return name, nil
+		}
+		f.holds.wait(r.Context(), name)
+		if call.Method == "WaitForUpdatesEx" || call.Method == "WaitForUpdates" {
+			// vcsim would go on waiting for a client that has long gone.
+			key := WaitKey{Collector: call.This}
+			if cookie, err := r.Cookie(soap.SessionCookieName); err == nil {
+				key.Session = cookie.Value
+			}
+			defer f.Waits.add(r.Context(), key)()
+		}
+	}
+	f.mux.ServeHTTP(answer, r)
+	return name, nil
+}
+
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}
