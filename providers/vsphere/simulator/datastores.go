@@ -12,6 +12,8 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
 )
 
 // removedDatastores holds the datastores that have been taken away, by inventory path.
@@ -140,7 +142,7 @@ func (s *Server) withoutFiles(ctx *simulator.Context, ref types.ManagedObjectRef
 	return func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		answer := vm.UnregisterVM(ctx, &types.UnregisterVM{This: ref})
 		if fault := answer.Fault(); fault != nil {
-			return nil, asFault(fault)
+			return nil, vimfault.Of(fault)
 		}
 		return nil, nil
 	}

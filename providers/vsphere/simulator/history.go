@@ -12,6 +12,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
 )
 
 const (
@@ -52,7 +54,7 @@ func (h *taskHistory) CreateCollectorForTasks(ctx *simulator.Context, req *types
 }
 
 func historyFault(fault types.BaseMethodFault) soap.HasFault {
-	return &methods.CreateCollectorForTasksBody{Fault_: simulator.Fault(message(fault), fault)}
+	return &methods.CreateCollectorForTasksBody{Fault_: simulator.Fault(vimfault.Message(fault), fault)}
 }
 
 // historyCollector shows the tasks that are in certain states when it is read. It
@@ -69,7 +71,7 @@ type historyCollector struct {
 func (c *historyCollector) SetCollectorPageSize(_ *simulator.Context, req *types.SetCollectorPageSize) soap.HasFault {
 	if req.MaxCount < 0 || req.MaxCount > maxHistoryPage {
 		fault := &types.InvalidArgument{InvalidProperty: "maxCount"}
-		return &methods.SetCollectorPageSizeBody{Fault_: simulator.Fault(message(fault), fault)}
+		return &methods.SetCollectorPageSizeBody{Fault_: simulator.Fault(vimfault.Message(fault), fault)}
 	}
 	if c.size = int(req.MaxCount); c.size == 0 {
 		c.size = historyPage

@@ -11,6 +11,9 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/propertycollector"
 )
 
 // request is a SOAP call under way. It travels in the vcsim context, which the
@@ -67,7 +70,7 @@ func requestOf(ctx *simulator.Context) *request {
 func (s *Server) hook(o options) {
 	s.registry.Handler = s.before
 	if !o.stockCollector {
-		s.registry.Put(newCollector(s.admin.client.ServiceContent.PropertyCollector))
+		s.registry.Put(propertycollector.New(s.admin.client.ServiceContent.PropertyCollector))
 		s.history = newTaskHistory(s)
 		s.registry.Put(s.history)
 	}
@@ -77,7 +80,7 @@ func (s *Server) hook(o options) {
 // before sees every SOAP call ahead of the object that is called.
 func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	r := &request{server: s, method: method, operator: isOperator(ctx)}
-	ctx.Context = context.WithValue(ctx.Context, requestKey{}, r)
+	ctx.Context = propertycollector.In(context.WithValue(ctx.Context, requestKey{}, r), world{server: s})
 	if fault := s.sessions.admit(ctx, method); fault != nil {
 		return nil, fault
 	}
@@ -104,6 +107,25 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 		return nil, s.guestReachable(body.This)
 	}
 	return nil, nil
+}
+
+// world is the server as its property collectors need it.
+type world struct{ server *Server }
+
+func (w world) Listen(ctx *simulator.Context, l simulator.RegisterObject) {
+	w.server.sessions.listen(ctx, l)
+}
+
+func (w world) Silent() []string { return w.server.silent }
+
+func (w world) Bound(ctx *simulator.Context, collector types.ManagedObjectReference) context.Context {
+	return w.server.endpoint.Waits.Context(front.WaitKey{Session: ctx.Session.Key, Collector: collector.Value})
+}
+
+func (w world) Still() (leave func()) { return w.server.structure.own() }
+
+func (w world) Visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	return w.server.newVMs.visible(refs)
 }
 
 // isOperator tells calls from inside the process, whose session has no user.

@@ -4,17 +4,16 @@
 package simulator
 
 import (
-	"errors"
 	"reflect"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25/types"
-)
 
-// errExpired ends the long polls of sessions that expire.
-var errExpired = errors.New("session expired")
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/propertycollector"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
+)
 
 // ExpireSessions ends every SOAP and REST session, as vCenter does after a restart
 // or an idle time. Long polls under way and all later calls fail with
@@ -24,7 +23,7 @@ func (s *Server) ExpireSessions() {
 	for _, session := range all.SessionList {
 		s.sessions.expire(session.Key)
 	}
-	s.endpoint.Waits.CancelAll(errExpired)
+	s.endpoint.Waits.CancelAll(propertycollector.ErrExpired)
 	s.sessions.drop(s.registry, all)
 	s.admin.expire()
 }
@@ -72,7 +71,7 @@ func (t *sessionTable) admit(ctx *simulator.Context, method *simulator.Method) t
 	if ctx.Session == nil {
 		switch method.Name {
 		case "RetrieveProperties", "RetrievePropertiesEx":
-			return notAuthenticated(method.This)
+			return vimfault.NotAuthenticated(method.This)
 		}
 		return nil
 	}
@@ -83,7 +82,7 @@ func (t *sessionTable) admit(ctx *simulator.Context, method *simulator.Method) t
 	defer t.mu.Unlock()
 	key := ctx.Session.Key
 	if t.expired[key] {
-		return notAuthenticated(method.This)
+		return vimfault.NotAuthenticated(method.This)
 	}
 	t.registry[key] = ctx.Session.Registry
 	if method.Name == "Logout" {
@@ -129,8 +128,4 @@ func (t *sessionTable) drop(registry *simulator.Registry, manager *simulator.Ses
 		delete(t.listeners, key)
 		delete(t.registry, key)
 	}
-}
-
-func notAuthenticated(ref types.ManagedObjectReference) *types.NotAuthenticated {
-	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &ref, PrivilegeId: "System.View"}}
 }

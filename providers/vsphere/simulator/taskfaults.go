@@ -10,6 +10,8 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
 )
 
 // AllTasks stands for the method of every task.
@@ -29,7 +31,7 @@ func (s *Server) DelayTasks(method string, d time.Duration) { s.tasks.delay(meth
 // FailTasks makes the next n tasks of the method end in an error with the message;
 // n below zero means all until n is set to zero.
 func (s *Server) FailTasks(method string, n int, msg string) {
-	s.FailTasksWith(method, n, systemError(msg))
+	s.FailTasksWith(method, n, vimfault.System(msg))
 }
 
 // FailTasksWith is FailTasks with a fault of the caller's choice.
@@ -159,7 +161,7 @@ func (g *taskFaults) passOne(method string) types.BaseMethodFault {
 		select {
 		case <-held:
 		case <-g.closed:
-			return systemError("the simulator is closing")
+			return vimfault.System("the simulator is closing")
 		}
 	}
 	if d > 0 {
@@ -168,7 +170,7 @@ func (g *taskFaults) passOne(method string) types.BaseMethodFault {
 		select {
 		case <-timer.C:
 		case <-g.closed:
-			return systemError("the simulator is closing")
+			return vimfault.System("the simulator is closing")
 		}
 	}
 	return fault

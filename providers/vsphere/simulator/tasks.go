@@ -11,6 +11,8 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
 )
 
 // adopt makes a task that a client started run under the server's rules: it can
@@ -102,7 +104,7 @@ func guarded(r *request, run taskBody) taskBody {
 	return func(task *simulator.Task) (result types.AnyType, fault types.BaseMethodFault) {
 		defer func() {
 			if p := recover(); p != nil {
-				fault = systemError(fmt.Sprintf("simulator: %s: %v", r.method.Name, p))
+				fault = vimfault.System(fmt.Sprintf("simulator: %s: %v", r.method.Name, p))
 			}
 		}()
 		return run(task)
@@ -134,7 +136,7 @@ func (a *adopted) fail(fault types.BaseMethodFault) {
 	s.registry.AtomicUpdate(s.call(), a.task, []types.PropertyChange{
 		{Name: "info.completeTime", Val: time.Now()},
 		{Name: "info.state", Val: types.TaskInfoStateError},
-		{Name: "info.error", Val: types.LocalizedMethodFault{Fault: fault, LocalizedMessage: message(fault)}},
+		{Name: "info.error", Val: types.LocalizedMethodFault{Fault: fault, LocalizedMessage: vimfault.Message(fault)}},
 	})
 	runtime.Goexit()
 }

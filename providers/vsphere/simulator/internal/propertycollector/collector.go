@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package propertycollector
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
 )
 
 const (
@@ -29,13 +29,13 @@ const (
 	maxObjects = 100
 )
 
-// collector replaces vcsim's property collector, which reads the whole inventory
+// Collector replaces vcsim's property collector, which reads the whole inventory
 // again for every single change, reads values that others are changing, waits on
 // for clients that have gone, and lets only one session at a time hear of changes
 // through the default collector.
 //
 // vcsim makes one for each session by its zero value.
-type collector struct {
+type Collector struct {
 	simulator.PropertyCollector
 
 	turn sync.Mutex // one wait at a time
@@ -51,8 +51,9 @@ type collector struct {
 	pending []types.PropertyFilterUpdate
 }
 
-func newCollector(ref types.ManagedObjectReference) *collector {
-	c := &collector{}
+// New makes one of a reference.
+func New(ref types.ManagedObjectReference) *Collector {
+	c := &Collector{}
 	c.Self = ref
 	return c
 }
@@ -71,7 +72,7 @@ type changes struct {
 // default collector has the same one, and the registry keeps one listener for each.
 type changeFeed struct {
 	self      types.ManagedObjectReference
-	collector *collector
+	collector *Collector
 	silent    []string // properties whose changes are not reported
 }
 
@@ -111,7 +112,7 @@ func (l *changeFeed) RemoveObject(_ *simulator.Context, ref types.ManagedObjectR
 	l.collector.note(func(c *changes) { c.removed = append(c.removed, ref) })
 }
 
-func (c *collector) note(record func(*changes)) {
+func (c *Collector) note(record func(*changes)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	record(&c.changes)
@@ -122,7 +123,7 @@ func (c *collector) note(record func(*changes)) {
 }
 
 // activate starts to listen, once.
-func (c *collector) activate(ctx *simulator.Context) {
+func (c *Collector) activate(ctx *simulator.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.active {
@@ -130,21 +131,21 @@ func (c *collector) activate(ctx *simulator.Context) {
 	}
 	c.active = true
 	c.wake = make(chan struct{}, 1)
-	server := requestOf(ctx).server
+	world := worldOf(ctx)
 	self := types.ManagedObjectReference{Type: "Listener", Value: uuid.NewString()}
-	server.sessions.listen(ctx, &changeFeed{self: self, collector: c, silent: server.silent})
+	world.Listen(ctx, &changeFeed{self: self, collector: c, silent: world.Silent()})
 }
 
 // CreatePropertyCollector makes another one of this kind for the session.
-func (c *collector) CreatePropertyCollector(ctx *simulator.Context, _ *types.CreatePropertyCollector) soap.HasFault {
-	made := newCollector(types.ManagedObjectReference{Type: "PropertyCollector"})
+func (c *Collector) CreatePropertyCollector(ctx *simulator.Context, _ *types.CreatePropertyCollector) soap.HasFault {
+	made := New(types.ManagedObjectReference{Type: "PropertyCollector"})
 	return &methods.CreatePropertyCollectorBody{
 		Res: &types.CreatePropertyCollectorResponse{Returnval: ctx.Session.Put(made).Reference()},
 	}
 }
 
 // CreateFilter wakes a wait under way, which reports the filter's objects.
-func (c *collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter) soap.HasFault {
+func (c *Collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -155,13 +156,13 @@ func (c *collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter
 }
 
 // DestroyPropertyCollector ends the wait under way too.
-func (c *collector) DestroyPropertyCollector(ctx *simulator.Context, req *types.DestroyPropertyCollector) soap.HasFault {
+func (c *Collector) DestroyPropertyCollector(ctx *simulator.Context, req *types.DestroyPropertyCollector) soap.HasFault {
 	c.CancelWaitForUpdates(nil)
 	return c.PropertyCollector.DestroyPropertyCollector(ctx, req)
 }
 
 // CancelWaitForUpdates makes the wait under way fail with RequestCanceled.
-func (c *collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFault {
+func (c *Collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancel != nil {
@@ -171,7 +172,7 @@ func (c *collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFa
 }
 
 // WaitForUpdates is the old form, without options.
-func (c *collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpdates) soap.HasFault {
+func (c *Collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpdates) soap.HasFault {
 	body := &methods.WaitForUpdatesBody{}
 	answer := c.WaitForUpdatesEx(ctx, &types.WaitForUpdatesEx{This: req.This, Version: req.Version})
 	if body.Fault_ = answer.Fault(); body.Fault_ == nil {
@@ -184,7 +185,7 @@ func (c *collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpd
 
 // WaitForUpdatesEx returns what has changed since the version; without one it
 // answers all objects of the filters.
-func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForUpdatesEx) soap.HasFault {
+func (c *Collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForUpdatesEx) soap.HasFault {
 	c.activate(ctx)
 	wait, cancel := c.bound(ctx, req)
 	defer cancel()
@@ -214,7 +215,7 @@ func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForU
 }
 
 // unheard returns the last answer again to a client that has not received it.
-func (c *collector) unheard(version string) *types.UpdateSet {
+func (c *Collector) unheard(version string) *types.UpdateSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version == strconv.Itoa(c.version-1) {
@@ -225,10 +226,8 @@ func (c *collector) unheard(version string) *types.UpdateSet {
 
 // bound limits the wait by the client's connection, by cancellation and by the end
 // of the session. It ends the wait before it, if that is still under way.
-func (c *collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
-	key := front.WaitKey{Session: ctx.Session.Key, Collector: req.This.Value}
-	parent := requestOf(ctx).server.endpoint.Waits.Context(key)
-	wait, cancel := context.WithCancel(parent)
+func (c *Collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
+	wait, cancel := context.WithCancel(worldOf(ctx).Bound(ctx, req.This))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancel != nil {
@@ -239,7 +238,7 @@ func (c *collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (
 }
 
 // idle returns true when there is nothing to wait for any more.
-func (c *collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soap.HasFault, bool) {
+func (c *Collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soap.HasFault, bool) {
 	var timeout <-chan time.Time
 	if req.Options != nil && req.Options.MaxWaitSeconds != nil {
 		timer := time.NewTimer(time.Duration(*req.Options.MaxWaitSeconds) * time.Second)
@@ -248,8 +247,8 @@ func (c *collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soa
 	}
 	select {
 	case <-wait.Done():
-		if errors.Is(context.Cause(wait), errExpired) {
-			return waitFault(notAuthenticated(req.This)), true
+		if errors.Is(context.Cause(wait), ErrExpired) {
+			return waitFault(vimfault.NotAuthenticated(req.This)), true
 		}
 		return waitFault(&types.RequestCanceled{}), true
 	case <-timeout:
@@ -266,11 +265,11 @@ func (c *collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soa
 }
 
 func waitFault(fault types.BaseMethodFault) soap.HasFault {
-	return &methods.WaitForUpdatesExBody{Fault_: simulator.Fault(message(fault), fault)}
+	return &methods.WaitForUpdatesExBody{Fault_: simulator.Fault(vimfault.Message(fault), fault)}
 }
 
 // answer gives the set a new version, or an empty set when there is none.
-func (c *collector) answer(set *types.UpdateSet) soap.HasFault {
+func (c *Collector) answer(set *types.UpdateSet) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if set == nil {

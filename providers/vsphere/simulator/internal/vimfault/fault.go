@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+// Package vimfault has what vCenter says in its faults.
+package vimfault
 
 import (
 	"fmt"
@@ -11,20 +12,26 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-func systemError(reason string) *types.SystemError {
+// System is a fault of vCenter's own, with its reason.
+func System(reason string) *types.SystemError {
 	return &types.SystemError{Reason: reason}
 }
 
-// asFault returns the fault that a SOAP fault carries.
-func asFault(f *soap.Fault) types.BaseMethodFault {
+// Of returns the fault that a SOAP fault carries.
+func Of(f *soap.Fault) types.BaseMethodFault {
 	if fault, ok := f.VimFault().(types.BaseMethodFault); ok {
 		return fault
 	}
-	return systemError(f.String)
+	return System(f.String)
 }
 
-// message is what vCenter shows for a fault.
-func message(fault types.BaseMethodFault) string {
+// NotAuthenticated refuses a call of an object without a session.
+func NotAuthenticated(ref types.ManagedObjectReference) *types.NotAuthenticated {
+	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &ref, PrivilegeId: "System.View"}}
+}
+
+// Message is what vCenter shows for a fault.
+func Message(fault types.BaseMethodFault) string {
 	switch f := fault.(type) {
 	case *types.SystemError:
 		return f.Reason
@@ -46,7 +53,7 @@ func message(fault types.BaseMethodFault) string {
 	return fixedMessage(fault)
 }
 
-// fixedMessage is message for faults that say no more than their name.
+// fixedMessage is Message for faults that say no more than their name.
 func fixedMessage(fault types.BaseMethodFault) string {
 	switch fault.(type) {
 	case *types.NoCompatibleHost:

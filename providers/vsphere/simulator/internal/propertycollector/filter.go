@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package propertycollector
 
 import (
 	"reflect"
@@ -11,6 +11,8 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vimfault"
 )
 
 // filterView is what a client has been told through one filter.
@@ -24,14 +26,14 @@ type filterView struct {
 }
 
 // restart forgets what the client has been told.
-func (c *collector) restart() {
+func (c *Collector) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.views, c.pending, c.sent, c.changes = nil, nil, nil, changes{}
 }
 
 // update returns what is new, at most limit objects of it; nil when nothing is.
-func (c *collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
+func (c *Collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
 	c.mu.Lock()
 	pending, news := c.pending, c.changes
 	if pending == nil {
@@ -78,13 +80,13 @@ func page(all []types.PropertyFilterUpdate, limit int) (now, later []types.Prope
 }
 
 // look compares what the client knows of a filter with what is there.
-func (c *collector) look(ctx *simulator.Context, ref types.ManagedObjectReference, news changes) ([]types.ObjectUpdate, types.BaseMethodFault) {
+func (c *Collector) look(ctx *simulator.Context, ref types.ManagedObjectReference, news changes) ([]types.ObjectUpdate, types.BaseMethodFault) {
 	filter, ok := ctx.Session.Get(ref).(*simulator.PropertyFilter)
 	if !ok {
 		return nil, nil
 	}
 	spec := filter.Spec
-	view, first := c.view(ref, spec, requestOf(ctx).server.silent)
+	view, first := c.view(ref, spec, worldOf(ctx).Silent())
 	if !first {
 		spec.ObjectSet = view.told
 	}
@@ -114,7 +116,7 @@ func (c *collector) look(ctx *simulator.Context, ref types.ManagedObjectReferenc
 	return updates, nil
 }
 
-func (c *collector) view(ref types.ManagedObjectReference, spec types.PropertyFilterSpec, silent []string) (view *filterView, first bool) {
+func (c *Collector) view(ref types.ManagedObjectReference, spec types.PropertyFilterSpec, silent []string) (view *filterView, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if view, ok := c.views[ref]; ok {
@@ -186,7 +188,7 @@ func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []typ
 }
 
 // members returns the objects of a filter that clients may see, without properties.
-func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, forgive bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
+func (c *Collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, forgive bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
 	bare := types.PropertyFilterSpec{ObjectSet: spec.ObjectSet, ReportMissingObjectsInResults: spec.ReportMissingObjectsInResults}
 	if forgive {
 		bare.ReportMissingObjectsInResults = types.NewBool(true)
@@ -195,17 +197,17 @@ func (c *collector) members(ctx *simulator.Context, spec types.PropertyFilterSpe
 		bare.PropSet = append(bare.PropSet, types.PropertySpec{Type: p.Type})
 	}
 	// vcsim walks from parent to child without a lock: an object that is removed meanwhile would hide its neighbour.
-	leave := requestOf(ctx).server.structure.own()
+	leave := worldOf(ctx).Still()
 	contents, fault := c.retrieve(ctx, bare)
 	leave()
 	refs := make([]types.ManagedObjectReference, 0, len(contents))
 	for _, content := range contents {
 		refs = append(refs, content.Obj)
 	}
-	return requestOf(ctx).server.newVMs.visible(refs), fault
+	return worldOf(ctx).Visible(refs), fault
 }
 
-func (c *collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec, refs []types.ManagedObjectReference) []types.ObjectUpdate {
+func (c *Collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec, refs []types.ManagedObjectReference) []types.ObjectUpdate {
 	if len(refs) == 0 {
 		return nil
 	}
@@ -223,7 +225,7 @@ func (c *collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec,
 
 // modify returns the present values of what the filter shows of the changes. A
 // value that has gone is assigned as none.
-func (c *collector) modify(ctx *simulator.Context, spec types.PropertyFilterSpec, ref types.ManagedObjectReference, names []string) []types.ObjectUpdate {
+func (c *Collector) modify(ctx *simulator.Context, spec types.PropertyFilterSpec, ref types.ManagedObjectReference, names []string) []types.ObjectUpdate {
 	var concerned []types.PropertySpec
 	var paths []string
 	for _, p := range spec.PropSet {
@@ -310,10 +312,10 @@ func only(set []types.PropertySpec, refs ...types.ManagedObjectReference) types.
 }
 
 // retrieve returns copies that were made while each object was locked.
-func (c *collector) retrieve(ctx *simulator.Context, spec types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
+func (c *Collector) retrieve(ctx *simulator.Context, spec types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
 	answer := c.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{SpecSet: []types.PropertyFilterSpec{spec}})
 	if fault := answer.Fault(); fault != nil {
-		return nil, asFault(fault)
+		return nil, vimfault.Of(fault)
 	}
 	return answer.(*methods.RetrievePropertiesExBody).Res.Returnval.Objects, nil
 }
