@@ -7,6 +7,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -29,6 +30,8 @@ type (
 	Resolved = lookup.Resolved
 	// NetworkBacking is what a network card needs to know of its network.
 	NetworkBacking = lookup.NetworkBacking
+	// Kept is what shall be kept on a datastore of a storage policy.
+	Kept = storagepolicy.Kept
 	// ZoneSpec is what a failure domain says of vSphere.
 	ZoneSpec = lookup.ZoneSpec
 	// ZoneTag is a tag and the kind of object that carries it.

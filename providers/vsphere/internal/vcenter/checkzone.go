@@ -33,16 +33,16 @@ func (s *Session) checkTags(ctx context.Context, c *lookup.Inspection) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	attached, err := s.tags.of(ctx, objects, wanted)
+	attached, err := s.tags.Of(ctx, objects, wanted)
 	if err != nil {
 		return err
 	}
 	for _, check := range lookup.ZoneChecks() {
 		without := slices.DeleteFunc(slices.Clone(c.Carriers[check.Reason]), func(object inventory.Ref) bool {
-			return attached.has(object, check.Wanted(c.Spec))
+			return attached.Has(object, check.Wanted(c.Spec))
 		})
 		if len(without) > 0 {
-			c.Found[check.Reason] = []string{lookup.Untagged(s.index, check.Wanted(c.Spec), without, s.tags.named(ctx, attached.on(without)))}
+			c.Found[check.Reason] = []string{lookup.Untagged(s.index, check.Wanted(c.Spec), without, s.tags.Named(ctx, attached.On(without)))}
 		}
 	}
 	return nil

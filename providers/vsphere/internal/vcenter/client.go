@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -30,8 +31,8 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	wire := soap.NewClient(u, true)
 	wire.Namespace, wire.Version, wire.UserAgent = "urn:"+vim25.Namespace, vim25.Version, opts.UserAgent
 	transport := wire.DefaultTransport()
-	transport.MaxIdleConnsPerHost = maxCalls + 1 // a handshake costs more than most calls
-	transport.DialTLSContext = nil               // govmomi's does not heed a context
+	transport.MaxIdleConnsPerHost = calls.Most + 1 // a handshake costs more than most calls
+	transport.DialTLSContext = nil                 // govmomi's does not heed a context
 	transport.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
 	return &vim25.Client{Client: wire, RoundTripper: &meter{wire, ep.Server, opts}}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -59,7 +60,7 @@ func (s *Session) PlanZone(ctx context.Context, spec lookup.ZoneSpec, records ma
 }
 
 // attachmentsOf reads which tags are on what carries those of the zone, and finds the hosts of a host group by their tag.
-func (s *Session) attachmentsOf(ctx context.Context, site *lookup.Site) (attachments, error) {
+func (s *Session) attachmentsOf(ctx context.Context, site *lookup.Site) (tagging.Attachments, error) {
 	objects, spec := append(slices.Clone(site.Region), site.Zone...), site.Spec
 	var names []inventory.TagName
 	for _, tag := range []lookup.ZoneTag{spec.Region, spec.Zone} {
@@ -72,14 +73,14 @@ func (s *Session) attachmentsOf(ctx context.Context, site *lookup.Site) (attachm
 		objects, names = append(objects, slices.Collect(maps.Values(site.Hosts))...), append(names, byTag)
 	}
 	if len(objects) == 0 {
-		return attachments{}, nil
+		return tagging.Attachments{}, nil
 	}
-	attached, err := s.tags.of(ctx, objects, names)
+	attached, err := s.tags.Of(ctx, objects, names)
 	if err != nil {
-		return attachments{}, err
+		return tagging.Attachments{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(site.Hosts)) {
-		if host := site.Hosts[name]; byTag != (inventory.TagName{}) && attached.has(host, byTag) {
+		if host := site.Hosts[name]; byTag != (inventory.TagName{}) && attached.Has(host, byTag) {
 			site.Tagged = append(site.Tagged, host)
 		}
 	}
@@ -87,7 +88,7 @@ func (s *Session) attachmentsOf(ctx context.Context, site *lookup.Site) (attachm
 }
 
 // findTags adds what there is of categories, tags and attachments. Those that are attached exist; others are asked for.
-func (s *Session) findTags(ctx context.Context, wanted []configuration.Wanted, attached attachments, known ours, found map[configuration.Item]configuration.Found) error {
+func (s *Session) findTags(ctx context.Context, wanted []configuration.Wanted, attached tagging.Attachments, known ours, found map[configuration.Item]configuration.Found) error {
 	ask := unattached(wanted, attached, found)
 	for _, w := range wanted {
 		record, ours := known.records[w.Item]
@@ -95,17 +96,17 @@ func (s *Session) findTags(ctx context.Context, wanted []configuration.Wanted, a
 			continue
 		}
 		if _, is := found[w.Item]; !is || ours {
-			ask[tagOf(w.Item)] = true
+			ask[tagging.NameOf(w.Item)] = true
 		}
 	}
 	if len(ask) == 0 {
 		return nil
 	}
-	details, err := s.tags.details(ctx, slices.Collect(maps.Keys(ask)))
+	details, err := s.tags.Details(ctx, slices.Collect(maps.Keys(ask)))
 	if err != nil {
 		return err
 	}
-	details.addTo(found, known.mark)
+	details.AddTo(found, known.mark)
 	s.conflicts(ctx, wanted, attached, found)
 	return nil
 }
@@ -117,32 +118,32 @@ type ours struct {
 }
 
 // unattached adds what is attached, and so exists, and returns the tags that are to be attached and are not.
-func unattached(wanted []configuration.Wanted, attached attachments, found map[configuration.Item]configuration.Found) map[inventory.TagName]bool {
+func unattached(wanted []configuration.Wanted, attached tagging.Attachments, found map[configuration.Item]configuration.Found) map[inventory.TagName]bool {
 	missing := map[inventory.TagName]bool{}
 	for _, w := range wanted {
 		if w.Kind != configuration.TagAttachment {
 			continue
 		}
-		if attached.has(inventory.ParseRef("", w.Object), tagOf(w.Item)) {
+		if attached.Has(inventory.ParseRef("", w.Object), tagging.NameOf(w.Item)) {
 			found[w.Item] = configuration.Found{}
 			found[configuration.Item{Kind: configuration.Tag, Name: w.Name, Category: w.Category}] = configuration.Found{}
 			found[configuration.Item{Kind: configuration.TagCategory, Name: w.Category}] = configuration.Found{}
 		} else if !w.Adopt {
-			missing[tagOf(w.Item)] = true
+			missing[tagging.NameOf(w.Item)] = true
 		}
 	}
 	return missing
 }
 
 // conflicts notes the objects that carry another tag of the category: which of the two is right only a person can say.
-func (s *Session) conflicts(ctx context.Context, wanted []configuration.Wanted, attached attachments, found map[configuration.Item]configuration.Found) {
+func (s *Session) conflicts(ctx context.Context, wanted []configuration.Wanted, attached tagging.Attachments, found map[configuration.Item]configuration.Found) {
 	for i := range wanted {
 		w := &wanted[i]
 		if _, is := found[w.Item]; is || w.Adopt || w.Kind != configuration.TagAttachment {
 			continue
 		}
 		object := inventory.ParseRef("", w.Object)
-		for _, other := range s.tags.named(ctx, attached.on([]inventory.Ref{object})) {
+		for _, other := range s.tags.Named(ctx, attached.On([]inventory.Ref{object})) {
 			if other.Category == w.Category {
 				w.Problem = fmt.Sprintf("%s carries tag %q of category %q already: detach it", w.Object, other.Name, other.Category)
 			}

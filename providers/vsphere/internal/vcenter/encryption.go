@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -27,7 +28,7 @@ type Encryption struct {
 
 // Fields of specifications that a LookupError of this file or of the policies names.
 const (
-	FieldStoragePolicy = "storagePolicyName"
+	FieldStoragePolicy = storagepolicy.Field
 	FieldCryptoProfile = "cryptoProfile"
 	FieldCryptoKey     = "cryptoKeyID"
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
@@ -215,7 +216,7 @@ func (s *Session) changeView(ctx context.Context, change listView) (gone []inven
 	if len(change.add) == 0 && len(change.remove) == 0 {
 		return nil, nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	bounded, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
 	res, err := methods.ModifyListView(bounded, s.client, &types.ModifyListView{This: change.view, Add: change.add, Remove: change.remove})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
@@ -154,7 +155,7 @@ func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
-	g.Expect(s.tags.client.Logout(t.Context())).To(Succeed()) // as if it had expired
+	g.Expect(s.rest.Client.Logout(t.Context())).To(Succeed()) // as if it had expired
 	g.Expect(s.AttachTags(t.Context(), template.Ref, []string{id})).To(Succeed())
 	g.Expect(server.Calls()).To(HaveKeyWithValue("REST POST /rest/com/vmware/cis/session", 2))
 }
@@ -182,9 +183,9 @@ func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
 func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		all := &lines{}
+		all := &calls.Lines{}
 		session := func(server string) *Session {
-			return &Session{line: all.line(server), slots: make(chan struct{}, maxCalls), lose: func(error) {}}
+			return &Session{line: all.To(server), slots: make(calls.Slots, calls.Most), lose: func(error) {}}
 		}
 		one, two, other := session("hangs"), session("hangs"), session("answers")
 		answers := make(chan struct{})
@@ -208,14 +209,14 @@ func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
 		}
 		synctest.Wait()
 		g.Expect(held.Load()).To(BeEquivalentTo(1000), "it may be slow only")
-		<-time.After(slotTimeout + time.Second)
-		g.Expect(held.Load()).To(BeEquivalentTo(2 * maxCalls))
+		<-time.After(calls.Patience + time.Second)
+		g.Expect(held.Load()).To(BeEquivalentTo(2 * calls.Most))
 		for range 500 {
 			go caller(one)
 			go caller(two)
 		}
 		synctest.Wait()
-		g.Expect(held.Load()).To(BeEquivalentTo(2*maxCalls), "who comes later is turned away at once")
+		g.Expect(held.Load()).To(BeEquivalentTo(2*calls.Most), "who comes later is turned away at once")
 		g.Expect(two.call(t.Context(), "calling", hang)).To(MatchError(vcerrors.ErrUnavailable))
 		quick := func(context.Context, soap.RoundTripper) error { return nil }
 		g.Expect(other.call(t.Context(), "calling", quick)).To(Succeed(), "another vCenter")

@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vapi/cluster"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -48,8 +49,8 @@ func (s *Session) Modules(ctx context.Context, wanted ...string) (map[string]str
 // ListModules is Modules with a call, whatever is known.
 func (s *Session) ListModules(ctx context.Context) (map[string]string, error) {
 	var listed []cluster.ModuleSummary
-	err := s.tags.do(ctx, "listing cluster modules", func(ctx context.Context) (err error) {
-		listed, err = cluster.NewManager(s.tags.client).ListModules(ctx)
+	err := s.rest.Run(ctx, "listing cluster modules", func(ctx context.Context) (err error) {
+		listed, err = cluster.NewManager(s.rest.Client).ListModules(ctx)
 		return err
 	})
 	if err != nil {
@@ -86,8 +87,8 @@ func (m *modules) set(uuid, compute string) {
 // CreateModule makes a cluster module, which has no name by which it could be found again.
 func (s *Session) CreateModule(ctx context.Context, clusterRef string) (uuid string, err error) {
 	r := inventory.ParseRef("ClusterComputeResource", clusterRef)
-	err = s.tags.do(ctx, "making a cluster module in "+r.Value, func(ctx context.Context) (err error) {
-		uuid, err = cluster.NewManager(s.tags.client).CreateModule(ctx, r)
+	err = s.rest.Run(ctx, "making a cluster module in "+r.Value, func(ctx context.Context) (err error) {
+		uuid, err = cluster.NewManager(s.rest.Client).CreateModule(ctx, r)
 		return err
 	})
 	if err == nil {
@@ -98,12 +99,9 @@ func (s *Session) CreateModule(ctx context.Context, clusterRef string) (uuid str
 
 // DeleteModule deletes a cluster module, if it is there. Its virtual machines stay where they are.
 func (s *Session) DeleteModule(ctx context.Context, uuid string) error {
-	err := s.tags.do(ctx, "deleting cluster module "+uuid, func(ctx context.Context) error {
-		return cluster.NewManager(s.tags.client).DeleteModule(ctx, uuid)
+	err := s.rest.Run(ctx, "deleting cluster module "+uuid, func(ctx context.Context) error {
+		return restapi.IgnoreGone(cluster.NewManager(s.rest.Client).DeleteModule(ctx, uuid))
 	})
-	if errors.Is(err, vcerrors.ErrNotFound) {
-		err = nil
-	}
 	if err == nil {
 		s.modules.set(uuid, "")
 	}
@@ -112,8 +110,8 @@ func (s *Session) DeleteModule(ctx context.Context, uuid string) error {
 
 // ModuleMembers returns the virtual machines of a module. ErrNotFound means that vCenter does not have the module.
 func (s *Session) ModuleMembers(ctx context.Context, uuid string) (members []string, err error) {
-	err = s.tags.do(ctx, "looking for cluster module "+uuid, func(ctx context.Context) error {
-		refs, err := cluster.NewManager(s.tags.client).ListModuleMembers(ctx, uuid)
+	err = s.rest.Run(ctx, "looking for cluster module "+uuid, func(ctx context.Context) error {
+		refs, err := cluster.NewManager(s.rest.Client).ListModuleMembers(ctx, uuid)
 		for _, r := range refs {
 			members = append(members, r.String())
 		}
@@ -126,8 +124,8 @@ func (s *Session) ModuleMembers(ctx context.Context, uuid string) (members []str
 func (s *Session) JoinModule(ctx context.Context, uuid, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	var joined bool
-	err := s.tags.do(ctx, "adding "+r.Value+" to cluster module "+uuid, func(ctx context.Context) (err error) {
-		joined, err = cluster.NewManager(s.tags.client).AddModuleMembers(ctx, uuid, r)
+	err := s.rest.Run(ctx, "adding "+r.Value+" to cluster module "+uuid, func(ctx context.Context) (err error) {
+		joined, err = cluster.NewManager(s.rest.Client).AddModuleMembers(ctx, uuid, r)
 		return err
 	})
 	if errors.Is(err, vcerrors.ErrNotFound) {
@@ -146,12 +144,8 @@ func (s *Session) JoinModule(ctx context.Context, uuid, vmRef string) error {
 // LeaveModule takes a virtual machine out of a module, if it is in.
 func (s *Session) LeaveModule(ctx context.Context, uuid, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	err := s.tags.do(ctx, "taking "+r.Value+" out of cluster module "+uuid, func(ctx context.Context) error {
-		_, err := cluster.NewManager(s.tags.client).RemoveModuleMembers(ctx, uuid, r)
-		return err
+	return s.rest.Run(ctx, "taking "+r.Value+" out of cluster module "+uuid, func(ctx context.Context) error {
+		_, err := cluster.NewManager(s.rest.Client).RemoveModuleMembers(ctx, uuid, r)
+		return restapi.IgnoreGone(err)
 	})
-	if errors.Is(err, vcerrors.ErrNotFound) {
-		return nil
-	}
-	return err
 }

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
@@ -70,7 +71,7 @@ type Options struct {
 	Log       *slog.Logger
 
 	writers  *groupWriters     // of all sessions
-	lines    *lines            // of all sessions
+	lines    *calls.Lines      // of all sessions
 	vcenters *inventory.Shared // of all sessions
 
 	dial func(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error)
@@ -148,7 +149,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.writers, opts.lines, opts.vcenters = &groupWriters{}, &lines{}, &inventory.Shared{Keep: opts.KeepNotes}
+	opts.writers, opts.lines, opts.vcenters = &groupWriters{}, &calls.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
 	return &Pool{opts: opts, entries: map[key]*entry{}}
 }
 
@@ -228,7 +229,7 @@ func (p *Pool) leave(server string) {
 			return
 		}
 	}
-	p.opts.lines.forget(server)
+	p.opts.lines.Forget(server)
 	p.opts.vcenters.Forget(server)
 	p.opts.OnServerGone(server)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -70,7 +71,7 @@ func (s *Session) resume(ctx context.Context) error {
 		return s.reopen(ctx)
 	}
 	for more := true; more; {
-		set, err := s.wait(ctx, 0, callTimeout)
+		set, err := s.wait(ctx, 0, calls.Timeout)
 		if fault.Is(err, &types.InvalidCollectorVersion{}) {
 			return s.reopen(ctx) // it has been away for too long
 		}

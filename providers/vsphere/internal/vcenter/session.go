@@ -17,18 +17,15 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
 const (
-	// callTimeout bounds a call that is not the stream's.
-	callTimeout = 30 * time.Second
-	// maxCalls is how many calls one session has in flight. vCenter queues what is beyond its own limits anyway.
-	maxCalls = 16
-	// slotTimeout is how long a call waits for others. It is short so that a hanging vCenter holds no more than
-	// maxCalls of its callers for long, who may have another vCenter to serve.
-	slotTimeout = 5 * time.Second
 	// maxTimeouts in a row without a single answer mean that the connection is dead.
 	maxTimeouts = 3
 	// logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
@@ -58,12 +55,13 @@ type Session struct {
 	jobs      *jobs
 	hardware  hardwareSeen
 	modules   modules
-	tags      *tagReader
-	policies  *policyReader
+	rest      *restapi.Client
+	tags      *tagging.Tags
+	policies  *storagepolicy.Service
 	keys      keyring
 
-	slots    chan struct{}
-	line     *line
+	slots    calls.Slots
+	line     *calls.Line
 	timeouts atomic.Int32
 	loggedIn bool
 
@@ -83,15 +81,16 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
-		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(chan struct{}, maxCalls),
-		line: opts.lines.line(ep.Server),
+		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(calls.Slots, calls.Most),
+		line: opts.lines.To(ep.Server),
 	}
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newGroups(s)
 	s.jobs = newJobs()
 	user := url.UserPassword(ep.Username, ep.Password)
-	s.tags = newTagReader(s, user)
-	s.policies = newPolicyReader(s)
+	s.rest = s.newRESTClient(user)
+	s.tags = tagging.New(s.rest, s.index.Shows)
+	s.policies = s.newPolicyService()
 
 	if err := s.connect(ctx, user); err != nil {
 		err = vcerrors.OfSession(err)
@@ -102,7 +101,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 }
 
 func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
-	opening, cancel := context.WithTimeout(ctx, callTimeout)
+	opening, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
 	content, err := methods.GetServiceContent(opening, s.client)
 	if err != nil {
@@ -142,7 +141,9 @@ func (s *Session) close(ctx context.Context, why error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logoutTimeout)
 	defer cancel()
-	s.tags.logout(ctx)
+	if err := s.rest.Logout(ctx); err != nil {
+		s.opts.Log.Debug("logging out of vCenter's REST API", "server", s.server, "error", err)
+	}
 	if _, err := methods.Logout(ctx, s.client, &types.Logout{This: *s.client.ServiceContent.SessionManager}); err != nil {
 		s.opts.Log.Debug("logging out of vCenter", "server", s.server, "error", err)
 	}
@@ -150,50 +151,25 @@ func (s *Session) close(ctx context.Context, why error) {
 
 // call runs one call within its limits. doing is a gerund for the error.
 func (s *Session) call(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
-	if s.line.hangs() {
-		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, maxCalls, slotTimeout)
+	if s.line.Hangs() {
+		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, calls.Most, calls.Patience)
 	}
-	if err := acquire(ctx, s.slots); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+	judged := func(err error) error {
+		s.judge(err)
+		return vcerrors.Classify(err)
 	}
-	defer func() { <-s.slots }()
-	s.line.begin()
-	bounded, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	err := f(bounded, s.client)
-	s.line.end(bounded.Err() == nil)
-	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", doing, ctx.Err())
-	}
-	s.judge(err)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, vcerrors.Classify(err))
-	}
-	return nil
-}
-
-// acquire takes one of the slots of a semaphore, for which it waits briefly.
-func acquire(ctx context.Context, slots chan struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	default:
-	}
-	timer := time.NewTimer(slotTimeout)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return fmt.Errorf("%w: %d calls are in flight", vcerrors.ErrUnavailable, cap(slots))
-	}
+	return s.slots.Run(ctx, doing, judged, func(ctx context.Context) error {
+		s.line.Begin()
+		err := f(ctx, s.client)
+		s.line.End(ctx.Err() == nil)
+		return err
+	})
 }
 
 // judge decides from a call's outcome whether the session still works. A connection that failed does not end it, but gives
 // reason to try whether the stream can go on. A late answer alone is no such reason.
 func (s *Session) judge(err error) {
+	classified := vcerrors.Classify(err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		if s.timeouts.Add(1) >= maxTimeouts {
 			s.timeouts.Store(0)
@@ -202,12 +178,12 @@ func (s *Session) judge(err error) {
 		return
 	}
 	s.timeouts.Store(0)
-	if failed := vcerrors.Classify(err); errors.Is(failed, vcerrors.ErrUnreachable) {
-		s.doubts.raise(failed)
+	if errors.Is(classified, vcerrors.ErrUnreachable) {
+		s.doubts.raise(classified)
 	}
 	for _, over := range []error{vcerrors.ErrConnecting, vcerrors.ErrThumbprint, vcerrors.ErrUntrusted} {
-		if err := vcerrors.Classify(err); errors.Is(err, over) {
-			s.lose(err)
+		if errors.Is(classified, over) {
+			s.lose(classified)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
@@ -60,7 +61,7 @@ func (s *Session) openStream(ctx context.Context, used func(inventory.Changes)) 
 }
 
 func (s *Session) makeCollector(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
 	content := s.client.ServiceContent
 	if s.collector != (inventory.Ref{}) {
@@ -223,7 +224,7 @@ func (s *Session) interrupt(ctx context.Context, over <-chan struct{}, giveUp co
 		return
 	}
 	for began := time.Now(); time.Since(began) < s.overdue(); {
-		bounded, cancel := context.WithTimeout(ctx, callTimeout)
+		bounded, cancel := context.WithTimeout(ctx, calls.Timeout)
 		_, err := methods.CancelWaitForUpdates(bounded, s.client, &types.CancelWaitForUpdates{This: s.collector})
 		cancel()
 		if err != nil {

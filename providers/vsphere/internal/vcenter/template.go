@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
@@ -69,7 +70,7 @@ type templates struct {
 }
 
 type templateEntry struct {
-	reading chan struct{} // holds a token while one caller reads; the others wait for it instead of reading as well
+	reading calls.Slots // holds a token while one caller reads; the others wait for it instead of reading as well
 	data    *templateData
 }
 
@@ -80,7 +81,7 @@ func (t *templates) entry(r inventory.Ref) *templateEntry {
 	defer t.mu.Unlock()
 	e, ok := t.known[r]
 	if !ok {
-		e = &templateEntry{reading: make(chan struct{}, 1)}
+		e = &templateEntry{reading: calls.One()}
 		t.known[r] = e
 	}
 	return e
@@ -95,10 +96,11 @@ func (t *templates) forget(r inventory.Ref) {
 // template answers from memory if the stream has reported no change of the template since it was read.
 func (s *Session) template(ctx context.Context, r inventory.Ref) (templateData, error) {
 	e := s.templates.entry(r)
-	if err := acquire(ctx, e.reading); err != nil {
+	release, err := e.reading.Acquire(ctx)
+	if err != nil {
 		return templateData{}, fmt.Errorf("reading template %s: %w", r.Value, err)
 	}
-	defer func() { <-e.reading }()
+	defer release()
 	s.want(r, inventory.PoweredOff)
 	version := s.index.VersionOf(r)
 	if e.data != nil && (version == "" || e.data.version == version) {
@@ -106,7 +108,7 @@ func (s *Session) template(ctx context.Context, r inventory.Ref) (templateData, 
 	}
 	data := templateData{ref: r}
 	var now inventory.Details
-	err := s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", inventory.ChangeVersion}, func(p []types.DynamicProperty) {
+	err = s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", inventory.ChangeVersion}, func(p []types.DynamicProperty) {
 		for _, property := range p {
 			now.Set(property.Name, property.Val)
 			switch value := property.Val.(type) {

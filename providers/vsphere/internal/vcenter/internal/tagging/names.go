@@ -1,25 +1,24 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package tagging
 
 import (
 	"context"
-	"net/http"
 	"time"
 
-	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
 )
 
 // namesAge is after how long a name is looked up again: tags can be renamed.
 const namesAge = 10 * time.Minute
 
-// tagNames knows tags and categories by identifier. vCenter lists identifiers only and tells names one by one, so what was
+// names knows tags and categories by identifier. vCenter lists identifiers only and tells names one by one, so what was
 // looked up is kept even if the time for all was too short. Its zero value is ready to use, by one caller at a time.
-type tagNames struct {
+type names struct {
 	categories, tags map[string]named
 }
 
@@ -32,12 +31,12 @@ type named struct {
 func (n named) fresh() bool { return time.Since(n.at) < namesAge }
 
 // identify returns the identifier of a tag, "" if there is none of the name. One that is known costs a call in namesAge.
-func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inventory.TagName) (string, error) {
+func (n *names) identify(ctx context.Context, manager *tags.Manager, want inventory.TagName) (string, error) {
 	for id, tag := range n.tags {
 		if tag.name != want.Name || n.categories[tag.category].name != want.Category {
 			continue
 		}
-		if now, err := n.of(ctx, manager, id); ignoreGone(err) != nil {
+		if now, err := n.of(ctx, manager, id); restapi.IgnoreGone(err) != nil {
 			return "", err
 		} else if now == want {
 			return id, nil
@@ -52,7 +51,7 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inv
 		return "", err
 	}
 	for _, id := range ids {
-		if now, err := n.of(ctx, manager, id); ignoreGone(err) != nil {
+		if now, err := n.of(ctx, manager, id); restapi.IgnoreGone(err) != nil {
 			return "", err
 		} else if now == want {
 			return id, nil
@@ -61,13 +60,13 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inv
 	return "", nil
 }
 
-func (n *tagNames) categoryOf(ctx context.Context, manager *tags.Manager, name string) (string, error) {
+func (n *names) categoryOf(ctx context.Context, manager *tags.Manager, name string) (string, error) {
 	ids, err := manager.ListCategories(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, id := range ids {
-		if now, err := n.category(ctx, manager, id); ignoreGone(err) != nil {
+		if now, err := n.category(ctx, manager, id); restapi.IgnoreGone(err) != nil {
 			return "", err
 		} else if now == name {
 			return id, nil
@@ -77,7 +76,7 @@ func (n *tagNames) categoryOf(ctx context.Context, manager *tags.Manager, name s
 }
 
 // of looks up what a tag is called.
-func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (inventory.TagName, error) {
+func (n *names) of(ctx context.Context, manager *tags.Manager, id string) (inventory.TagName, error) {
 	tag := n.tags[id]
 	if !tag.fresh() {
 		delete(n.tags, id)
@@ -95,7 +94,7 @@ func (n *tagNames) of(ctx context.Context, manager *tags.Manager, id string) (in
 	return inventory.TagName{Category: category, Name: tag.name}, err
 }
 
-func (n *tagNames) category(ctx context.Context, manager *tags.Manager, id string) (string, error) {
+func (n *names) category(ctx context.Context, manager *tags.Manager, id string) (string, error) {
 	if known := n.categories[id]; known.fresh() {
 		return known.name, nil
 	}
@@ -109,12 +108,4 @@ func (n *tagNames) category(ctx context.Context, manager *tags.Manager, id strin
 	}
 	n.categories[id] = named{name: read.Name, at: time.Now()}
 	return read.Name, nil
-}
-
-// ignoreGone passes over what was deleted since it was listed.
-func ignoreGone(err error) error {
-	if rest.IsStatusError(err, http.StatusNotFound) {
-		return nil
-	}
-	return err
 }

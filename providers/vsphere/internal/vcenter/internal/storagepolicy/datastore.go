@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package storagepolicy
 
 import (
 	"cmp"
@@ -13,14 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/soap"
-	"github.com/vmware/govmomi/vim25/types"
-
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
+
+// Field is that of a specification which names a policy.
+const Field = "storagePolicyName"
 
 // maxIncompatible is how many datastores are named that a policy does not have.
 const maxIncompatible = 5
@@ -35,25 +34,25 @@ type Kept struct {
 // DatastoreOf returns the identifier of a storage policy and the reference of a datastore that the policy has: the one
 // that the placement names, or of those that a host of the placement can use the one with the most free space. A datastore
 // that is named and does not fit, and there being none, is a LookupError.
-func (s *Session) DatastoreOf(ctx context.Context, placement lookup.Placement, kept Kept) (policy, datastoreRef string, err error) {
+func (s *Service) DatastoreOf(ctx context.Context, placement lookup.Placement, kept Kept) (policy, datastoreRef string, err error) {
 	candidates, err := lookup.Datastores(s.index, placement)
 	if err != nil {
 		return "", "", err
 	}
-	p := s.policies
-	if err := acquire(ctx, p.reading); err != nil {
+	release, err := s.reading.Acquire(ctx)
+	if err != nil {
 		return "", "", fmt.Errorf("reading storage policies: %w", err)
 	}
-	defer func() { <-p.reading }()
-	policy, reasons, err := p.compatibility(ctx, kept.Policy, candidates)
+	defer release()
+	policy, reasons, err := s.compatibility(ctx, kept.Policy, candidates)
 	if err != nil {
 		return "", "", err
 	}
 	compatible := slices.DeleteFunc(slices.Clone(candidates), func(r inventory.Ref) bool { return reasons[r] != "" })
 	if len(compatible) == 0 {
-		return "", "", p.incompatible(placement, kept.Policy, candidates, reasons)
+		return "", "", s.incompatible(placement, kept.Policy, candidates, reasons)
 	}
-	chosen, err := p.choose(ctx, kept, compatible)
+	chosen, err := s.choose(ctx, kept, compatible)
 	if err != nil {
 		return "", "", err
 	}
@@ -61,37 +60,37 @@ func (s *Session) DatastoreOf(ctx context.Context, placement lookup.Placement, k
 }
 
 // compatibility looks a policy up and asks about it. A policy that is not what it was called any more is looked up again.
-func (p *policyReader) compatibility(ctx context.Context, name string, candidates []inventory.Ref) (string, map[inventory.Ref]string, error) {
-	id, err := p.identify(ctx, FieldStoragePolicy, name)
+func (s *Service) compatibility(ctx context.Context, name string, candidates []inventory.Ref) (string, map[inventory.Ref]string, error) {
+	id, err := s.identify(ctx, Field, name)
 	if err != nil {
 		return "", nil, err
 	}
-	reasons, err := p.check(ctx, id, candidates)
+	reasons, err := s.check(ctx, id, candidates)
 	if errors.Is(err, vcerrors.ErrInvalid) || errors.Is(err, vcerrors.ErrNotFound) {
-		p.names = nil
-		if id, err = p.identify(ctx, FieldStoragePolicy, name); err != nil {
+		s.names = nil
+		if id, err = s.identify(ctx, Field, name); err != nil {
 			return "", nil, err
 		}
-		reasons, err = p.check(ctx, id, candidates)
+		reasons, err = s.check(ctx, id, candidates)
 	}
 	return id, reasons, err
 }
 
 // incompatible says why there is no datastore.
-func (p *policyReader) incompatible(placement lookup.Placement, policy string, candidates []inventory.Ref, reasons map[inventory.Ref]string) error {
+func (s *Service) incompatible(placement lookup.Placement, policy string, candidates []inventory.Ref, reasons map[inventory.Ref]string) error {
 	var why []string
-	p.s.index.RLock()
+	s.index.RLock()
 	for _, candidate := range candidates {
-		why = append(why, fmt.Sprintf("%s is %s", p.s.index.FullPath(candidate), reasons[candidate]))
+		why = append(why, fmt.Sprintf("%s is %s", s.index.FullPath(candidate), reasons[candidate]))
 	}
-	p.s.index.RUnlock()
+	s.index.RUnlock()
 	slices.Sort(why)
 	detail := strings.Join(why[:min(len(why), maxIncompatible)], ", ")
 	way := "; have the policy fit a datastore of the machine's hosts, or name another policy"
 	if placement.Datastore != "" {
 		way = "; remove datastore so that one of the policy is chosen, or name another policy"
 	}
-	return &vcerrors.LookupError{Field: FieldStoragePolicy, Value: policy, Err: vcerrors.ErrInvalid, Detail: "no compatible datastore: " + detail + way}
+	return &vcerrors.LookupError{Field: Field, Value: policy, Err: vcerrors.ErrInvalid, Detail: "no compatible datastore: " + detail + way}
 }
 
 // space is how much is free on datastores. The stream does not report it: it changes all the time, on every datastore, for
@@ -113,63 +112,45 @@ type promise struct {
 
 // choose returns the datastore with the most free space, less what was promised to other machines since that was read. The
 // same machine gets the same answer meanwhile.
-func (p *policyReader) choose(ctx context.Context, kept Kept, compatible []inventory.Ref) (inventory.Ref, error) {
+func (s *Service) choose(ctx context.Context, kept Kept, compatible []inventory.Ref) (inventory.Ref, error) {
 	if len(compatible) == 1 {
 		return compatible[0], nil
 	}
-	if err := p.measure(ctx, compatible); err != nil {
+	if err := s.measure(ctx, compatible); err != nil {
 		return inventory.Ref{}, err
 	}
-	if before, ok := p.space.promised[kept.Machine]; ok && slices.Contains(compatible, before.datastore) {
+	if before, ok := s.space.promised[kept.Machine]; ok && slices.Contains(compatible, before.datastore) {
 		return before.datastore, nil
 	}
 	left := map[inventory.Ref]int64{}
 	for _, datastore := range compatible {
-		left[datastore] = p.space.free[datastore].bytes
+		left[datastore] = s.space.free[datastore].bytes
 	}
-	for _, promise := range p.space.promised {
+	for _, promise := range s.space.promised {
 		left[promise.datastore] -= promise.bytes
 	}
 	chosen := slices.MinFunc(compatible, func(a, b inventory.Ref) int {
 		return cmp.Or(cmp.Compare(left[b], left[a]), inventory.CompareRefs(a, b))
 	})
-	p.space.promised[kept.Machine] = promise{chosen, max(kept.SizeGiB, 1) << 30}
+	s.space.promised[kept.Machine] = promise{chosen, max(kept.SizeGiB, 1) << 30}
 	return chosen, nil
 }
 
 // measure reads the free space of datastores in one call, unless that is known.
-func (p *policyReader) measure(ctx context.Context, datastores []inventory.Ref) error {
-	stale := func(datastore inventory.Ref) bool { return time.Since(p.space.free[datastore].at) >= policyAnswerAge }
+func (s *Service) measure(ctx context.Context, datastores []inventory.Ref) error {
+	stale := func(datastore inventory.Ref) bool { return time.Since(s.space.free[datastore].at) >= answerAge }
 	if !slices.ContainsFunc(datastores, stale) {
 		return nil
 	}
 	began, free := time.Now(), map[inventory.Ref]freeSpace{}
-	objects := make([]types.ObjectSpec, len(datastores))
-	for i := range datastores {
-		objects[i] = types.ObjectSpec{Obj: datastores[i]}
-		free[datastores[i]] = freeSpace{at: began}
-	}
-	err := p.s.call(ctx, "reading the free space of datastores", func(ctx context.Context, rt soap.RoundTripper) error {
-		res, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
-			This: p.s.client.ServiceContent.PropertyCollector,
-			SpecSet: []types.PropertyFilterSpec{{
-				PropSet: []types.PropertySpec{{Type: "Datastore", PathSet: []string{"summary.freeSpace"}}}, ObjectSet: objects,
-			}},
-		})
-		if err != nil || res.Returnval == nil {
-			return err
-		}
-		for _, object := range res.Returnval.Objects {
-			for _, property := range object.PropSet {
-				free[object.Obj] = freeSpace{inventory.As[int64](property.Val), began}
-			}
-		}
-		return nil
-	})
+	read, err := s.freeSpace(ctx, datastores)
 	if err != nil {
 		return err
 	}
-	p.space.learn(free)
+	for _, datastore := range datastores {
+		free[datastore] = freeSpace{read[datastore], began}
+	}
+	s.space.learn(free)
 	return nil
 }
 
@@ -178,7 +159,7 @@ func (s *space) learn(free map[inventory.Ref]freeSpace) {
 	if s.free == nil {
 		s.free, s.promised = map[inventory.Ref]freeSpace{}, map[string]promise{}
 	}
-	maps.DeleteFunc(s.free, func(_ inventory.Ref, f freeSpace) bool { return time.Since(f.at) >= policyAnswerAge })
+	maps.DeleteFunc(s.free, func(_ inventory.Ref, f freeSpace) bool { return time.Since(f.at) >= answerAge })
 	maps.Copy(s.free, free)
 	maps.DeleteFunc(s.promised, func(_ string, p promise) bool {
 		_, again := free[p.datastore]
