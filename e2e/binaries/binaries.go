@@ -50,6 +50,8 @@ const (
 	CloudProvider = "harvester-cloud-provider"
 	// UpstreamVSphere is the manager of Cluster API Provider vSphere, from which ours takes over.
 	UpstreamVSphere = "upstream-vsphere"
+	// InClusterIPAM is the manager of Cluster API's IPAM provider whose pools are objects of the cluster.
+	InClusterIPAM = "in-cluster-ipam"
 
 	providerPrefix        = "infrastructure-"
 	cacheFolder           = ".cache/bin"
@@ -57,6 +59,8 @@ const (
 	clusterAPIBuildFolder = "e2e/build/clusterapi"
 	upstreamVSphereModule = "sigs.k8s.io/cluster-api-provider-vsphere"
 	upstreamVSphereFolder = "e2e/build/capv"
+	inClusterIPAMModule   = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
+	inClusterIPAMFolder   = "e2e/build/ipam"
 )
 
 // KubernetesVersion is the version of Kubernetes that is run, and EtcdVersion that of etcd. What is built says the same.
@@ -252,6 +256,12 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 // Upstream is the source folder of the provider that ours takes over from, where its CRDs, RBAC rules and webhook manifests are.
 func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error) {
 	return b.source(ctx, upstreamVSphereFolder, upstreamVSphereModule)
+}
+
+// InClusterIPAM is the source folder of that provider, where its CRDs, RBAC rules and webhook manifests are.
+func (b *Builder) InClusterIPAM(ctx context.Context) (dir string, err error) {
+	dir, _, err = b.source(ctx, inClusterIPAMFolder, inClusterIPAMModule)
+	return dir, err
 }
 
 // CertManager is the source folder of the cert-manager that is built, where its

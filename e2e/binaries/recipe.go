@@ -18,7 +18,7 @@ import (
 
 // recipe looks up how a program is built.
 func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint(), upstreamVSphere()}, harvesterPrograms(), programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint(), upstreamVSphere(), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -87,6 +87,13 @@ func upstreamVSphere() recipe.Recipe {
 		Name: UpstreamVSphere, Folder: upstreamVSphereFolder, Package: upstreamVSphereModule, Module: upstreamVSphereModule,
 		Flags:    func(version string) string { return recipe.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
 		Estimate: 4 * time.Minute,
+	}
+}
+
+// inClusterIPAM reports the version of a library of its own.
+func inClusterIPAM() recipe.Recipe {
+	return recipe.Recipe{
+		Name: InClusterIPAM, Folder: inClusterIPAMFolder, Package: inClusterIPAMModule, Module: inClusterIPAMModule, Flags: recipe.Plain, Estimate: 2 * time.Minute,
 	}
 }
 

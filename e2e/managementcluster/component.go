@@ -30,6 +30,8 @@ type Component struct {
 	Variables map[string]string
 	// Args come after those of the Deployment and so override them.
 	Args []string
+	// HealthArg is the argument that takes the address of its health endpoint; "" is the one of Cluster API's managers.
+	HealthArg string
 	// InPod has the program find its namespace in a file, as in a pod. It takes Linux.
 	InPod bool
 	// Version, unless empty, is what the program must report when it starts.

@@ -5,6 +5,7 @@ package managementcluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,7 +184,7 @@ func (m manager) args(dir string) []string {
 		"--leader-elect=false",
 		"--webhook-port="+strconv.Itoa(m.webhook),
 		"--webhook-cert-dir="+dir,
-		"--health-addr="+address(m.health),
+		cmp.Or(m.component.HealthArg, "--health-addr")+"="+address(m.health),
 		"--diagnostics-address="+address(m.diagnostics),
 		"--insecure-diagnostics",
 	)

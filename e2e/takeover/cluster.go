@@ -86,9 +86,11 @@ func (c Cluster) create(ctx context.Context, manifest []byte, variables map[stri
 }
 
 // ScaleUp adds a worker that is in no zone.
-func (c Cluster) ScaleUp(ctx context.Context) error {
+func (c Cluster) ScaleUp(ctx context.Context) error { return c.scaleWorkersUp(ctx, "anywhere") }
+
+func (c Cluster) scaleWorkersUp(ctx context.Context, workers string) error {
 	deployment := &clusterv1.MachineDeployment{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: "anywhere"}, deployment); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: workers}, deployment); err != nil {
 		return err
 	}
 	was := deployment.DeepCopy()

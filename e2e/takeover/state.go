@@ -30,6 +30,8 @@ type State struct {
 	Specs map[string]any
 	// Machines are what Cluster API knows of its Machines, by name.
 	Machines map[string]machine
+	// Claims are IPAddressClaims with what they were given, by name.
+	Claims map[string]claim
 }
 
 type machine struct {
@@ -38,7 +40,10 @@ type machine struct {
 
 // Differences says in words what is not the same.
 func (s State) Differences(now State) []string {
-	return slices.Concat(compare("virtual machine", s.VMs, now.VMs), compare("VSphereVM", s.Specs, now.Specs), compare("Machine", s.Machines, now.Machines))
+	return slices.Concat(
+		compare("virtual machine", s.VMs, now.VMs), compare("VSphereVM", s.Specs, now.Specs), compare("Machine", s.Machines, now.Machines),
+		compare("IPAddressClaim", s.Claims, now.Claims),
+	)
 }
 
 func compare[T any](kind string, before, after map[string]T) (out []string) {
@@ -80,13 +85,18 @@ func (c Cluster) State(ctx context.Context) (s State, err error) {
 		m := &machines.Items[i]
 		s.Machines[m.Name] = machine{UID: string(m.UID), ProviderID: m.Spec.ProviderID, Node: m.Status.NodeRef.Name, Domain: m.Spec.FailureDomain}
 	}
-	return s, nil
+	s.Claims, err = c.claims(ctx)
+	return s, err
 }
 
 // list lists objects of the provider in a version.
 func (c Cluster) list(ctx context.Context, version, kind string) ([]unstructured.Unstructured, error) {
+	return c.listOf(ctx, "infrastructure.cluster.x-k8s.io", version, kind)
+}
+
+func (c Cluster) listOf(ctx context.Context, group, version, kind string) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("infrastructure.cluster.x-k8s.io/" + version)
+	list.SetAPIVersion(group + "/" + version)
 	list.SetKind(kind + "List")
 	if err := c.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing %s in %s: %w", kind, version, err)

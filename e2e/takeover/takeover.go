@@ -37,7 +37,7 @@ type ground struct {
 
 	management *managementcluster.Cluster
 
-	upstream, ours managementcluster.Component
+	upstream, ours, ipam managementcluster.Component
 
 	background sync.WaitGroup
 	end        context.CancelFunc
@@ -51,7 +51,7 @@ func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Log
 	if err != nil {
 		return nil, err
 	}
-	programs, err := builder.Ensure(ctx, append(binaries.Demo(vsphere.Provider{}.Describe().Name), binaries.UpstreamVSphere)...)
+	programs, err := builder.Ensure(ctx, append(binaries.Demo(vsphere.Provider{}.Describe().Name), binaries.UpstreamVSphere, binaries.InClusterIPAM)...)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Log
 	return g, g.startManagement(ctx, life, builder, managementcluster.Options{Dir: dir, Programs: programs}, log)
 }
 
-// describe says what the two managers are.
+// describe says what the two managers are, and that of the pools.
 func (g *ground) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, dir string) error {
 	folder, version, err := builder.Upstream(ctx)
 	if err != nil {
@@ -82,15 +82,23 @@ func (g *ground) describe(ctx context.Context, builder *binaries.Builder, progra
 	if err != nil {
 		return err
 	}
+	pools, err := builder.InClusterIPAM(ctx)
+	if err != nil {
+		return err
+	}
 	credentials := filepath.Join(dir, "credentials.yaml")
 	if err := os.WriteFile(credentials, fmt.Appendf(nil, "username: %q\npassword: %q\n", username, password), 0o600); err != nil {
 		return err
 	}
 	account := map[string]string{"VSPHERE_USERNAME": username, "VSPHERE_PASSWORD": password}
-	args := []string{"--credentials-file=" + credentials, "--leader-elect=true"}
+	args := []string{"--credentials-file=" + credentials, "--leader-elect=true", "--feature-gates=NodeAntiAffinity=true"}
 	g.upstream = managementcluster.Component{
 		Name: binaries.UpstreamVSphere, Program: programs[binaries.UpstreamVSphere], Version: version,
 		Config: filepath.Join(folder, "config", "default"), Variables: account, Args: args, InPod: true,
+	}
+	g.ipam = managementcluster.Component{
+		Name: binaries.InClusterIPAM, Program: programs[binaries.InClusterIPAM], Config: filepath.Join(pools, "config", "default"),
+		HealthArg: "--health-probe-bind-address",
 	}
 	g.ours = managementcluster.Provider(programs, builder.Root, vsphere.Provider{}.Describe().Name)
 	maps.Copy(g.ours.Variables, account)
@@ -103,7 +111,7 @@ func (g *ground) startManagement(ctx, life context.Context, builder *binaries.Bu
 	if err != nil {
 		return err
 	}
-	options.Components = managementcluster.ClusterAPI(options.Programs, source, version)
+	options.Components = append(managementcluster.ClusterAPI(options.Programs, source, version), g.ipam)
 	if g.management, err = managementcluster.Start(ctx, options); err != nil {
 		return err
 	}

@@ -7,15 +7,19 @@ package takeover
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -31,6 +35,9 @@ const (
 	// What the managers call themselves in vCenter.
 	upstreamAgent, ourAgent = "infrastructure.cluster.x-k8s.io/", "faultline-vsphere-manager"
 )
+
+// inTheirCluster are the MachineDeployments whose machines are in the compute cluster that their template names.
+var inTheirCluster = []string{"anywhere", pooled}
 
 // A cluster that upstream's released manager has made goes on under ours.
 func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
@@ -51,16 +58,27 @@ func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
 
 	w.Expect(w.management.Apply(t.Context(), w.upstream)).To(Succeed())
 	w.Expect(w.Create(t.Context())).To(Succeed())
-	w.settles(Machines)
+	w.Expect(w.createPooled(t.Context())).To(Succeed())
+	w.settles(Machines + pooledMachines)
+	w.until(w.claimed)
+	w.until(func(ctx context.Context) (string, error) { return w.apart(ctx, inTheirCluster...) })
 	before, err := w.State(t.Context())
+	w.Expect(err).NotTo(HaveOccurred())
+	modules, err := w.recorded(t.Context())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(slices.Sorted(maps.Values(modules))).To(Equal([]string{"anywhere", "claimed", "taken", "zoned"}))
+
+	w.lost, err = w.unrecorded(t.Context())
 	w.Expect(err).NotTo(HaveOccurred())
 
 	w.preflight(dir)
 	w.Log("our components are applied over upstream's")
 	w.changeOver(before)
+	w.keptModules(modules)
 	w.scaleUp(before)
 	w.noStaleConditions(before)
 	w.rollOut(before)
+	w.keptModules(modules)
 	w.remediate()
 	w.delete()
 	w.Expect(w.management.Apply(t.Context(), w.upstream)).To(MatchError(ContainSubstring("status.storedVersions[0]")), "there is no way back to v1beta1")
@@ -70,6 +88,8 @@ type world struct {
 	*testing.T
 	Gomega
 	*ground
+
+	lost []string // cluster modules that upstream has made and does not know of
 }
 
 // settles waits until the cluster has so many machines and all is well.
@@ -143,44 +163,69 @@ func (w *world) upstreamAgain() {
 	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())
 }
 
-// scaleUp adds a worker.
+// keptModules expects that the cluster modules which upstream has made are used, and that the machines which they are not for have
+// others.
+func (w *world) keptModules(before map[string]string) {
+	w.until(func(ctx context.Context) (string, error) { return w.apart(ctx, "anywhere", pooled, name, "zoned") })
+	w.until(w.claimed)
+	after, err := w.recorded(w.Context())
+	w.Expect(err).NotTo(HaveOccurred())
+	for uuid, owner := range before {
+		w.Expect(after).To(HaveKeyWithValue(uuid, owner))
+	}
+	w.Expect(w.unrecorded(w.Context())).To(Equal(w.lost))
+	w.Expect(after).To(HaveLen(len(before)+3), "one for workers in another zone, and two for the control plane")
+}
+
+// scaleUp adds a worker to each of two.
 func (w *world) scaleUp(before State) {
-	w.Log("a worker is added")
+	w.Log("two workers are added")
 	ctx := w.Context()
-	w.Expect(w.ScaleUp(ctx)).To(Succeed())
-	w.settles(len(before.Machines) + 1)
+	for _, owner := range inTheirCluster {
+		w.Expect(w.scaleWorkersUp(ctx, owner)).To(Succeed())
+	}
+	w.settles(len(before.Machines) + 2)
 	after, err := w.State(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(before.Differences(after)).To(ConsistOf(
 		HavePrefix("virtual machine anywhere-"), HavePrefix("VSphereVM anywhere-"), HavePrefix("Machine anywhere-"),
+		HavePrefix("virtual machine claimed-"), HavePrefix("VSphereVM claimed-"), HavePrefix("Machine claimed-"), HavePrefix("IPAddressClaim claimed-"),
 	), "what there was is as it was")
+	w.until(w.claimed)
 }
 
 // noStaleConditions expects that a machine of upstream's has no condition that one of ours has not: what upstream alone sets has gone.
 func (w *world) noStaleConditions(before State) {
 	for _, kind := range []string{"VSphereMachine", "VSphereVM"} {
 		for _, version := range []string{"v1beta1", "v1beta2"} {
-			objects, err := w.list(w.Context(), version, kind)
-			w.Expect(err).NotTo(HaveOccurred())
-			var taken, made []string
-			for i := range objects {
-				name := objects[i].GetName()
-				_, old := before.Machines[name]
-				switch {
-				case !strings.HasPrefix(name, "anywhere-"):
-				case old:
-					taken = conditionsOf(&objects[i])
-				default:
-					made = conditionsOf(&objects[i])
-				}
-			}
-			w.Expect(taken).NotTo(BeEmpty())
-			w.Expect(made).To(ContainElements(taken), "%s in %s", kind, version)
+			w.noStaleConditionsOf(before, kind, version)
 		}
 	}
 }
 
-// rollOut replaces all control-plane machines, and with another template, in upstream's v1beta1, the workers of a zone.
+func (w *world) noStaleConditionsOf(before State, kind, version string) {
+	for _, owner := range inTheirCluster {
+		objects, err := w.list(w.Context(), version, kind)
+		w.Expect(err).NotTo(HaveOccurred())
+		var taken, made []string
+		for i := range objects {
+			name := objects[i].GetName()
+			_, old := before.Machines[name]
+			switch {
+			case !strings.HasPrefix(name, owner+"-"):
+			case old:
+				taken = conditionsOf(&objects[i])
+			default:
+				made = conditionsOf(&objects[i])
+			}
+		}
+		w.Expect(taken).NotTo(BeEmpty())
+		w.Expect(made).To(ContainElements(taken), "%s of %s in %s", kind, owner, version)
+	}
+}
+
+// rollOut replaces all control-plane machines, and with other templates, in upstream's v1beta1, the workers of a zone and those with
+// addresses of a pool.
 func (w *world) rollOut(before State) {
 	w.Log("control plane and workers are rolled out")
 	ctx, c := w.Context(), w.management.Client
@@ -190,24 +235,10 @@ func (w *world) rollOut(before State) {
 	plane.Spec.Rollout.After = metav1.Now()
 	w.Expect(c.Patch(ctx, plane, client.MergeFrom(was))).To(Succeed())
 
-	template := &unstructured.Unstructured{}
-	template.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
-	template.SetKind("VSphereMachineTemplate")
-	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, template)).To(Succeed())
-	next := &unstructured.Unstructured{Object: map[string]any{"spec": template.Object["spec"]}}
-	next.SetGroupVersionKind(template.GroupVersionKind())
-	next.SetNamespace(Namespace)
-	next.SetName("larger")
-	w.Expect(unstructured.SetNestedField(next.Object, int64(4), "spec", "template", "spec", "numCPUs")).To(Succeed())
-	w.Expect(c.Create(ctx, next)).To(Succeed())
-	deployment := &clusterv1.MachineDeployment{}
-	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: "zoned"}, deployment)).To(Succeed())
-	had := deployment.DeepCopy()
-	deployment.Spec.Template.Spec.InfrastructureRef.Name = next.GetName()
-	w.Expect(c.Patch(ctx, deployment, client.MergeFrom(had))).To(Succeed())
-
+	w.enlarge("zoned", name)
+	w.enlarge(pooled, pooled)
 	w.until(func(ctx context.Context) (string, error) {
-		if missing, err := w.settled(ctx, len(before.Machines)+1); missing != "" || err != nil {
+		if missing, err := w.settled(ctx, len(before.Machines)+2); missing != "" || err != nil {
 			return missing, err
 		}
 		now, err := w.State(ctx)
@@ -218,6 +249,26 @@ func (w *world) rollOut(before State) {
 		}
 		return "", err
 	})
+}
+
+// enlarge gives a MachineDeployment a template like another, with more processors.
+func (w *world) enlarge(deployment, like string) {
+	ctx, c := w.Context(), w.management.Client
+	template := &unstructured.Unstructured{}
+	template.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
+	template.SetKind("VSphereMachineTemplate")
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: like}, template)).To(Succeed())
+	next := &unstructured.Unstructured{Object: map[string]any{"spec": template.Object["spec"]}}
+	next.SetGroupVersionKind(template.GroupVersionKind())
+	next.SetNamespace(Namespace)
+	next.SetName(deployment + "-larger")
+	w.Expect(unstructured.SetNestedField(next.Object, int64(4), "spec", "template", "spec", "numCPUs")).To(Succeed())
+	w.Expect(c.Create(ctx, next)).To(Succeed())
+	object := &clusterv1.MachineDeployment{}
+	w.Expect(c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: deployment}, object)).To(Succeed())
+	had := object.DeepCopy()
+	object.Spec.Template.Spec.InfrastructureRef.Name = next.GetName()
+	w.Expect(c.Patch(ctx, object, client.MergeFrom(had))).To(Succeed())
 }
 
 // remediate has a worker replaced as a MachineHealthCheck does it.
@@ -245,6 +296,33 @@ func (w *world) delete() {
 	w.Log("the cluster is deleted")
 	w.Expect(w.Delete(w.Context())).To(Succeed())
 	w.until(w.Gone)
+	left, err := w.VCenter.modules(w.Context())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(slices.Sorted(maps.Keys(left))).To(Equal(w.lost))
+	w.freesPool()
 	w.Expect(w.DeleteZones(w.Context())).To(Succeed())
 	w.until(w.ZonesGone)
+}
+
+// freesPool expects that nobody has an address of the pool any more, so that it can be deleted.
+func (w *world) freesPool() {
+	ctx, c := w.Context(), w.management.Client
+	w.until(func(ctx context.Context) (string, error) {
+		for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
+			left, err := w.listOf(ctx, ipamGroup, "v1beta2", kind)
+			if len(left) > 0 || err != nil {
+				return fmt.Sprintf("%d %s to go", len(left), kind), err
+			}
+		}
+		return w.used(ctx, 0)
+	})
+	pool := newPool()
+	w.Expect(c.Delete(ctx, pool)).To(Succeed())
+	w.until(func(ctx context.Context) (string, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(pool), pool)
+		if !apierrors.IsNotFound(err) {
+			return "the pool to go", err
+		}
+		return "", nil
+	})
 }

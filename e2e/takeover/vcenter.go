@@ -9,14 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	_ "github.com/vmware/govmomi/pbm/simulator" // serves storage policies
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/simulator"
+	_ "github.com/vmware/govmomi/vapi/cluster/simulator" // serves cluster modules
 	"github.com/vmware/govmomi/vapi/rest"
 	_ "github.com/vmware/govmomi/vapi/simulator" // serves tags
 	"github.com/vmware/govmomi/vapi/tags"
@@ -28,19 +33,25 @@ import (
 )
 
 const (
+	// vCenterVersion is the first of the releases that have cluster modules; vcsim's own is older.
+	vCenterVersion = "7.0.0"
+	modulesPath    = rest.Path + "/vcenter/cluster/modules"
+
 	regionCategory, zoneCategory = "k8s-region", "k8s-zone"
 	region                       = "region"
 	template                     = "machine-image"
 	datacenters                  = 3
 )
 
-// VCenter is govmomi's vcsim as it comes. Its guests have no addresses of their own, so Run gives them some when they are switched on.
+// VCenter is govmomi's vcsim as it comes. Its guests have no addresses of their own, so Run gives them some when they are switched on:
+// those of their metadata, or any.
 type VCenter struct {
 	model  *simulator.Model
 	server *simulator.Server
 	client *govmomi.Client
 	vms    *view.ContainerView
 	user   *url.Userinfo
+	rest   *rest.Client
 	given  int
 }
 
@@ -50,6 +61,7 @@ func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCente
 	model := simulator.VPX()
 	model.Autostart = false
 	model.Datacenter, model.Cluster, model.ClusterHost, model.Host, model.Machine = datacenters, 1, 2, 0, 1
+	model.ServiceContent.About.Version = vCenterVersion
 	if err := model.Create(); err != nil {
 		return nil, fmt.Errorf("making the inventory: %w", err)
 	}
@@ -62,6 +74,7 @@ func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCente
 			v.Close()
 		}
 	}()
+	v.server.Config.Handler = oneModuleCallAtATime(v.server.Config.Handler)
 	if v.client, err = govmomi.NewClient(ctx, v.server.URL, true); err != nil {
 		return nil, fmt.Errorf("logging in: %w", err)
 	}
@@ -70,6 +83,18 @@ func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCente
 		return nil, fmt.Errorf("viewing the virtual machines: %w", err)
 	}
 	return v, errors.Join(v.makeTemplates(ctx), v.makeTags(ctx))
+}
+
+// oneModuleCallAtATime is for vcsim's cluster modules, which are in maps that nothing guards.
+func oneModuleCallAtATime(next http.Handler) http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, modulesPath) {
+			mu.Lock()
+			defer mu.Unlock()
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Close does not wait for requests that are under way, as the server's own Close does: those that wait for updates end only with
@@ -114,11 +139,11 @@ func (v *VCenter) makeTemplates(ctx context.Context) error {
 
 // makeTags tags every datacenter as the region, and the compute cluster of each as its zone.
 func (v *VCenter) makeTags(ctx context.Context) error {
-	session := rest.NewClient(v.client.Client)
-	if err := session.Login(ctx, v.user); err != nil {
+	v.rest = rest.NewClient(v.client.Client)
+	if err := v.rest.Login(ctx, v.user); err != nil {
 		return fmt.Errorf("logging in to the tags: %w", err)
 	}
-	manager := tags.NewManager(session)
+	manager := tags.NewManager(v.rest)
 	for _, category := range []string{regionCategory, zoneCategory} {
 		of := []string{"Datacenter", "ClusterComputeResource"}
 		if _, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "SINGLE", AssociableTypes: of}); err != nil {
@@ -162,15 +187,17 @@ func zoneOf(i int) string           { return fmt.Sprintf("zone-%d", i) }
 // vm is what vCenter knows of a virtual machine.
 type vm struct {
 	Name, Reference, UUID, InstanceUUID, Power, Address string
+	// Static is the address that its metadata gives it, with the length of its prefix.
+	Static string
 }
 
 // machines are all virtual machines but templates, by name.
-func (v *VCenter) machines(ctx context.Context) (map[string]vm, error) {
+func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error) {
 	var all []mo.VirtualMachine
-	if err := v.vms.Retrieve(ctx, []string{"VirtualMachine"}, []string{"name", "config", "runtime.powerState", "guest"}, &all); err != nil {
+	if err = v.vms.Retrieve(ctx, []string{"VirtualMachine"}, []string{"name", "config", "runtime.powerState", "guest"}, &all); err != nil {
 		return nil, fmt.Errorf("reading the virtual machines: %w", err)
 	}
-	found := map[string]vm{}
+	found = map[string]vm{}
 	for i := range all {
 		machine := &all[i]
 		if machine.Config == nil || machine.Config.Template {
@@ -179,6 +206,9 @@ func (v *VCenter) machines(ctx context.Context) (map[string]vm, error) {
 		is := vm{
 			Name: machine.Name, Reference: machine.Self.Value, UUID: machine.Config.Uuid, InstanceUUID: machine.Config.InstanceUuid,
 			Power: string(machine.Runtime.PowerState),
+		}
+		if is.Static, err = staticAddress(machine.Config.ExtraConfig); err != nil {
+			return nil, fmt.Errorf("reading the metadata of %s: %w", machine.Name, err)
 		}
 		if machine.Guest != nil {
 			is.Address = machine.Guest.IpAddress
@@ -226,9 +256,13 @@ func (v *VCenter) giveAddresses(ctx context.Context) error {
 		if machine.Power != string(types.VirtualMachinePowerStatePoweredOn) || machine.Address != "" {
 			continue
 		}
-		v.given++
+		address, _, static := strings.Cut(machine.Static, "/")
+		if !static {
+			v.given++
+			address = fmt.Sprintf("10.10.%d.%d", v.given/200, 10+v.given%200)
+		}
 		spec := types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
-			&types.OptionValue{Key: "SET.guest.ipAddress", Value: fmt.Sprintf("10.10.%d.%d", v.given/200, 10+v.given%200)},
+			&types.OptionValue{Key: "SET.guest.ipAddress", Value: address},
 			&types.OptionValue{Key: "SET.guest.hostName", Value: machine.Name},
 		}}
 		reference := types.ManagedObjectReference{Type: "VirtualMachine", Value: machine.Reference}

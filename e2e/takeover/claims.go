@@ -1,0 +1,157 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+)
+
+const (
+	ipamGroup = "ipam.cluster.x-k8s.io"
+	// pooled is the MachineDeployment whose machines have addresses of a pool, and pooledMachines how many it has when it is created.
+	pooled         = "claimed"
+	pooledMachines = 2
+)
+
+//go:embed claimed.yaml
+var claimedYAML []byte
+
+// claim is an IPAddressClaim and the IPAddress that answers it.
+type claim struct {
+	UID, Pool, Finalizers  string
+	Owners                 []string // their UIDs; the API version of an owner changes
+	AddressUID, Address    string
+	AddressName, Satisfies string
+}
+
+// createPooled adds workers that have addresses of a pool and disks of a storage policy. It takes a provider for the pool.
+func (c Cluster) createPooled(ctx context.Context) error {
+	return c.create(ctx, claimedYAML, map[string]string{"SERVER": c.VCenter.host(), "TEMPLATE": template, "VERSION": binaries.KubernetesVersion})
+}
+
+// claims are all IPAddressClaims, by name.
+func (c Cluster) claims(ctx context.Context) (map[string]claim, error) {
+	list, err := c.listOf(ctx, ipamGroup, "v1beta2", "IPAddressClaim")
+	if err != nil {
+		return nil, err
+	}
+	claims := map[string]claim{}
+	for i := range list {
+		object := &list[i]
+		one := claim{UID: string(object.GetUID()), Finalizers: strings.Join(slices.Sorted(slices.Values(object.GetFinalizers())), " ")}
+		for _, owner := range object.GetOwnerReferences() {
+			one.Owners = append(one.Owners, string(owner.UID))
+		}
+		slices.Sort(one.Owners)
+		one.Pool, _, _ = unstructured.NestedString(object.Object, "spec", "poolRef", "name")
+		one.AddressName, _, _ = unstructured.NestedString(object.Object, "status", "addressRef", "name")
+		if one.AddressName != "" {
+			if err := c.answer(ctx, object.GetNamespace(), &one); err != nil {
+				return nil, err
+			}
+		}
+		claims[object.GetName()] = one
+	}
+	return claims, nil
+}
+
+func (c Cluster) answer(ctx context.Context, namespace string, one *claim) error {
+	address := &unstructured.Unstructured{}
+	address.SetAPIVersion(ipamGroup + "/v1beta2")
+	address.SetKind("IPAddress")
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: one.AddressName}, address); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	one.AddressUID = string(address.GetUID())
+	one.Address, _, _ = unstructured.NestedString(address.Object, "spec", "address")
+	one.Satisfies, _, _ = unstructured.NestedString(address.Object, "spec", "claimRef", "name")
+	return nil
+}
+
+// claimed says what is missing for each machine that has addresses of a pool to have the one of its claim, and for nobody else to have
+// a claim.
+func (c Cluster) claimed(ctx context.Context) (missing string, err error) {
+	now, err := c.State(ctx)
+	if err != nil {
+		return "", err
+	}
+	machines := 0
+	for name, machine := range now.VMs {
+		if !strings.HasPrefix(name, pooled+"-") {
+			continue
+		}
+		machines++
+		own := now.Claims[name+"-0-0"]
+		if own.Address == "" || machine.Address != own.Address || machine.Static != own.Address+"/24" {
+			return fmt.Sprintf("%s has the address of its claim: %+v, %+v", name, machine, own), nil
+		}
+	}
+	if len(now.Claims) != machines {
+		return fmt.Sprintf("%d claims, there are %d", machines, len(now.Claims)), nil
+	}
+	return c.used(ctx, machines)
+}
+
+// used says what is missing for so many addresses of the pool to be given away.
+func (c Cluster) used(ctx context.Context, count int) (missing string, err error) {
+	pool := newPool()
+	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
+		return "", err
+	}
+	used, _, err := unstructured.NestedInt64(pool.Object, "status", "ipAddresses", "used")
+	if used != int64(count) {
+		return fmt.Sprintf("%d addresses of the pool in use, there are %d", count, used), err
+	}
+	return "", err
+}
+
+func newPool() *unstructured.Unstructured {
+	pool := &unstructured.Unstructured{}
+	pool.SetAPIVersion(ipamGroup + "/v1alpha2")
+	pool.SetKind("InClusterIPPool")
+	pool.SetNamespace(Namespace)
+	pool.SetName(name)
+	return pool
+}
+
+// staticAddress is the first address that metadata of cloud-init has, "" when it has none.
+func staticAddress(settings []types.BaseOptionValue) (string, error) {
+	i := slices.IndexFunc(settings, func(o types.BaseOptionValue) bool { return o.GetOptionValue().Key == "guestinfo.metadata" })
+	if i < 0 {
+		return "", nil
+	}
+	text, _ := settings[i].GetOptionValue().Value.(string)
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", err
+	}
+	metadata := struct {
+		Network struct {
+			Ethernets map[string]struct {
+				Addresses []string `json:"addresses"`
+			} `json:"ethernets"`
+		} `json:"network"`
+	}{}
+	if err := yaml.Unmarshal(data, &metadata); err != nil {
+		return "", err
+	}
+	for _, card := range metadata.Network.Ethernets {
+		if len(card.Addresses) > 0 {
+			return card.Addresses[0], nil
+		}
+	}
+	return "", nil
+}

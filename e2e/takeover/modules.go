@@ -1,0 +1,106 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/vapi/cluster"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// modules are the references of the members of each cluster module of the vCenter, by its UUID.
+func (v *VCenter) modules(ctx context.Context) (map[string][]string, error) {
+	manager := cluster.NewManager(v.rest)
+	list, err := manager.ListModules(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing cluster modules: %w", err)
+	}
+	modules := map[string][]string{}
+	for _, module := range list {
+		members, err := manager.ListModuleMembers(ctx, module.Module)
+		if err != nil {
+			return nil, fmt.Errorf("listing the members of a cluster module: %w", err)
+		}
+		modules[module.Module] = nil
+		for _, member := range members {
+			modules[module.Module] = append(modules[module.Module], member.Value)
+		}
+	}
+	return modules, nil
+}
+
+// recorded are the owners of cluster modules that the VSphereCluster names, by the UUID of each.
+func (c Cluster) recorded(ctx context.Context) (map[string]string, error) {
+	infra := &unstructured.Unstructured{}
+	infra.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
+	infra.SetKind("VSphereCluster")
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, infra); err != nil {
+		return nil, err
+	}
+	list, _, err := unstructured.NestedSlice(infra.Object, "spec", "clusterModules")
+	if err != nil {
+		return nil, err
+	}
+	recorded := map[string]string{}
+	for _, item := range list {
+		module, _ := item.(map[string]any)
+		uuid, _, _ := unstructured.NestedString(module, "moduleUUID")
+		recorded[uuid], _, _ = unstructured.NestedString(module, "targetObjectName")
+	}
+	return recorded, nil
+}
+
+// unrecorded are the cluster modules that the VSphereCluster does not name. Upstream leaves some behind: what it has made is lost when it
+// does not see yet that it has, or when it cannot write it down.
+func (c Cluster) unrecorded(ctx context.Context) ([]string, error) {
+	modules, err := c.VCenter.modules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := c.recorded(ctx)
+	maps.DeleteFunc(modules, func(uuid string, _ []string) bool { return recorded[uuid] != "" })
+	return slices.Sorted(maps.Keys(modules)), err
+}
+
+// apart says what is missing for all machines of these owners to be in a cluster module of theirs, and to say so.
+func (c Cluster) apart(ctx context.Context, owners ...string) (missing string, err error) {
+	modules, err := c.VCenter.modules(ctx)
+	if err != nil {
+		return "", err
+	}
+	recorded, err := c.recorded(ctx)
+	if err != nil {
+		return "", err
+	}
+	for uuid := range recorded {
+		if _, there := modules[uuid]; !there {
+			return "cluster module " + uuid + ", which is recorded", nil
+		}
+	}
+	vms, err := c.list(ctx, "v1beta1", "VSphereVM")
+	if err != nil {
+		return "", err
+	}
+	machines, err := c.VCenter.machines(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range vms {
+		name := vms[i].GetName()
+		if !slices.ContainsFunc(owners, func(owner string) bool { return strings.HasPrefix(name, owner+"-") }) {
+			continue
+		}
+		says, _, _ := unstructured.NestedString(vms[i].Object, "status", "moduleUUID")
+		if owner := recorded[says]; owner == "" || !strings.HasPrefix(name, owner+"-") || !slices.Contains(modules[says], machines[name].Reference) {
+			return fmt.Sprintf("%s in a cluster module of its owner: it says %q, which is of %q, and there are %v", name, says, owner, modules), nil
+		}
+	}
+	return "", nil
+}
