@@ -46,6 +46,7 @@ var _ = Describe("An installation of upstream's provider", Serial, Label("upstre
 				"--infrastructure", *providerName+":"+next, "--wait-providers", "--config", other.ClusterctlConfig()))
 			Expect(installed(ctx).Version).To(Equal(next))
 			c.until(ctx, c.Migrated)
+			restartClusterAPI(ctx, other.Environment)
 			c.settles(ctx, takeover.Machines)
 			after, err := c.State(ctx)
 			Expect(err).NotTo(HaveOccurred())
@@ -83,6 +84,14 @@ var _ = Describe("An installation of upstream's provider", Serial, Label("upstre
 // what has a name that begins with that of the provider's namespace. The documentation says to remove it.
 func leftOfUpstream() []string {
 	return []string{"ClusterRole capv-manager-role", "ClusterRole capv-aggregated-manager-role", "ClusterRoleBinding capv-manager-rolebinding"}
+}
+
+// restartClusterAPI is what the documentation says to do after the change: see TestClusterAPIWatchesTheVersionThatItHasMetFirstUntilItIsRestarted.
+func restartClusterAPI(ctx context.Context, e *kind.Environment) {
+	By("Restarting Cluster API's manager")
+	manager := []string{"deployment/capi-controller-manager", "--namespace", "capi-system"}
+	kubectlIn(ctx, e, append([]string{"rollout", "restart"}, manager...)...)
+	kubectlIn(ctx, e, append([]string{"rollout", "status", "--timeout=3m"}, manager...)...)
 }
 
 func kubectlIn(ctx context.Context, e *kind.Environment, args ...string) {

@@ -27,6 +27,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -143,6 +144,7 @@ func (w *world) changeOver(before State) {
 		return "", nil
 	})
 	w.until(w.Migrated)
+	w.restart(binaries.CAPICore)
 	w.settles(len(before.Machines))
 	after, err := w.State(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -156,11 +158,21 @@ func (w *world) upstreamAgain() {
 	ctx := w.Context()
 	ours, err := w.holder(ctx)
 	w.Expect(err).NotTo(HaveOccurred())
-	ready, err := w.management.Restart(ctx, w.upstream.Name)
-	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(ready(ctx)).To(Succeed())
+	w.start(w.upstream.Name)
 	w.Expect(w.holder(ctx)).To(Equal(ours), "upstream's waits")
 	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())
+}
+
+// restart restarts a manager, as the documentation says to do with Cluster API's: see watches_test.go.
+func (w *world) restart(manager string) {
+	w.Expect(w.management.Terminate(manager)).To(Succeed())
+	w.start(manager)
+}
+
+func (w *world) start(manager string) {
+	ready, err := w.management.Restart(w.Context(), manager)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(ready(w.Context())).To(Succeed())
 }
 
 // keptModules expects that the cluster modules which upstream has made are used, and that the machines which they are not for have
