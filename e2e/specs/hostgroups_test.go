@@ -70,30 +70,39 @@ func (v vcenter) all(ctx context.Context, kind string, properties []string, into
 // makeRacks makes the zones of the simulated vCenter's host groups, until the end of the spec.
 func makeRacks(ctx context.Context, variables map[string]string, racks []string) {
 	for i, rack := range racks {
-		domain := &infrav1.VSphereFailureDomain{}
-		domain.Name = rack
-		domain.Spec.Region = infrav1.FailureDomain{Name: variables["VSPHERE_REGION"], Type: infrav1.ComputeClusterFailureDomain, TagCategory: "k8s-region"}
-		domain.Spec.Zone = infrav1.FailureDomain{Name: infra.Domains[i], Type: infrav1.HostGroupFailureDomain, TagCategory: "k8s-zone"}
-		domain.Spec.Topology = infrav1.Topology{
-			Datacenter: variables["VSPHERE_DATACENTER"], ComputeCluster: "cluster-1", Datastore: "shared",
-			Networks: []string{variables["VSPHERE_NETWORK"]},
-			Hosts:    infrav1.FailureDomainHosts{VMGroupName: rack + "-vms", HostGroupName: rack + "-hosts"},
-		}
-		zone := &infrav1.VSphereDeploymentZone{}
-		zone.Name, zone.Labels = rack, map[string]string{"topology.kubernetes.io/region": variables["VSPHERE_REGION"]}
-		zone.Spec = infrav1.VSphereDeploymentZoneSpec{
-			Server: variables["VSPHERE_SERVER"], FailureDomain: rack, ControlPlane: ptr.To(true),
-			PlacementConstraint: infrav1.PlacementConstraint{Folder: variables["VSPHERE_FOLDER"]},
-		}
-		for _, object := range []client.Object{domain, zone} {
-			Expect(management.GetClient().Create(ctx, object)).To(Succeed())
-			DeferCleanup(func(ctx SpecContext) {
-				// A failure domain goes with its last zone.
-				Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
-				Eventually(func() error { return management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object) }, "30s", "200ms").
-					ShouldNot(Succeed())
-			})
-		}
+		makeZone(ctx, variables, rack, infrav1.VSphereFailureDomainSpec{
+			Region: infrav1.FailureDomain{Name: variables["VSPHERE_REGION"], Type: infrav1.ComputeClusterFailureDomain, TagCategory: "k8s-region"},
+			Zone:   infrav1.FailureDomain{Name: infra.Domains[i], Type: infrav1.HostGroupFailureDomain, TagCategory: "k8s-zone"},
+			Topology: infrav1.Topology{
+				Datacenter: variables["VSPHERE_DATACENTER"], ComputeCluster: "cluster-1", Datastore: "shared",
+				Networks: []string{variables["VSPHERE_NETWORK"]},
+				Hosts:    infrav1.FailureDomainHosts{VMGroupName: rack + "-vms", HostGroupName: rack + "-hosts"},
+			},
+		})
+	}
+}
+
+// makeZone makes a zone that clusters of its region select, with its failure domain, until the end of the spec.
+func makeZone(ctx context.Context, variables map[string]string, name string, spec infrav1.VSphereFailureDomainSpec) {
+	domain := &infrav1.VSphereFailureDomain{}
+	domain.Name, domain.Spec = name, spec
+	zone := &infrav1.VSphereDeploymentZone{}
+	zone.Name, zone.Labels = name, map[string]string{"topology.kubernetes.io/region": spec.Region.Name}
+	zone.Spec = infrav1.VSphereDeploymentZoneSpec{
+		Server: variables["VSPHERE_SERVER"], Thumbprint: variables["VSPHERE_TLS_THUMBPRINT"], FailureDomain: name, ControlPlane: ptr.To(true),
+		PlacementConstraint: infrav1.PlacementConstraint{Folder: variables["VSPHERE_FOLDER"]},
+	}
+	for _, object := range []client.Object{domain, zone} {
+		Expect(management.GetClient().Create(ctx, object)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			if *keep {
+				return
+			}
+			// A failure domain goes with its last zone.
+			Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
+			Eventually(func() error { return management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object) }, "30s", "200ms").
+				ShouldNot(Succeed())
+		})
 	}
 }
 
@@ -134,10 +143,10 @@ func (v vcenter) groups(ctx context.Context) map[string]hostRule {
 
 type names map[types.ManagedObjectReference]string
 
-// names are those of hosts and virtual machines.
+// names are those of virtual machines, and of what these are in.
 func (v vcenter) names(ctx context.Context) names {
 	found := names{}
-	for _, kind := range []string{"HostSystem", "VirtualMachine"} {
+	for _, kind := range []string{"Datacenter", "ClusterComputeResource", "HostSystem", "VirtualMachine"} {
 		var entities []mo.ManagedEntity
 		v.all(ctx, kind, []string{"name"}, &entities)
 		for i := range entities {

@@ -12,6 +12,8 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -22,6 +24,7 @@ type Inventory struct {
 	*govmomi.Client
 
 	finder *find.Finder
+	user   *url.Userinfo
 }
 
 // Connect logs in to the vCenter that variables of cluster templates describe.
@@ -34,7 +37,7 @@ func Connect(ctx context.Context, variables map[string]string) (*Inventory, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Inventory{Client: client, finder: find.NewFinder(client.Client)}, nil
+	return &Inventory{Client: client, finder: find.NewFinder(client.Client), user: address.User}, nil
 }
 
 // clusterOf tells the compute cluster of each virtual machine whose name has a prefix.
@@ -90,6 +93,12 @@ func (v *Inventory) All(ctx context.Context, kind string, properties []string, i
 	}
 	defer func() { _ = container.Destroy(ctx) }()
 	return container.Retrieve(ctx, []string{kind}, properties, into)
+}
+
+// Tagging logs in to the service of tags, which is another than the inventory's.
+func (v *Inventory) Tagging(ctx context.Context) (*tags.Manager, error) {
+	client := rest.NewClient(v.Client.Client)
+	return tags.NewManager(client), client.Login(ctx, v.user)
 }
 
 // setMaintenance puts the hosts of a compute cluster into maintenance, or takes them out. Their virtual machines run on.
