@@ -151,7 +151,7 @@ kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 .PHONY: generate
 generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 	cd shared && $(CONTROLLER_GEN) object paths=./api/...
-	@for each in $(PROVIDERS) $(BESIDE) charts; do $(MAKE) --no-print-directory generate/$$each || exit 1; done
+	@for each in $(PROVIDERS) $(BESIDE) charts templates; do $(MAKE) --no-print-directory generate/$$each || exit 1; done
 
 # Versions of the provider's own kinds are in api/v1*. What is beside them in api/ is other people's: their CRDs are not the provider's
 # to install. What is below internal/loadbalancer and internal/cloudprovider are programs of their own, with rights of their own.
@@ -180,6 +180,18 @@ generate/charts:
 	cp providers/harvester/config/loadbalancer/webhook/manifests.yaml $(FILES)/webhooks.yaml
 	cd providers/harvester && $(CONTROLLER_GEN) rbac:roleName=cloud-provider-role paths=./cmd/cloud-provider \
 		output:rbac:dir=./charts/harvester-cloud-provider/files
+
+# What ClusterResourceSets install in a cluster is the same in all templates for vSphere, but for lines that end with "# with zones", of
+# those that describe zones, or with "# without zones", of the others. It follows a line that all templates have.
+ADDONS := templates/vsphere/addons
+generate/templates: LINE := \# What follows is made from the folder addons: edit that, and run make generate.
+generate/templates:
+	@for template in templates/vsphere/cluster-template*.yaml; do \
+		case $$template in *-zones*) mine=with other=without;; *) mine=without other=with;; esac; \
+		grep -qxF '$(LINE)' $$template || { echo "$$template lacks the line '$(LINE)'" >&2; exit 1; }; \
+		sed '/^$(LINE)$$/q' $$template >$$template.new && sed -e "/ # $$other zones$$/d" -e "s/ # $$mine zones$$//" \
+			$(ADDONS)/*.yaml >>$$template.new && mv $$template.new $$template || exit 1; \
+	done
 
 .PHONY: tidy
 tidy:
