@@ -132,13 +132,13 @@ func testAgree(t *testing.T, provider string) {
 	}
 	differ := map[string]map[string]flavor{
 		"vsphere": {
-			"cluster-template-external-loadbalancer.yaml":       {11, []string{"KubeadmControlPlane"}},
-			"cluster-template-ignition.yaml":                    {10, []string{"KubeadmControlPlane", "KubeadmConfigTemplate"}},
-			"cluster-template-node-ipam.yaml":                   {10, []string{"VSphereMachineTemplate"}},
-			"cluster-template-topology.yaml":                    {4, []string{"Cluster"}},
-			"cluster-template-zones.yaml":                       {7, []string{"VSphereCluster", "VSphereMachineTemplate", "ConfigMap"}},
-			"cluster-template-zones-external-loadbalancer.yaml": {6, []string{"KubeadmControlPlane", "VSphereCluster", "VSphereMachineTemplate", "ConfigMap"}},
-			"cluster-template-zones-topology.yaml":              {3, []string{"Cluster", "ConfigMap"}},
+			"cluster-template-external-loadbalancer.yaml":       {14, []string{"KubeadmControlPlane"}},
+			"cluster-template-ignition.yaml":                    {13, []string{"KubeadmControlPlane", "KubeadmConfigTemplate"}},
+			"cluster-template-node-ipam.yaml":                   {13, []string{"VSphereMachineTemplate"}},
+			"cluster-template-topology.yaml":                    {7, []string{"Cluster"}},
+			"cluster-template-zones.yaml":                       {6, []string{"VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
+			"cluster-template-zones-external-loadbalancer.yaml": {5, []string{"KubeadmControlPlane", "VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
+			"cluster-template-zones-topology.yaml":              {2, []string{"Cluster", "ConfigMap", "Secret"}},
 		},
 		"metal3": {
 			"cluster-template-remediation.yaml": {9, []string{"MachineHealthCheck"}},

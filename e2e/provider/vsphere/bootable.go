@@ -21,7 +21,7 @@ import (
 const separator = "\n---\n"
 
 // bootable makes a cluster template or a ClusterClass fit for machines that are containers: the simulated vCenter is told
-// what to run, and the cloud provider's image, which nobody has, is not asked for. Variables stay variables.
+// what to run, and the images of the cloud provider and the CSI driver, which nobody has, are not asked for. Variables stay variables.
 func bootable(template []byte, keys map[string]string) ([]byte, error) {
 	var objects []string
 	for object := range strings.SplitSeq(string(template), separator) {
