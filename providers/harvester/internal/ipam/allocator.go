@@ -146,7 +146,7 @@ func stops(obstacles field.ErrorList) error {
 // Known is false for an id that is no load balancer.
 type InUse func(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error)
 
-// Repair resolves what a manager that ended between two writes has left: a load balancer that holds several addresses keeps those that it
+// Repair resolves what others have written: a load balancer that holds several addresses keeps those that it
 // uses, or the lowest when it uses none, and the others are free again. Holders that are no load balancers are left alone.
 func (a *Allocator) Repair(ctx context.Context, pool string, several []string, inUse InUse) error {
 	for _, id := range several {

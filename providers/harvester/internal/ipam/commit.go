@@ -23,10 +23,10 @@ const abreast = 8
 
 // try begins with what is known, and reads the pool itself after somebody else has changed it. It returns what is to be tried again.
 func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*change, _ error) {
-	if err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil {
-		return nil, err
+	if ok, err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil || !ok {
+		return batch, err
 	}
-	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.apply} {
+	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.apply, q.open} {
 		if ok, err := prepare(ctx, batch); err != nil || !ok {
 			return batch, err
 		}
@@ -57,10 +57,10 @@ func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
 	return q.confirm(ctx, batch)
 }
 
-// know reads the pool, if it is not known.
-func (q *queue) know(ctx context.Context, live bool) error {
+// know reads the pool, if it is not known. It is false when that was another before its blocks had been read.
+func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	if q.pool != nil {
-		return nil
+		return true, nil
 	}
 	from := getter(q.h)
 	if live {
@@ -68,13 +68,18 @@ func (q *queue) know(ctx context.Context, live bool) error {
 	}
 	stored, p, err := load(ctx, q.h, from, q.name, q.resident)
 	if err != nil {
-		return err
+		return false, err
+	}
+	if p.inBlocks || len(p.blocks) > 0 {
+		if ok, err := p.isStored(ctx, q.h, p.own); err != nil || !ok {
+			return false, err
+		}
 	}
 	if q.check != nil {
 		p.stops(q.check(ctx, stored))
 	}
 	q.pool, q.confirmed = p, live
-	return nil
+	return true, nil
 }
 
 // doubt notes that a write may have been done, or may be done yet.
@@ -98,19 +103,10 @@ func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 		if first.IsValid() {
 			r = q.pool.blockAt(first)
 		}
-		var err error
-		if r.isBlock() && r.version == "" {
-			err = q.put(ctx, r)
-		} else {
-			err = q.patch(ctx, r, map[string]any{"metadata": map[string]any{
-				"resourceVersion": r.version, "annotations": map[string]string{fencedAnnotation: r.version},
-			}})
-		}
-		if err = conflict(r, err); apierrors.IsConflict(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
+		if r.version != "" { // a write to a block that is not there fails anyway
+			if err := conflict(r, q.touch(ctx, r)); err != nil {
+				return false, notConflict(err)
+			}
 		}
 		delete(q.doubtful, first)
 	}
@@ -203,12 +199,10 @@ func (q *queue) put(ctx context.Context, r *record) error {
 			return err
 		}
 		p.stored = now
-	case r.version == "":
-		block := r.block(p.name, p.uid)
-		if err := q.h.Create(ctx, block); err != nil {
-			return fmt.Errorf("creating IPPoolBlock %s: %w", block.Name, err)
+	case r.version == "": // nobody is held in it: see enlist
+		if err := q.create(ctx, r, r); err != nil {
+			return err
 		}
-		r.version, r.uid = block.ResourceVersion, block.UID
 	case r.isEmpty():
 		o := r.metadata(p.name)
 		err := q.h.Delete(ctx, o, client.Preconditions{UID: &r.uid, ResourceVersion: &r.version})

@@ -20,12 +20,25 @@
 //
 // # When writes fail
 //
-// Every write is one object with the version that it was computed from, and nothing needs two: an address is held or not. After a write
+// Every write is one object with the version that it was computed from: an address is held or not. After a write
 // that failed, or was not answered, what is known of the pool is thrown away and read again. What is remembered gives no address twice,
 // since a version that is not the stored one is refused, and it is never all that an answer is based on: that somebody has an address
 // already, or that none is free, is looked up. A write that was not answered may take effect later: the object is given another version
-// first, so that it does not. What remains is a holder with two addresses, when a manager that does not lead any more gives it one of another
-// block at the same moment, or ended with such a write on its way: Repair finds that, and leaves the one that is used.
+// first, so that it does not.
+//
+// # Several writers of blocks
+//
+// Versions of blocks do not keep a holder from an address in each of two: a manager that does not lead any more may give one at the same
+// moment, or have ended with such a write on its way. So a writer opens a block before it adds a holder to it: an annotation of the pool
+// names the writer and the blocks that it has open, some of them at a time, so that it is seldom written. Who finds another writer there
+//
+//  1. names itself beside it, with the version of the pool that was read, and found to be the same after its blocks were,
+//  2. gives the blocks that the other has open another version, which has all writes to them fail that are on their way,
+//  3. and only then adds a holder.
+//
+// The other one fails, reads again, and finds the first there; and none is left out of the annotation before it has been kept from writing in
+// this way. A block is made before it is opened, and empty: one that is made late is in nobody's way. Repair is for holders to whom somebody
+// else has written several addresses.
 //
 // # How addresses are given
 //

@@ -36,6 +36,9 @@ type Pool struct {
 	inBlocks bool
 	own      *record
 	blocks   map[netip.Addr]*record
+	// writers are those of blocks, as they are stored. sole says that whatever others wrote of what they know fails.
+	writers writers
+	sole    bool
 
 	// taken has what cannot be given: what is held, and the gateways. held is how many of the former the ranges have.
 	taken addressSet
@@ -101,6 +104,7 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 			records = append(records, p.blocks[first])
 		}
 	}
+	p.writers = readWriters(pool.Annotations[writersAnnotation], p.blocks)
 	p.readHolders(records)
 	p.readHistory(records)
 	return p, err

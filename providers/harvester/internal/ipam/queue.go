@@ -30,6 +30,9 @@ type Claimer struct {
 	// check says why a pool is not to give addresses although it could. It may be nil.
 	check func(context.Context, *lbv1.IPPool) error
 
+	named sync.Once
+	own   string
+
 	mu     sync.Mutex
 	queues map[queueKey]*queue
 }

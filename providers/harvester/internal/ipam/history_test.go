@@ -1,0 +1,175 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// act is a claim or a release as it is seen from outside. Which address a claim is to get is known when it has returned.
+type act struct {
+	claims bool
+	id     string
+	ip     netip.Addr
+}
+
+// oneHolder says that an address which is claimed is free, or the holder's own, and that it is free when the holder has released it.
+func oneHolder() porcupine.Model {
+	return porcupine.Model{
+		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+			return partitioned(history, func(a act) netip.Addr { return a.ip })
+		},
+		Init: func() any { return "" },
+		Step: func(state, input, _ any) (bool, any) {
+			holder, is := state.(string), input.(act)
+			switch {
+			case is.claims:
+				return holder == "" || holder == is.id, is.id
+			case holder == is.id:
+				return true, ""
+			}
+			return true, holder
+		},
+	}
+}
+
+// oneAddress says that who claims has the same address until it releases it.
+func oneAddress() porcupine.Model {
+	return porcupine.Model{
+		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+			return partitioned(history, func(a act) string { return a.id })
+		},
+		Init: func() any { return netip.Addr{} },
+		Step: func(state, input, _ any) (bool, any) {
+			has, is := state.(netip.Addr), input.(act)
+			if !is.claims {
+				return true, netip.Addr{}
+			}
+			return !has.IsValid() || has == is.ip, is.ip
+		},
+	}
+}
+
+func partitioned[K comparable](history []porcupine.Operation, by func(act) K) [][]porcupine.Operation {
+	parts := map[K][]porcupine.Operation{}
+	for _, o := range history {
+		key := by(o.Input.(act))
+		parts[key] = append(parts[key], o)
+	}
+	return slices.Collect(maps.Values(parts))
+}
+
+// witness sees everything that is stored of a pool, one version after the other.
+type witness struct {
+	t      *testing.T
+	pool   string
+	events watch.Interface
+	ended  chan struct{}
+	// found says who has had two addresses at once. It is there when all is over.
+	found map[string]string
+}
+
+// follow begins to look whether anybody has two addresses. What is given is either in blocks, which are of one kind, so that the API server
+// tells in which order they were written, or in the pool.
+func follow(t *testing.T, pool string, inBlocks bool) *witness {
+	t.Helper()
+	c, err := client.NewWithWatch(config, client.Options{Scheme: api.Scheme(), Mapper: api.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{t: t, pool: pool, ended: make(chan struct{}), found: map[string]string{}}
+	var kind client.ObjectList = &lbv1.IPPoolList{}
+	var of client.ListOption = client.MatchingFields{"metadata.name": pool}
+	if inBlocks {
+		kind, of = &lbv1.IPPoolBlockList{}, ipam.BlocksOf(pool)
+	}
+	if err := c.List(t.Context(), kind, of); err != nil {
+		t.Fatal(err)
+	}
+	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: kind.GetResourceVersion()}}
+	if w.events, err = c.Watch(t.Context(), kind, since, of); err != nil {
+		t.Fatal(err)
+	}
+	go w.look()
+	return w
+}
+
+func (w *witness) look() {
+	defer close(w.ended)
+	stored := map[string]map[string]string{}
+	for event := range w.events.ResultChan() {
+		switch o := event.Object.(type) {
+		case *lbv1.IPPool:
+			stored[o.Name] = o.Status.Allocated
+		case *lbv1.IPPoolBlock:
+			stored[o.Name] = o.Allocated
+		}
+		object, ok := event.Object.(client.Object)
+		if !ok {
+			w.t.Errorf("watching is over: %v", event.Object)
+			return
+		}
+		if event.Type == watch.Deleted {
+			delete(stored, object.GetName())
+		}
+		if object.GetAnnotations()[endAnnotation] != "" {
+			return
+		}
+		for id, has := range several(stored) {
+			if w.found[id] == "" {
+				w.found[id] = fmt.Sprintf("%s has %v at version %s", id, has, object.GetResourceVersion())
+			}
+		}
+	}
+}
+
+// several are the holders with more than one address.
+func several(stored map[string]map[string]string) map[string][]string {
+	all := map[string][]string{}
+	for _, allocated := range stored {
+		for ip, id := range allocated {
+			all[id] = append(all[id], ip)
+		}
+	}
+	maps.DeleteFunc(all, func(id string, has []string) bool { return len(has) < 2 || id == filler })
+	return all
+}
+
+// endAnnotation is on the last version that a witness sees.
+const endAnnotation = "test/end"
+
+// end returns who has had two addresses, when everything that was stored has been seen.
+func (w *witness) end(inBlocks bool) map[string]string {
+	w.t.Helper()
+	defer w.events.Stop()
+	end := map[string]string{endAnnotation: "true"}
+	var err error
+	if inBlocks {
+		last := &lbv1.IPPoolBlock{ObjectMeta: metav1.ObjectMeta{Name: w.pool + "-end", Labels: ipam.BlocksOf(w.pool), Annotations: end}, Pool: "none", First: "none"}
+		if err = api.Create(w.t.Context(), last); err == nil {
+			err = api.Delete(w.t.Context(), last)
+		}
+	} else {
+		last := object(w.t, w.pool)
+		metav1.SetMetaDataAnnotation(&last.ObjectMeta, endAnnotation, "true")
+		err = api.Update(w.t.Context(), last)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	<-w.ended
+	return w.found
+}

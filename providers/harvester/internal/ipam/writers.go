@@ -1,0 +1,192 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	// writersAnnotation of a pool says who may have a write on its way that adds a holder to a block, and to which.
+	writersAnnotation = "loadbalancer.harvesterhci.io/writers"
+	// maxOpen is about how many blocks a writer has open, each of which the next writer has to fence.
+	maxOpen = 16
+	// maxWriters is how many writers are written down that do not write any more.
+	maxWriters = 4
+)
+
+// writers are the blocks that each writer of a pool has open, by their first addresses.
+type writers map[string][]netip.Addr
+
+// readWriters reads the annotation. Of one that says nothing that can be read, somebody may write any block.
+func readWriters(annotation string, blocks map[netip.Addr]*record) writers {
+	w := writers{}
+	if annotation == "" {
+		return w
+	}
+	if err := json.Unmarshal([]byte(annotation), &w); err != nil {
+		return writers{"": slices.Collect(maps.Keys(blocks))}
+	}
+	return w
+}
+
+// others are the blocks that somebody else has open.
+func (w writers) others(name string) (all []netip.Addr) {
+	for writer, open := range w {
+		if writer != name {
+			all = append(all, open...)
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
+}
+
+// hasOthers reports whether somebody else may write without telling it first.
+func (w writers) hasOthers(name string) bool {
+	_, own := w[name]
+	return len(w) > 1 || len(w) == 1 && !own
+}
+
+// writer is a name that no other process has.
+func (c *Claimer) writer() string {
+	c.named.Do(func() { c.own = rand.Text() })
+	return c.own
+}
+
+// open makes sure that no other writer adds a holder to a block from what it knows so far, and that whoever comes next can make sure of the
+// same. It is false when the pool is another by now.
+func (q *queue) open(ctx context.Context, _ []*change) (bool, error) {
+	p, me := q.pool, q.writer()
+	added, shared := p.added(), !p.sole && p.writers.hasOthers(me)
+	enlists := shared && (q.resident || len(added) > 0) || !p.opened(me, added)
+	if enlists {
+		if err := q.enlist(ctx, added); err != nil {
+			return false, notConflict(err)
+		}
+	}
+	if shared {
+		if err := q.shut(ctx, p.writers.others(me)); err != nil {
+			return false, notConflict(err)
+		}
+	}
+	p.sole = p.sole || enlists || !shared
+	if p.sole && len(p.writers) > maxWriters {
+		if err := q.enlist(ctx, added); err != nil {
+			return false, notConflict(err)
+		}
+	}
+	return true, nil
+}
+
+// shut has all writes to blocks fail that are on their way.
+func (q *queue) shut(ctx context.Context, blocks []netip.Addr) error {
+	for _, first := range blocks {
+		r := q.pool.blocks[first]
+		if r == nil || r.version == "" { // what is written to it has the version of one that is gone
+			continue
+		}
+		if err := conflict(r, q.touch(ctx, r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notConflict is no error for one that says that the pool is another by now.
+func notConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// enlist writes down in the pool which blocks are open. Others' stay there until they have been fenced after that: then who had them open
+// has to do the same again, and fails when the pool is another. Blocks are made before, and empty, so that they can be fenced and one that
+// is made late is in nobody's way.
+func (q *queue) enlist(ctx context.Context, added []*record) error {
+	p, me := q.pool, q.writer()
+	open := make([]netip.Addr, 0, maxOpen)
+	for _, r := range added {
+		if r.version == "" {
+			if err := conflict(r, q.create(ctx, newRecord(nil, r.first, nil, nil), r)); err != nil {
+				return err
+			}
+		}
+		open = append(open, r.first)
+	}
+	for _, first := range p.writers[me] {
+		if len(open) < maxOpen && p.blocks[first] != nil && !slices.Contains(open, first) {
+			open = append(open, first)
+		}
+	}
+	next := writers{}
+	if !p.sole {
+		next = maps.Clone(p.writers)
+	}
+	next[me] = open
+	text, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("writing down who writes blocks: %w", err)
+	}
+	err = q.patch(ctx, p.own, map[string]any{"metadata": map[string]any{
+		"resourceVersion": p.own.version, "annotations": map[string]string{writersAnnotation: string(text)},
+	}})
+	if err != nil {
+		q.doubt(p.own, err)
+		return err
+	}
+	p.writers = next
+	return nil
+}
+
+// create makes the block of a record, as another says that it begins.
+func (q *queue) create(ctx context.Context, begins, r *record) error {
+	block := begins.block(q.pool.name, q.pool.uid)
+	if err := q.h.Create(ctx, block); err != nil {
+		return fmt.Errorf("creating IPPoolBlock %s: %w", block.Name, err)
+	}
+	r.version, r.uid = block.ResourceVersion, block.UID
+	return nil
+}
+
+// touch gives an object another version and nothing else.
+func (q *queue) touch(ctx context.Context, r *record) error {
+	return q.patch(ctx, r, map[string]any{"metadata": map[string]any{
+		"resourceVersion": r.version, "annotations": map[string]string{fencedAnnotation: r.version},
+	}})
+}
+
+// added are the blocks that get a holder more.
+func (p *Pool) added() (all []*record) {
+	for _, r := range p.waiting() {
+		if r.isBlock() && r.adds() {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *record) int { return a.first.Compare(b.first) })
+	return all
+}
+
+// opened reports whether the writer has all of the blocks open. One that has to be made is not: it may have been removed since.
+func (p *Pool) opened(writer string, blocks []*record) bool {
+	return !slices.ContainsFunc(blocks, func(r *record) bool { return r.version == "" || !slices.Contains(p.writers[writer], r.first) })
+}
+
+// adds reports whether somebody more holds an address.
+func (r *record) adds() bool {
+	for _, id := range r.allocatedChanges {
+		if id != nil {
+			return true
+		}
+	}
+	return false
+}
