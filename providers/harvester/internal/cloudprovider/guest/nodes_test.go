@@ -122,6 +122,10 @@ func TestNodeIsToldItsZoneWhenItsVirtualMachineMigratesAndIsUsedAllTheWhile(t *t
 	c.Expect(sim.Label(t.Context(), to+"-host-1", corev1.LabelTopologyRegion, "south")).To(Succeed())
 	t.Cleanup(func() { _ = sim.Label(t.Context(), to+"-host-1", corev1.LabelTopologyRegion, "") }) // for other tests
 	c.Eventually(c.read("node-1")).Should(HaveField("Labels", HaveKeyWithValue(corev1.LabelTopologyRegion, "south")))
+	c.Expect(sim.Label(t.Context(), to+"-host-1", corev1.LabelTopologyRegion, "")).To(Succeed())
+	c.Eventually(c.read("node-1")).Should(HaveField("Labels", And(
+		HaveKeyWithValue(corev1.LabelTopologyZone, to), Not(HaveKey(corev1.LabelTopologyRegion)), Not(HaveKey(corev1.LabelFailureDomainBetaRegion)))),
+		"its host has no region any more")
 	c.Expect(tainted.Load()).To(BeFalse(), "pods could be scheduled to it all the while")
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -31,6 +30,9 @@ const (
 
 	// machineAnnotation on a Node is its virtual machine on Harvester.
 	machineAnnotation = "cloudprovider.harvesterhci.io/virtual-machine"
+	// zoneAnnotation and regionAnnotation on a Node are what its labels say since they are ours.
+	zoneAnnotation   = "cloudprovider.harvesterhci.io/zone"
+	regionAnnotation = "cloudprovider.harvesterhci.io/region"
 )
 
 // Informer tells of changes.
@@ -177,6 +179,8 @@ func (f *follower) follow(ctx context.Context, name string) error {
 			return nil //nolint:nilerr // a change of the instance goes on
 		}
 		change.Labels = nil
+		delete(change.Annotations, zoneAnnotation)
+		delete(change.Annotations, regionAnnotation)
 	}
 	return f.write(ctx, node, change)
 }
@@ -186,25 +190,47 @@ func waits(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
 
-// change is what of a Node is to be written anew.
+// change is what of a Node is to be written anew; nil takes a key out.
 type change struct {
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Labels      map[string]*string `json:"labels,omitempty"`
+	Annotations map[string]*string `json:"annotations,omitempty"`
 }
 
-// changeOf is what a Node is to be told of its virtual machine and its place. It keeps what Harvester does not say. The framework takes the
-// beta labels for the truth, so they are written too.
+// changeOf is what a Node is to be told of its virtual machine and its place. It keeps what Harvester does not say, and takes out what it was
+// told when that is true no more. The framework takes the beta labels for the truth, so they are written too.
 func changeOf(node *corev1.Node, vm *kubevirtv1.VirtualMachine, at place) change {
-	c := change{
-		Labels: map[string]string{
-			corev1.LabelTopologyZone: at.zone, corev1.LabelFailureDomainBetaZone: at.zone,
-			corev1.LabelTopologyRegion: at.region, corev1.LabelFailureDomainBetaRegion: at.region,
-		},
-		Annotations: map[string]string{machineAnnotation: vm.Namespace + "/" + vm.Name},
+	c := change{Labels: map[string]*string{}, Annotations: map[string]*string{}}
+	for _, part := range []struct {
+		value, noted string
+		labels       []string
+	}{
+		{at.zone, zoneAnnotation, []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}},
+		{at.region, regionAnnotation, []string{corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion}},
+	} {
+		told, isTold := node.Annotations[part.noted]
+		switch {
+		case part.value != "":
+			set(c.Annotations, node.Annotations, part.noted, part.value)
+			for _, label := range part.labels {
+				set(c.Labels, node.Labels, label, part.value)
+			}
+		case at.certain && isTold:
+			c.Annotations[part.noted] = nil
+			for _, label := range part.labels {
+				if told != "" && node.Labels[label] == told { // another is somebody else's
+					c.Labels[label] = nil
+				}
+			}
+		}
 	}
-	maps.DeleteFunc(c.Labels, func(key, value string) bool { return value == "" || node.Labels[key] == value })
-	maps.DeleteFunc(c.Annotations, func(key, value string) bool { return node.Annotations[key] == value })
+	set(c.Annotations, node.Annotations, machineAnnotation, vm.Namespace+"/"+vm.Name)
 	return c
+}
+
+func set(in map[string]*string, has map[string]string, key, value string) {
+	if has[key] != value {
+		in[key] = &value
+	}
 }
 
 func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error {

@@ -19,6 +19,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -263,11 +264,11 @@ func TestPlaceIsThatOfTheHostElseWhatHarvesterHasNoted(t *testing.T) {
 		host      string
 		want      place
 	}{
-		"host":                          {&harvesterOf{hosts: map[string]map[string]string{"h": zone("a")}}, zone("old"), "h", place{"a", "south"}},
-		"host without labels":           {&harvesterOf{hosts: map[string]map[string]string{"h": {}}}, zone("noted"), "h", place{"noted", "south"}},
-		"host with a region alone":      {&harvesterOf{hosts: map[string]map[string]string{"h": {corev1.LabelTopologyRegion: "west"}}}, zone("noted"), "h", place{"", "west"}},
-		"hosts that may not be seen":    {&harvesterOf{denied: true}, zone("noted"), "h", place{"noted", "south"}},
-		"host that is gone":             {&harvesterOf{}, zone("noted"), "h", place{"noted", "south"}},
+		"host":                          {&harvesterOf{hosts: map[string]map[string]string{"h": zone("a")}}, zone("old"), "h", place{"a", "south", true}},
+		"host without labels":           {&harvesterOf{hosts: map[string]map[string]string{"h": {}}}, zone("noted"), "h", place{"noted", "south", true}},
+		"host with a region alone":      {&harvesterOf{hosts: map[string]map[string]string{"h": {corev1.LabelTopologyRegion: "west"}}}, zone("noted"), "h", place{"", "west", true}},
+		"hosts that may not be seen":    {&harvesterOf{denied: true}, zone("noted"), "h", place{"noted", "south", false}},
+		"host that is gone":             {&harvesterOf{}, zone("noted"), "h", place{"noted", "south", false}},
 		"no host yet":                   {&harvesterOf{}, nil, "", place{}},
 		"neither host's nor its labels": {&harvesterOf{denied: true}, nil, "h", place{}},
 	} {
@@ -373,11 +374,42 @@ func TestNodeIsToldItsPlaceWithoutLosingWhatHarvesterDoesNotSay(t *testing.T) {
 	n.Labels = map[string]string{
 		corev1.LabelTopologyZone: "a", corev1.LabelFailureDomainBetaZone: "a", corev1.LabelTopologyRegion: "south", corev1.LabelFailureDomainBetaRegion: "south",
 	}
-	n.Annotations = map[string]string{machineAnnotation: "team/node-1"}
-	g.Expect(changeOf(n, &machine, place{"a", "south"})).To(Equal(change{map[string]string{}, map[string]string{}}), "it knows")
-	g.Expect(changeOf(n, &machine, place{zone: "b"}).Labels).To(Equal(map[string]string{
-		corev1.LabelTopologyZone: "b", corev1.LabelFailureDomainBetaZone: "b",
+	n.Annotations = map[string]string{machineAnnotation: "team/node-1", zoneAnnotation: "a", regionAnnotation: "south"}
+	none := change{map[string]*string{}, map[string]*string{}}
+	g.Expect(changeOf(n, &machine, place{zone: "a", region: "south", certain: true})).To(Equal(none), "it knows")
+	g.Expect(changeOf(n, &machine, place{zone: "b"})).To(Equal(change{
+		map[string]*string{corev1.LabelTopologyZone: ptr.To("b"), corev1.LabelFailureDomainBetaZone: ptr.To("b")},
+		map[string]*string{zoneAnnotation: ptr.To("b")},
 	}))
 	delete(n.Annotations, machineAnnotation)
-	g.Expect(changeOf(n, &machine, place{}).Annotations).To(Equal(map[string]string{machineAnnotation: "team/node-1"}))
+	g.Expect(changeOf(n, &machine, place{}).Annotations).To(Equal(map[string]*string{machineAnnotation: ptr.To("team/node-1")}))
+}
+
+func TestNodeLosesTheZoneThatItsHostHasNoMoreUnlessSomebodyElseWroteIt(t *testing.T) {
+	machine := vm("node-1")
+	labels := func(zone string) map[string]string {
+		return map[string]string{corev1.LabelTopologyZone: zone, corev1.LabelFailureDomainBetaZone: zone, corev1.LabelTopologyRegion: "south"}
+	}
+	told := map[string]string{machineAnnotation: "team/node-1", zoneAnnotation: "a", regionAnnotation: "south"}
+	for name, c := range map[string]struct {
+		labels, annotations map[string]string
+		at                  place
+		want                change
+	}{
+		"of a host that says so": {labels("a"), told, place{region: "south", certain: true}, change{
+			map[string]*string{corev1.LabelTopologyZone: nil, corev1.LabelFailureDomainBetaZone: nil, corev1.LabelFailureDomainBetaRegion: ptr.To("south")},
+			map[string]*string{zoneAnnotation: nil},
+		}},
+		"of a host that is not seen": {labels("a"), told, place{}, change{map[string]*string{}, map[string]*string{}}},
+		"written by others": {labels("other"), told, place{region: "south", certain: true}, change{
+			map[string]*string{corev1.LabelFailureDomainBetaRegion: ptr.To("south")}, map[string]*string{zoneAnnotation: nil},
+		}},
+		"nobody knows by whom": {labels("a"), map[string]string{machineAnnotation: "team/node-1"}, place{certain: true}, change{map[string]*string{}, map[string]*string{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := node("node-1", "")
+			n.Labels, n.Annotations = c.labels, c.annotations
+			NewWithT(t).Expect(changeOf(n, &machine, c.at)).To(Equal(c.want))
+		})
+	}
 }

@@ -12,7 +12,11 @@ import (
 )
 
 // place is where a virtual machine runs; its parts are "" where Harvester does not say.
-type place struct{ zone, region string }
+type place struct {
+	zone, region string
+	// certain says that what is "" is nowhere, as the host itself says.
+	certain bool
+}
 
 // place is that of the host. Where the account may not see hosts, or the host has no labels, it is what Harvester has noted on the
 // instance: it does that for virtual machines of its node driver only.
@@ -32,8 +36,9 @@ func (i *Instances) place(ctx context.Context, vmi *kubevirtv1.VirtualMachineIns
 	}
 	at := placeIn(host.Labels)
 	if at == (place{}) {
-		return noted, nil
+		at = noted
 	}
+	at.certain = true
 	return at, nil
 }
 
