@@ -87,6 +87,39 @@ func (c *cluster) told(name, text string) {
 	}).Should(ContainElement(And(HaveField("InvolvedObject.Name", name), HaveField("Message", ContainSubstring(text)))))
 }
 
+// warnings are the events of a Service that warn of its load balancer.
+func (c *cluster) warnings(name string) []string {
+	c.t.Helper()
+	list := &corev1.EventList{}
+	c.Expect(c.client.List(c.t.Context(), list, client.InNamespace("default"))).To(Succeed())
+	var all []string
+	for _, event := range list.Items {
+		if event.InvolvedObject.Name == name && event.Type == corev1.EventTypeWarning && event.Reason != "UnAvailableLoadBalancer" { // there are no Nodes
+			all = append(all, event.Reason+": "+event.Message)
+		}
+	}
+	return all
+}
+
+func TestNobodyIsWarnedOfAServiceThatHasYetToBeGivenItsAddress(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.12.0/24", "172.19.12.10", "172.19.12.20")
+	n := s.count()
+	c := s.cluster("blue")
+	c.Expect(sim.SetFault(t.Context(), "delayed", true)).To(Succeed())
+	t.Cleanup(func() { _ = sim.SetFault(context.WithoutCancel(t.Context()), "delayed", false) }) // It may have ended.
+	c.start()
+	c.service("web")
+	c.reached("web", "172.19.12.10")
+	c.Expect(c.warnings("web")).To(BeEmpty())
+	c.Expect(n.is()).To(Equal([2]int{1, 0}))
+
+	// Who has to do something is warned, and the framework does not say it again.
+	c.service("stuck", annotated(networkAnnotation, "default/nowhere"))
+	c.told("stuck", "no matched IPPool with requirement")
+	c.Expect(c.warnings("stuck")).To(ConsistOf(HavePrefix("WaitingForAddress: ")))
+}
+
 // counter counts the load balancers of a namespace that come and go.
 type counter struct {
 	mu         sync.Mutex
@@ -266,7 +299,14 @@ func TestServiceThatWantsNoLoadBalancerAnyMoreGivesItsAddressBack(t *testing.T) 
 	}
 	c.service("web", local)
 	c.reached("web", "172.19.7.10")
-	c.Expect(c.current("web")()).To(HaveField("Spec.ExternalTrafficPolicy", corev1.ServiceExternalTrafficPolicyLocal))
+	web, err := c.current("web")()
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(web.Spec.ExternalTrafficPolicy).To(Equal(corev1.ServiceExternalTrafficPolicyLocal))
+	c.Expect(web.Spec.HealthCheckNodePort).NotTo(BeZero())
+	c.Expect(web.Spec.Ports).To(HaveLen(3))
+	asked := web.Spec.HealthCheckNodePort
+	c.change("web", annotated("example.com/note", "changed"))
+	c.Consistently(c.current("web"), "500ms").Should(HaveField("Spec.HealthCheckNodePort", asked))
 	other := c.service("other", func(service *corev1.Service) { service.Spec.LoadBalancerClass = ptr.To("example.com/other") })
 
 	c.change("web", func(service *corev1.Service) {
@@ -304,6 +344,25 @@ func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
 	})
 	c.reached("web", "172.19.8.10")
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
+}
+
+func TestServiceOfBothFamiliesSaysWhichAddressThereIsNoPoolFor(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.10.0/24", "172.19.10.10", "172.19.10.20")
+	c := s.cluster("blue")
+	c.start()
+	both := func(policy corev1.IPFamilyPolicy) func(*corev1.Service) {
+		return func(service *corev1.Service) {
+			service.Spec.IPFamilyPolicy = &policy
+			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+		}
+	}
+	c.service("web", both(corev1.IPFamilyPolicyPreferDualStack))
+	c.reached("web", "172.19.10.10")
+	c.service("strict", both(corev1.IPFamilyPolicyRequireDualStack))
+	c.reached("strict", "172.19.10.11")
+	c.told("strict", "has none of IPv6: name a pool for that family to the cloud provider by --ipv6-pool")
+	c.Expect(c.warnings("web")).To(BeEmpty(), "one is enough for it")
 }
 
 func TestServicesHaveOneAddressEachThoughHarvesterDisobeys(t *testing.T) {

@@ -4,6 +4,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,7 +79,7 @@ func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, pr
 		return err
 	}
 	if len(addresses) == 0 {
-		return wait(fmt.Sprintf("Service %s has no address yet", primary))
+		return &waitError{what: fmt.Sprintf("Service %s has no address yet", primary)}
 	}
 	nic, err := s.nic(ctx, of)
 	if err != nil {
@@ -99,13 +100,14 @@ type given struct {
 	nic string
 }
 
-// nic is the interface of Nodes in the network that a Service asks for.
+// nic is the interface of Nodes in the network that a Service asks for: the one that it has been given while Nodes do not say.
 func (s *Services) nic(ctx context.Context, service *corev1.Service) (string, error) {
 	network := service.Annotations[networkAnnotation]
 	if network == "" {
 		return "", nil
 	}
-	return s.nics(ctx, network)
+	nic, err := s.nics(ctx, network)
+	return cmp.Or(nic, service.Annotations[givenNICAnnotation]), err
 }
 
 // address writes what a Service is given; nothing takes its addresses out.
@@ -137,9 +139,10 @@ func changeOf(service *corev1.Service, g given) map[string]any {
 	annotations, labels := map[string]any{}, map[string]any{}
 	put(annotations, service.Annotations, lbv1.AddressesAnnotation, joined(g.addresses))
 	put(labels, service.Labels, primaryLabel, g.shares)
-	if g.nic != "" {
+	if was := service.Annotations[givenNICAnnotation]; g.nic != "" || was != "" && service.Annotations[nicAnnotation] == was {
 		put(annotations, service.Annotations, nicAnnotation, g.nic)
 	}
+	put(annotations, service.Annotations, givenNICAnnotation, g.nic)
 	metadata := map[string]any{"uid": service.UID, "resourceVersion": service.ResourceVersion, "annotations": annotations, "labels": labels}
 	change := map[string]any{"metadata": metadata}
 	if service.Spec.LoadBalancerIP != first {

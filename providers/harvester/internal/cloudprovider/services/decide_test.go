@@ -270,16 +270,46 @@ func TestAddressGoesIntoTheAnnotationAndTheField(t *testing.T) {
 	}
 	both := given{addresses: []string{"10.0.0.1", "fd00::1"}, shares: "default.first", nic: "enp2s0"}
 	g.Expect(said(changeOf(service("web"), both))).To(MatchJSON(`{"metadata":{"uid":"` + uid + `-web","resourceVersion":"7",
-		"annotations":{"kube-vip.io/loadbalancerIPs":"10.0.0.1,fd00::1","kube-vip.io/serviceInterface":"enp2s0"},
+		"annotations":{"kube-vip.io/loadbalancerIPs":"10.0.0.1,fd00::1","kube-vip.io/serviceInterface":"enp2s0",
+		"cloudprovider.harvesterhci.io/service-interface":"enp2s0"},
 		"labels":{"cloudprovider.harvesterhci.io/primary-service":"default.first"}},"spec":{"loadBalancerIP":"10.0.0.1"}}`))
-	has := service("web", annotated(lbv1.AddressesAnnotation, "10.0.0.1,fd00::1", nicAnnotation, "enp2s0"), func(s *corev1.Service) {
+	has := service("web", annotated(lbv1.AddressesAnnotation, "10.0.0.1,fd00::1", nicAnnotation, "enp2s0", givenNICAnnotation, "enp2s0"), func(s *corev1.Service) {
 		s.Spec.LoadBalancerIP, s.Labels = "10.0.0.1", map[string]string{primaryLabel: "default.first"}
 	})
 	g.Expect(changeOf(has, both)).To(BeNil(), "it has them")
 	g.Expect(said(changeOf(has, given{}))).To(MatchJSON(`{"metadata":{"uid":"` + uid + `-web","resourceVersion":"7",
-		"annotations":{"kube-vip.io/loadbalancerIPs":null},"labels":{"cloudprovider.harvesterhci.io/primary-service":null}},"spec":{"loadBalancerIP":""}}`))
+		"annotations":{"kube-vip.io/loadbalancerIPs":null,"kube-vip.io/serviceInterface":null,"cloudprovider.harvesterhci.io/service-interface":null},"labels":{"cloudprovider.harvesterhci.io/primary-service":null}},"spec":{"loadBalancerIP":""}}`))
 	long := given{addresses: []string{"10.0.0.1"}, shares: strings.Repeat("a", 64)}
 	g.Expect(changeOf(service("web"), long)["metadata"]).To(HaveKeyWithValue("labels", BeEmpty()), "it fits no label")
+}
+
+func TestInterfaceOfAServiceFollowsItsAddressesUnlessSomebodyElseWroteIt(t *testing.T) {
+	had := func(nic, given string) *corev1.Service {
+		return service("web", annotated(lbv1.AddressesAnnotation, "10.0.0.1", nicAnnotation, nic, givenNICAnnotation, given), func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "10.0.0.1"
+		})
+	}
+	for name, c := range map[string]struct {
+		service *corev1.Service
+		to      given
+		want    string
+	}{
+		"another pool, another network": {had("enp2s0", "enp2s0"), given{addresses: []string{"10.9.0.1"}, nic: "enp3s0"}, `{"kube-vip.io/loadbalancerIPs":"10.9.0.1",
+			"kube-vip.io/serviceInterface":"enp3s0","cloudprovider.harvesterhci.io/service-interface":"enp3s0"}`},
+		"the network of the Nodes": {had("enp2s0", "enp2s0"), given{addresses: []string{"10.9.0.1"}}, `{"kube-vip.io/loadbalancerIPs":"10.9.0.1",
+			"kube-vip.io/serviceInterface":null,"cloudprovider.harvesterhci.io/service-interface":null}`},
+		"one that somebody else wrote": {had("eth7", "enp2s0"), given{addresses: []string{"10.9.0.1"}}, `{"kube-vip.io/loadbalancerIPs":"10.9.0.1",
+			"cloudprovider.harvesterhci.io/service-interface":null}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			change := changeOf(c.service, c.to)
+			data, err := json.Marshal(change["metadata"].(map[string]any)["annotations"])
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(data).To(MatchJSON(c.want))
+			g.Expect(change["spec"]).To(HaveKeyWithValue("loadBalancerIP", "10.9.0.1"))
+		})
+	}
 }
 
 func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
@@ -313,7 +343,7 @@ func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
 func TestWaitingServiceSaysWhatHarvesterSays(t *testing.T) {
 	g := NewWithT(t)
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lb"}}
-	g.Expect(pending(lb)).To(Equal("LoadBalancer team/lb on Harvester waits for its address: Harvester has not looked at it yet"))
+	g.Expect(pending(lb)).To(Equal(&waitError{what: "LoadBalancer team/lb on Harvester waits for its address: Harvester has not looked at it yet"}))
 	lb.Status.Conditions = []lbv1.Condition{{Type: lbv1.ReadyCondition, Status: corev1.ConditionFalse, Message: "no matched IPPool with requirement"}}
-	g.Expect(pending(lb)).To(HaveSuffix("waits for its address: Harvester says no matched IPPool with requirement"))
+	g.Expect(pending(lb)).To(Equal(&waitError{stuck: true, what: "LoadBalancer team/lb on Harvester waits for its address: Harvester says no matched IPPool with requirement"}))
 }

@@ -19,7 +19,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -120,14 +119,15 @@ func (f *follower) next(ctx context.Context) bool {
 	if err == nil {
 		err = f.follow(ctx, key, service)
 	}
-	var waits *cloudproviderapi.RetryError
+	var waits *waitError
 	switch {
 	case err == nil:
-		delete(f.said, key)
+		f.settled(key, service)
 		f.queue.Forget(key)
 	case errors.As(err, &waits):
-		f.say(key, service, waits.Error())
+		f.say(key, service, "WaitingForAddress", waits)
 		f.queue.Forget(key)
+		f.queue.AddAfter(key, patience)
 	default:
 		if !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Info("Going on with a Service failed", "service", key, "reason", err.Error())
@@ -137,12 +137,28 @@ func (f *follower) next(ctx context.Context) bool {
 	return true
 }
 
-// say tells of what a Service waits for when that is something else than before: the service controller would say it much later.
-func (f *follower) say(key types.NamespacedName, service *corev1.Service, what string) {
-	if f.said[key] != what {
-		f.said[key] = what
-		f.events.Event(service, corev1.EventTypeNormal, "WaitingForAddress", what)
+// settled notes that a Service waits for nothing, and warns of one that will not have all that it requires.
+func (f *follower) settled(key types.NamespacedName, service *corev1.Service) {
+	if service != nil && service.DeletionTimestamp == nil && wantsBalancer(service) {
+		if lacks := f.options.lacks(service); lacks != "" {
+			f.say(key, service, "AddressMissing", &waitError{what: lacks, stuck: true})
+			return
+		}
 	}
+	delete(f.said, key)
+}
+
+// say tells of what a Service waits for when that is something else than before, and warns where somebody has to do something.
+func (f *follower) say(key types.NamespacedName, service *corev1.Service, reason string, waits *waitError) {
+	if f.said[key] == waits.what {
+		return
+	}
+	f.said[key] = waits.what
+	kind := corev1.EventTypeNormal
+	if waits.stuck {
+		kind = corev1.EventTypeWarning
+	}
+	f.events.Event(service, kind, reason, waits.what)
 }
 
 // follow goes on with a Service. Until it has the finalizer of the service controller, nothing is made for it, and as long as one has the

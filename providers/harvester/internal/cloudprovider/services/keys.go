@@ -19,6 +19,8 @@ const (
 
 	// nicAnnotation is the interface that kube-vip announces the addresses on.
 	nicAnnotation = "kube-vip.io/serviceInterface"
+	// givenNICAnnotation has the interface that the Service was given. Another is somebody else's.
+	givenNICAnnotation = prefix + "service-interface"
 )
 
 // Labels and annotations of LoadBalancers, beside those by which they say what their pool must be for.

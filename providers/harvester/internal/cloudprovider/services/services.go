@@ -17,14 +17,13 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/retry"
 	cloudprovider "k8s.io/cloud-provider"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// patience is after which time the service controller looks again at a Service that waits for its address. An event is what it goes on with; this is
-// for watches that say nothing.
+// patience is after which time a Service is looked at again that waits for its address. An event is what it goes on with; this is for watches
+// that say nothing.
 const patience = time.Minute
 
 // Harvester is where the load balancers are.
@@ -84,9 +83,13 @@ func (s *Services) GetLoadBalancerName(_ context.Context, _ string, service *cor
 	return Name(s.options.Cluster, service)
 }
 
-// EnsureLoadBalancer gives the Service its address, or says what it waits for.
+// EnsureLoadBalancer gives the Service its address. To wait is no failure, of which the framework would warn: Follow says what for, and goes on.
 func (s *Services) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-	if err := s.ensure(ctx, service); err != nil {
+	err := s.ensure(ctx, service)
+	if waits := (&waitError{}); errors.As(err, &waits) {
+		return nil, cloudprovider.ImplementedElsewhere
+	}
+	if err != nil {
 		return nil, err
 	}
 	return service.Status.LoadBalancer.DeepCopy(), nil
@@ -151,7 +154,7 @@ func (s *Services) live(ctx context.Context, name string) (*lbv1.LoadBalancer, e
 	return lb, nil
 }
 
-// ensure brings a Service nearer to its address. A RetryError says what it waits for.
+// ensure brings a Service nearer to its address. A waitError says what it waits for.
 func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	primary, err := primaryOf(service)
 	if err != nil {
@@ -167,14 +170,14 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 			return err
 		}
 		if lb.DeletionTimestamp != nil {
-			return wait(fmt.Sprintf("LoadBalancer %s/%s on Harvester is being deleted", lb.Namespace, lb.Name))
+			return &waitError{what: fmt.Sprintf("LoadBalancer %s/%s on Harvester is being deleted", lb.Namespace, lb.Name)}
 		}
 		address, err := allocated(lb, p)
 		if err != nil {
 			return err
 		}
 		if address == "" {
-			return wait(pending(lb))
+			return pending(lb)
 		}
 		addresses = append(addresses, address)
 	}
@@ -188,7 +191,15 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	return s.sweep(ctx, keyOf(service), service, s.options.wants)
 }
 
-func wait(reason string) error { return cloudproviderapi.NewRetryError(reason, patience) }
+// waitError is what a Service waits for.
+type waitError struct {
+	what string
+	// stuck says that somebody has to do something.
+	stuck bool
+}
+
+// Error is for the user.
+func (e *waitError) Error() string { return e.what }
 
 // balancer is the LoadBalancer of a part, as it is to be.
 func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part) (*lbv1.LoadBalancer, error) {

@@ -66,6 +66,21 @@ func (o Options) wants(service *corev1.Service) []part {
 	}
 }
 
+// lacks is the address that a Service requires beside its first one, and cannot have; "" when it has all of them.
+func (o Options) lacks(service *corev1.Service) string {
+	policy := service.Spec.IPFamilyPolicy
+	if policy == nil || *policy != corev1.IPFamilyPolicyRequireDualStack || service.Annotations[primaryAnnotation] != "" || len(o.wants(service)) != 1 {
+		return ""
+	}
+	second := o.all(service)[1].family
+	if ipamOf(service) != lbv1.IPAMPool {
+		return fmt.Sprintf("the Service requires addresses of both families and has none of %s: annotation %s %q gives one alone, so use %q",
+			second, ipamAnnotation, ipamOf(service), lbv1.IPAMPool)
+	}
+	return fmt.Sprintf("the Service requires addresses of both families and has none of %s: name a pool for that family to the cloud provider by --%s-pool",
+		second, strings.ToLower(string(second)))
+}
+
 func names(parts []part) []string {
 	var list []string
 	for _, p := range parts {
@@ -200,15 +215,15 @@ func (o Options) namesake(all []lbv1.LoadBalancer, owner string) error {
 	return nil
 }
 
-// pending says what a LoadBalancer without an address waits for.
-func pending(lb *lbv1.LoadBalancer) string {
-	said := "Harvester has not looked at it yet"
+// pending says what a LoadBalancer without an address waits for. Harvester says nothing, or why it gives none.
+func pending(lb *lbv1.LoadBalancer) *waitError {
+	said, stuck := "Harvester has not looked at it yet", false
 	for _, c := range lb.Status.Conditions {
 		if c.Type == lbv1.ReadyCondition && c.Message != "" {
-			said = "Harvester says " + c.Message
+			said, stuck = "Harvester says "+c.Message, true
 		}
 	}
-	return fmt.Sprintf("LoadBalancer %s/%s on Harvester waits for its address: %s", lb.Namespace, lb.Name, said)
+	return &waitError{stuck: stuck, what: fmt.Sprintf("LoadBalancer %s/%s on Harvester waits for its address: %s", lb.Namespace, lb.Name, said)}
 }
 
 // joined is what kube-vip reads of several addresses.
