@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	capie2e "sigs.k8s.io/cluster-api/test/e2e"
 	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 )
 
 // The process that has brought the environment up knows the images of managers, so these specs are serial.
@@ -22,7 +23,7 @@ var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+
 	capie2e.SelfHostedSpec(background(), func() capie2e.SelfHostedSpecInput {
 		return capie2e.SelfHostedSpecInput{
 			InfrastructureProvider: providerName,
-			E2EConfig:              config, ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
+			E2EConfig:              naming(installed(background()).Version), ClusterctlConfigPath: environment.ClusterctlConfig(), BootstrapClusterProxy: management,
 			ArtifactFolder: filepath.Join(*artifacts, "self-hosted"), SkipCleanup: *keep,
 			Flavor:      "topology", // The ClusterClass moves as well.
 			SkipUpgrade: true,       // Machines of one version of Kubernetes boot.
@@ -36,6 +37,18 @@ var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+
 		}
 	})
 })
+
+// naming is the configuration with a version of the provider by its name. An earlier run may have upgraded the provider here: where no
+// version is named, clusterctl installs the first one in the other cluster, and moves nothing to one that is older.
+func naming(version string) *clusterctl.E2EConfig {
+	named := config.DeepCopy()
+	for i := range named.Providers {
+		if named.Providers[i].Name == *providerName {
+			named.Providers[i].Name += ":" + version
+		}
+	}
+	return named
+}
 
 // takeManagers makes a cluster whose machines boot ready for managers: nothing can be pulled there.
 func takeManagers(ctx context.Context, proxy framework.ClusterProxy) {
