@@ -84,7 +84,7 @@ func (c *Connection) leave(who Asker) {
 	defer c.mu.Unlock()
 	delete(c.askers, who)
 	delete(c.awaiting, who)
-	c.entrance.waiting = slices.DeleteFunc(c.entrance.waiting, func(w Asker) bool { return w == who })
+	c.entrance.forget(who)
 }
 
 // usable is the connection if it can be used for the target.

@@ -210,7 +210,9 @@ func (c *Connection) changed(was, is any) {
 	}
 	switch whom(o) {
 	case owner:
-		c.wakeOwner(o)
+		if !alike(was, o) {
+			c.wakeOwner(o)
+		}
 	case everyCluster:
 		c.nodeChanged(was, o.(*corev1.Node))
 	case waiting:

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/util/workqueue"
@@ -22,9 +23,7 @@ func TestASlowHarvesterHoldsNoMoreWorkersThanThereIsRoomFor(t *testing.T) {
 	t.Cleanup(q.ShutDown)
 	g.Expect(connections.Source(Machine).Start(t.Context(), q)).To(Succeed())
 	conn := &Connection{wakes: &connections.wakes, askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, ctx: context.Background()}
-	machine := func(i int) Asker {
-		return Asker{Kind: Machine, Key: client.ObjectKey{Name: fmt.Sprintf("m-%d", i)}}
-	}
+	machine := machineAsker
 	var leave func()
 	for i := range room {
 		var entered bool
@@ -48,4 +47,52 @@ func TestASlowHarvesterHoldsNoMoreWorkersThanThereIsRoomFor(t *testing.T) {
 	leave()
 	woken, _ = q.Get()
 	g.Expect(woken.Name).To(Equal(machine(room+2).Key.Name), "who is gone does not wait")
+}
+
+func TestWhoHasWaitedForRoomDoesNotLoseItToANewcomer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Now()
+	var e entrance
+	for i := range room {
+		g.Expect(e.enter(machineAsker(i), now)).To(BeTrue())
+	}
+	waiting, newcomer := machineAsker(room), machineAsker(room+1)
+	g.Expect(e.enter(waiting, now)).To(BeFalse())
+	e.inside--
+	g.Expect(e.invite(now)).To(Equal([]Asker{waiting}))
+	g.Expect(e.enter(newcomer, now)).To(BeFalse(), "the place is kept")
+	g.Expect(e.invite(now)).To(BeEmpty())
+	g.Expect(e.enter(waiting, now)).To(BeTrue())
+}
+
+func TestRoomThatWasKeptForOneWhoDoesNotComeIsGivenToTheNext(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]func(e *entrance, now *time.Time){
+		"who is gone":      func(e *entrance, _ *time.Time) { e.forget(machineAsker(room)) },
+		"who is too late":  func(_ *entrance, now *time.Time) { *now = now.Add(invitation) },
+		"who never waited": func(e *entrance, _ *time.Time) { e.forget(machineAsker(room)); e.forget(machineAsker(-1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			now := time.Now()
+			var e entrance
+			for i := range room {
+				g.Expect(e.enter(machineAsker(i), now)).To(BeTrue())
+			}
+			for i := range 2 {
+				g.Expect(e.enter(machineAsker(room+i), now)).To(BeFalse())
+			}
+			e.inside--
+			g.Expect(e.invite(now)).To(Equal([]Asker{machineAsker(room)}))
+			away(&e, &now)
+			g.Expect(e.invite(now)).To(Equal([]Asker{machineAsker(room + 1)}))
+			g.Expect(e.enter(machineAsker(room+1), now)).To(BeTrue())
+		})
+	}
+}
+
+func machineAsker(i int) Asker {
+	return Asker{Kind: Machine, Key: client.ObjectKey{Name: fmt.Sprintf("m-%d", i)}}
 }

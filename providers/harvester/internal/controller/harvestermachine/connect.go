@@ -6,12 +6,14 @@ package harvestermachine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -55,16 +57,21 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, err
 		s.unseen(problem)
 		return steps.Wait, nil
 	}
-	return s.enter(conn), nil
+	s.conn = conn
+	return steps.Proceed, nil
 }
 
-// enter uses the connection until leave, if there is room: the machine is woken when there is.
-func (s *scope) enter(conn *harvester.Connection) steps.Progress {
-	exit, entered := conn.Enter(s.asker())
+// enter lets the reconcile send requests to Harvester until leave, if there is room: the machine is woken when there is. What is in memory
+// can be looked at without.
+func (s *scope) enter() steps.Progress {
+	if s.exit != nil {
+		return steps.Proceed
+	}
+	exit, entered := s.conn.Enter(s.asker())
 	if !entered {
 		return steps.Wait
 	}
-	s.conn, s.exit = conn, exit
+	s.exit = exit
 	return steps.Proceed
 }
 
@@ -85,16 +92,16 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error)
 		return steps.Wait, fmt.Errorf("listing hosts of Harvester: %w", err)
 	}
 	s.hosts = placement.Hosts(nodes.Items)
-	vm, err := s.get(ctx)
+	vm, p, err := s.get(ctx)
 	switch {
-	case err != nil:
-		return steps.Wait, err
+	case err != nil || p != steps.Proceed:
+		return p, err
 	case vm == nil && s.infra.Spec.ProviderID != "":
 		message := fmt.Sprintf("VirtualMachine %s was deleted in Harvester: delete the Machine", s.place())
 		status.False(s.infra, infrav1.VMRunningCondition, infrav1.MachineNotFoundReason, message)
 		return r.hold(s, metav1.Condition{Reason: infrav1.MachineNotFoundReason, Message: message}), nil
 	case vm == nil:
-		return steps.Proceed, nil
+		return s.enter(), nil // to make it
 	case !virtualmachine.Ours(vm, s.infra):
 		return r.notOurs(s, "VirtualMachine")
 	}
@@ -108,22 +115,41 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error)
 	return steps.Proceed, nil
 }
 
+// arrives is how long the informer may take to bring a virtual machine that has been made.
+const arrives = 5 * time.Second
+
 // get returns the virtual machine of the machine's name; nil when there is none. One that has been made is looked for on Harvester
-// itself before it is called gone: the informer may not have it yet. So is one without an id, of which the informer has the name only.
-func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
+// itself before it is called gone: the informer may not have it, but then it is given a moment, because its event wakes the machine. So
+// is one without an id, of which the informer has the name only.
+func (s *scope) get(ctx context.Context) (*kubevirtv1.VirtualMachine, steps.Progress, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.place(), vm)
 	if s.infra.Spec.ProviderID != "" && (apierrors.IsNotFound(err) || err == nil && vm.Labels[infrav1.MachineIDLabel] == "") {
+		if wait := s.arriving(time.Now()); apierrors.IsNotFound(err) && wait > 0 {
+			return nil, steps.Retry(wait), nil
+		}
+		if p := s.enter(); p != steps.Proceed {
+			return nil, p, nil
+		}
 		vm = &kubevirtv1.VirtualMachine{}
 		err = s.conn.Live().Get(ctx, s.place(), vm)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, steps.Proceed, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading VirtualMachine %s: %w", s.place(), err)
+		return nil, steps.Wait, fmt.Errorf("reading VirtualMachine %s: %w", s.place(), err)
 	}
-	return vm, nil
+	return vm, steps.Proceed, nil
+}
+
+// arriving is how long a virtual machine that has just been made is still waited for.
+func (s *scope) arriving(now time.Time) time.Duration {
+	created := conditions.Get(s.infra, infrav1.MachineCreatedCondition)
+	if created == nil || created.Status != metav1.ConditionTrue {
+		return 0
+	}
+	return max(0, arrives-now.Sub(created.LastTransitionTime.Time))
 }
 
 // notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.

@@ -52,7 +52,7 @@ type scope struct {
 	infra        *infrav1.HarvesterMachine
 	patch        *patch.Patch
 
-	// conn may be used until exit is called; both are nil before.
+	// conn shows what is on Harvester, and may be written to until exit is called; both are nil before.
 	conn  *harvester.Connection
 	exit  func()
 	hosts []placement.Host

@@ -66,7 +66,8 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progr
 		return r.blocked(ctx, s, problem)
 	}
 	status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "Deleting the virtual machine")
-	return s.enter(conn), nil
+	s.conn = conn
+	return s.enter(), nil
 }
 
 // blocked keeps a machine whose virtual machine cannot be removed, until its user lets go of what is there.

@@ -29,6 +29,9 @@ func (r *Reconciler) takeOver(ctx context.Context, s *scope) (steps.Progress, er
 	if !virtualmachine.Unmarked(s.vm, s.infra) {
 		return steps.Proceed, nil
 	}
+	if p := s.enter(); p != steps.Proceed {
+		return p, nil
+	}
 	if err := s.markAll(ctx, s.vm); err != nil {
 		return steps.Wait, err
 	}
