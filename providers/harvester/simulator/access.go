@@ -144,5 +144,8 @@ func (s *Simulator) Conflict(resource string, share float64) { s.front.Conflict(
 // Silence has watches stay open and bring nothing. When that ends, those that would have brought something end too.
 func (s *Simulator) Silence(on bool) { s.front.Silence(on) }
 
+// StickWatches has the watches of now stay open and bring nothing any more, until CutWatches or whoever has them ends them.
+func (s *Simulator) StickWatches() { s.front.Stick() }
+
 // CutWatches ends all watches that are open.
 func (s *Simulator) CutWatches() { s.front.Cut() }

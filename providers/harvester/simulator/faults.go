@@ -51,7 +51,7 @@ func Faults() []Fault { return slices.Concat(apiFaults(), hostFaults(), machineF
 func apiFaults() []Fault {
 	return []Fault{
 		{
-			Name: "down", Is: "Harvester refuses connections and ends those it has", Breaks: "Harvester is there.", Set: setDown,
+			Name: "down", Is: "Harvester refuses connections and ends those it has", Breaks: "Harvester is there.", Set: setDown, Storm: now(),
 		},
 		{
 			Name: "delayed", Is: "each request waits for 300 ms", Breaks: "Harvester answers at once.",
@@ -76,14 +76,22 @@ func apiFaults() []Fault {
 		},
 		{
 			Name: "silent", Is: "watches stay open and bring nothing", Breaks: "A change is told to those who watch.",
-			Set: network((*Simulator).Silence),
+			Set: network((*Simulator).Silence), Storm: now(),
+		},
+		{
+			Name: "stuck-watches", Is: "the watches of now stay open and bring nothing; new ones do", Breaks: "A watch is as good as another.",
+			Set: network(func(s *Simulator, on bool) {
+				if on {
+					s.StickWatches()
+				}
+			}),
 		},
 		{
 			Name: "cut-watches", Is: "all watches end", Breaks: "A watch goes on.", Set: network(func(s *Simulator, on bool) {
 				if on {
 					s.CutWatches()
 				}
-			}),
+			}), Storm: now(),
 		},
 	}
 }
@@ -102,6 +110,11 @@ func hostFaults() []Fault {
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1}},
 		},
 		{
+			Name: "full-zone", Is: "the hosts of the zone take no further virtual machine, so that those which are to be there are Unschedulable",
+			Breaks: "There is room for what is asked for.", Takes: []string{"zone"}, Set: setFullZone,
+			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1, 2}},
+		},
+		{
 			Name: "cordoned", Is: "the host takes no further virtual machine", Breaks: "A host that works can be used.",
 			Takes: []string{"host"}, Set: onHost((*Simulator).Cordon, (*Simulator).Uncordon),
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1, 2}},
@@ -114,7 +127,7 @@ func hostFaults() []Fault {
 		},
 		{
 			Name: "no-scheduler", Is: "kube-scheduler stands still", Breaks: "A virtual machine has a host, or a reason why not.",
-			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.pause(on) },
+			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.pause(on) }, Storm: now(),
 		},
 	}
 }
@@ -127,16 +140,20 @@ func machineFaults() []Fault {
 			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
 		},
 		{
-			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(noVolumes),
+			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(noVolumes), Storm: now(),
+		},
+		{
+			Name: "paused", Is: "virtual machines that run stand still, as when their volumes have failed", Breaks: "What has begun to run goes on.",
+			Set: everywhere(standstill), Storm: now(),
 		},
 		{
 			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(noImports),
 		},
 		{
-			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(noAgents),
+			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(noAgents), Storm: now(),
 		},
 		{
-			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(noLeases),
+			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(noLeases), Storm: now(),
 		},
 		{
 			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(noAddresses),
@@ -163,6 +180,11 @@ func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...
 		return err
 	}
 	return fault.Make(ctx, s, on, args...)
+}
+
+// now is the storm of a fault that comes and goes, and hits all that there is then.
+func now() *Storm {
+	return &Storm{Targets: func(Host) [][]string { return [][]string{{}} }, AtOnce: []int{1}, Brief: true}
 }
 
 // pick is the value of a fault that is on.
@@ -207,6 +229,23 @@ func setLostZone(ctx context.Context, s *Simulator, on bool, args ...string) err
 	}
 	for _, host := range hosts {
 		if err := s.powerHost(ctx, host, !on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setFullZone(ctx context.Context, s *Simulator, on bool, args ...string) error {
+	hosts, err := s.zoneHosts(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	set := (*Simulator).Uncordon
+	if on {
+		set = (*Simulator).Cordon
+	}
+	for _, host := range hosts {
+		if err := set(s, ctx, host); err != nil {
 			return err
 		}
 	}

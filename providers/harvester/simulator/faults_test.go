@@ -160,6 +160,25 @@ func TestSilentWatchBringsNothingAndEndsWhenItWouldHave(t *testing.T) {
 	s.Eventually(w.ResultChan()).Should(BeClosed())
 }
 
+func TestWatchThatIsStuckBringsNothingWhileANewOneDoes(t *testing.T) {
+	s := newSite(t)
+	user := s.user(sim.Kubeconfig())
+	begin := func() watch.Interface {
+		w, err := user.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))
+		s.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(w.Stop)
+		return w
+	}
+	old := begin()
+	s.fault("stuck-watches")
+	fresh := begin()
+	s.Expect(user.Create(t.Context(), s.configMap("heard"))).To(Succeed())
+	s.Eventually(fresh.ResultChan()).Should(Receive(HaveField("Type", watch.Added)))
+	s.Consistently(old.ResultChan(), "300ms").ShouldNot(Receive())
+	s.fault("cut-watches")
+	s.Eventually(old.ResultChan()).Should(BeClosed())
+}
+
 func TestCutWatchesEnd(t *testing.T) {
 	s := newSite(t)
 	user := s.user(sim.Kubeconfig())
@@ -264,6 +283,25 @@ func TestVirtualMachineThatCrashesBacksOffAndRunsWhenItNoLongerDoes(t *testing.T
 	end()
 	s.Expect(s.runs("vm").Status.Reason).To(BeEmpty())
 	s.Eventually(func() *kubevirtv1.VirtualMachineStartFailure { return s.vm("vm").Status.StartFailure }).Should(BeNil())
+}
+
+func TestPausedVirtualMachineSaysSoAndGoesOnWhenItNoLongerIs(t *testing.T) {
+	s := newSite(t)
+	s.create("vm")
+	s.runs("vm")
+	end := s.fault("paused")
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusPaused)
+	end()
+	s.runs("vm")
+}
+
+func TestVirtualMachineOfAFullZoneIsUnschedulableUntilThereIsRoom(t *testing.T) {
+	s := newSite(t)
+	end := s.fault("full-zone", "zone-2")
+	s.create("vm", inZone("zone-2"))
+	s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	end()
+	s.Expect(s.runs("vm").Status.NodeName).To(HavePrefix("zone-2-"))
 }
 
 func TestHungVirtualMachineIsTerminatingUntilItStops(t *testing.T) {

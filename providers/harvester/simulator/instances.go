@@ -250,6 +250,11 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 	}
 	v.vmi.Status.Phase = kubevirtv1.Running
 	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
+	if r.troubles.has(standstill, v.vmi) {
+		setCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
+		return 0, nil
+	}
+	dropCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused)
 	setCondition(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
 	moving, err := r.migrate(ctx, v)
 	if err != nil || moving > 0 {

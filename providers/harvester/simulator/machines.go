@@ -260,6 +260,9 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 		if migrates(vmi) {
 			return kubevirtv1.VirtualMachineStatusMigrating
 		}
+		if conditionOf(vmi, kubevirtv1.VirtualMachineInstancePaused) != nil {
+			return kubevirtv1.VirtualMachineStatusPaused
+		}
 		return kubevirtv1.VirtualMachineStatusRunning
 	case kubevirtv1.Unknown:
 		return kubevirtv1.VirtualMachineStatusUnknown

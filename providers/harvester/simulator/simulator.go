@@ -140,6 +140,8 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, Assets: s.settings.assets, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
 		// No network leads to the addresses of Services: webhooks are called at their endpoints.
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange).Set("enable-aggregator-routing", "true")
+		// As RKE2 has it, so that watches on which nothing happens bring bookmarks, too.
+		plane.Etcd.Configure().Set("watch-progress-notify-interval", "5s")
 	}})
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ const (
 	noLeases    trouble = "leases"
 	noAddresses trouble = "addresses"
 	noBoot      trouble = "boot"
+	standstill  trouble = "standstill"
 	noShutdown  trouble = "shutdown"
 	noBalancing trouble = "balancing"
 )

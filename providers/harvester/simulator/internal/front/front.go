@@ -231,7 +231,9 @@ var errLost = errors.New("the answer is lost")
 func (p *Proxy) answered(response *http.Response) error {
 	asked, _ := response.Request.Context().Value(requestKey{}).(Request)
 	if asked.Verb == "watch" {
-		response.Body = &watch{body: response.Body, silence: p.silence, ended: response.Request.Context().Done(), cut: p.cutting()}
+		response.Body = &watch{
+			body: response.Body, silence: p.silence, stuck: p.sticking(), ended: response.Request.Context().Done(), cut: p.cutting(),
+		}
 		return nil
 	}
 	if asked.writes() && p.loses() {

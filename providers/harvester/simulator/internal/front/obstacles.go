@@ -24,6 +24,7 @@ type Obstacles struct {
 	conflicts map[string]float64
 	random    *rand.Rand
 	silent    chan struct{}
+	stuck     int // how often watches have got stuck
 	cut       chan struct{}
 }
 
@@ -68,6 +69,25 @@ func (o *Obstacles) Silence(on bool) {
 	case !on && o.silent != nil:
 		close(o.silent)
 		o.silent = nil
+	}
+}
+
+// Stick has the watches of now stay open and bring nothing any more. New ones do.
+func (o *Obstacles) Stick() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stuck++
+}
+
+// sticking returns what tells of a watch that begins now whether it has got stuck.
+func (o *Obstacles) sticking() func() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	begun := o.stuck
+	return func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.stuck != begun
 	}
 }
 
@@ -153,6 +173,7 @@ var errCut = errors.New("the watch is cut")
 type watch struct {
 	body    io.ReadCloser
 	silence func() <-chan struct{}
+	stuck   func() bool
 	ended   <-chan struct{}
 	cut     <-chan struct{}
 	once    sync.Once
@@ -172,10 +193,10 @@ func (w *watch) Read(buffer []byte) (int, error) {
 	})
 	n, err := w.body.Read(buffer)
 	silent := w.silence()
-	if silent == nil {
+	if silent == nil && !w.stuck() {
 		return n, err
 	}
-	select {
+	select { // silent is nil, and so never over, for a watch that is stuck
 	case <-silent:
 	case <-w.cut:
 	case <-w.ended:
