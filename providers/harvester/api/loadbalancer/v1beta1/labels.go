@@ -33,6 +33,10 @@ const (
 	// GoesWithAnnotation on a load balancer is the name of a virtual machine of its guest cluster, which is being removed: the load balancer
 	// goes when the machine does.
 	GoesWithAnnotation = "loadbalancer.harvesterhci.io/goes-with"
+
+	// MachinesSeenAnnotation on a load balancer is "true" when its guest cluster has had virtual machines in its namespace that Rancher made:
+	// when they are gone, and their disks, so is the cluster.
+	MachinesSeenAnnotation = "loadbalancer.harvesterhci.io/machines-seen"
 )
 
 // Annotations by which a load balancer says what its pool must be for.
@@ -98,6 +102,9 @@ const ReleaseAnnotation = "loadbalancer.harvesterhci.io/manuallyReleaseIP"
 
 // ConvertedAnnotation is "true" on the ConfigMap whose ranges have become pools, and on those pools.
 const ConvertedAnnotation = "loadbalancer.harvesterhci.io/after-conversion"
+
+// BalancersMetric counts load balancers by workload, ready and reason.
+const BalancersMetric = "harvester_load_balancers"
 
 // AddressesAnnotation on a Service has the addresses that kube-vip announces for it, separated by commas. kube-vip reads it before
 // spec.loadBalancerIP.

@@ -60,6 +60,11 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses ba
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}
+	if o.Metrics != nil {
+		if err := balancer.CountBalancers(mgr, o.Metrics); err != nil {
+			return err
+		}
+	}
 	if err := guests.SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding controllers of virtual machines: %w", err)
 	}
