@@ -38,8 +38,8 @@ func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	if vm == nil || leaves(vm) && !vm.DeletionTimestamp.IsZero() {
 		err = m.remove(ctx, req.NamespacedName, vm)
-	} else {
-		err = m.mark(ctx, vm)
+	} else if err = m.mark(ctx, vm); err == nil {
+		err = m.see(ctx, vm)
 	}
 	if err == nil && vm != nil && controllerutil.RemoveFinalizer(vm, lbv1.VMFinalizer) {
 		err = removeFinalizer(ctx, m.Client, vm, lbv1.VMFinalizer)

@@ -5,11 +5,13 @@ package guests_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -203,3 +205,117 @@ func TestVirtualMachinesAreFreedOfFinalizersThatWerePutThereBefore(t *testing.T)
 	w.gone(leaving)
 	w.gone(lb)
 }
+
+// unseen has something happen while no manager runs.
+func (w *world) unseen(do func()) {
+	w.t.Helper()
+	w.stop()
+	do()
+	w.start()
+}
+
+// dies is what becomes of a machine and its finalizer when Rancher removes it.
+func (w *world) dies(vm *kubevirtv1.VirtualMachine) {
+	w.t.Helper()
+	change(w, vm, leave)
+	w.Expect(user.Delete(w.t.Context(), vm)).To(Succeed())
+	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	w.gone(vm)
+}
+
+// seen waits until it is written down that the load balancer's cluster has machines.
+func (w *world) seen(lb *lbv1.LoadBalancer) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.get(lb)).To(Succeed())
+		g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.MachinesSeenAnnotation, "true"))
+	}).Should(Succeed())
+}
+
+func (w *world) disk(name string) *corev1.PersistentVolumeClaim {
+	w.t.Helper()
+	disk := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
+	disk.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	disk.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	w.Expect(user.Create(w.t.Context(), disk)).To(Succeed())
+	return disk
+}
+
+func TestTheLoadBalancersOfAGuestClusterThatWasRemovedWhileNoManagerRanGoWhenOneStarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	cluster := w.name // clusters of tests have names of their own: they are looked for in all namespaces
+	one, two := w.machine("vm-1", cluster), w.machine("vm-2", cluster)
+	early := w.balancer("early", cluster, lbv1.WorkloadCluster)
+	w.seen(early)
+	late := w.balancer("late", cluster, lbv1.WorkloadCluster)
+	w.seen(late)
+	var never *lbv1.LoadBalancer
+	w.unseen(func() {
+		w.dies(one)
+		w.dies(two)
+		never = w.balancer("never-had-machines", "elsewhere-"+cluster, lbv1.WorkloadCluster)
+	})
+	w.gone(early)
+	w.gone(late)
+	w.Expect(w.get(never)).To(Succeed())
+}
+
+func TestTheLoadBalancersOfAGuestClusterStayWhileAnythingOfItIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]func(w *world, cluster string){
+		"a disk of a machine that is to be restored": func(w *world, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
+		"a machine in another namespace": func(w *world, cluster string) {
+			other := newWorld(w.t)
+			other.machine("vm", cluster)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start()
+			cluster := w.name
+			vm := w.machine("vm-1", cluster)
+			lb := w.balancer("one", cluster, lbv1.WorkloadCluster)
+			w.seen(lb)
+			// What is decided on after it shows that it was decided on: a load balancer of a cluster that is gone.
+			gone := w.machine("gone-1", "gone-"+cluster)
+			after := w.balancer("z-after", "gone-"+cluster, lbv1.WorkloadCluster)
+			w.seen(after)
+			w.unseen(func() {
+				w.dies(vm)
+				w.dies(gone)
+				left(w, cluster)
+			})
+			w.gone(after)
+			w.Expect(w.get(lb)).To(Succeed())
+			w.Expect(lb.DeletionTimestamp.IsZero()).To(BeTrue())
+		})
+	}
+}
+
+// mute is a Harvester that does not say what is there.
+type mute struct{ client.Reader }
+
+func (mute) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("no answer")
+}
+
+func TestNoLoadBalancerGoesBecauseHarvesterDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	lb := w.balancer("one", w.name, lbv1.WorkloadCluster)
+	change(w, lb, func(lb *lbv1.LoadBalancer) {
+		lb.Annotations = map[string]string{lbv1.MachinesSeenAnnotation: "true"}
+	})
+	orphans := &guests.Orphans{Client: noMachines{user}, Live: mute{}}
+	_, err := orphans.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(lb)})
+	w.Expect(err).To(MatchError(ContainSubstring("no answer")))
+	w.Expect(w.get(lb)).To(Succeed())
+}
+
+// noMachines remembers none.
+type noMachines struct{ client.Client }
+
+func (noMachines) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

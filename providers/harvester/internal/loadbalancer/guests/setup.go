@@ -38,6 +38,17 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.
 	if err := m.setup(ctx, mgr, options); err != nil {
 		return err
 	}
+	if err := ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-guestcluster").
+		For(&lbv1.LoadBalancer{}, builder.WithPredicates(predicate.Funcs{
+			CreateFunc:  func(e event.CreateEvent) bool { return mayBeOrphan(e.Object.(*lbv1.LoadBalancer)) },
+			UpdateFunc:  func(event.UpdateEvent) bool { return false },
+			DeleteFunc:  func(event.DeleteEvent) bool { return false },
+			GenericFunc: func(event.GenericEvent) bool { return false },
+		})).
+		WithOptions(options).
+		Complete(&Orphans{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachineinstance").
 		For(&kubevirtv1.VirtualMachineInstance{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
 			return controllerutil.ContainsFinalizer(o, lbv1.VMIFinalizer)
@@ -95,7 +106,8 @@ func (m *Machines) of(ctx context.Context, o client.Object) []reconcile.Request 
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
-	return append(requests, watch.Requests(ctx, m.Client, list, func(vm *metav1.PartialObjectMetadata) bool { return leaves(vm) },
+	unseen := o.GetAnnotations()[lbv1.MachinesSeenAnnotation] != "true"
+	return append(requests, watch.Requests(ctx, m.Client, list, func(vm *metav1.PartialObjectMetadata) bool { return unseen || leaves(vm) },
 		client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterField: cluster})...)
 }
 

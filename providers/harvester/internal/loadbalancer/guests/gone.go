@@ -1,0 +1,107 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/reconcile"
+)
+
+// Orphans drives load balancers as the manager finds them when it starts: a guest cluster may have been removed, machines and all, while no
+// manager ran that could have seen it.
+type Orphans struct {
+	Client client.Client
+	// Live reads what is stored.
+	Live client.Reader
+}
+
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=list
+
+// Reconcile deletes a load balancer whose guest cluster is gone. Who cannot find that out deletes nothing, and tries again.
+func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	lb, err := reconcile.Find(ctx, o.Client, req.NamespacedName, &lbv1.LoadBalancer{})
+	if err != nil || lb == nil || !mayBeOrphan(lb) {
+		return ctrl.Result{}, err
+	}
+	machines := &metav1.PartialObjectMetadataList{}
+	machines.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
+	err = o.Client.List(ctx, machines, client.InNamespace(lb.Namespace), client.MatchingFields{clusterField: servedBy(lb)})
+	if err != nil || len(machines.Items) > 0 {
+		return ctrl.Result{}, err
+	}
+	gone, err := o.isGone(ctx, lb.Namespace, servedBy(lb))
+	if err != nil || !gone {
+		return ctrl.Result{}, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleting a load balancer whose guest cluster was removed while nobody saw it", "guestCluster", servedBy(lb))
+	err = o.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID, ResourceVersion: &lb.ResourceVersion}) // who writes it is there
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("deleting load balancer %s of a guest cluster that is gone: %w", lb.Name, err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// mayBeOrphan reports whether a load balancer is of a guest cluster that is known to have had machines here. One that goes with a machine
+// is the machines' business.
+func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
+	return servedBy(lb) != "" && lb.DeletionTimestamp.IsZero() && lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" &&
+		lb.Annotations[lbv1.GoesWithAnnotation] == ""
+}
+
+// isGone reports whether neither a machine of a guest cluster is left, in whatever namespace, nor a disk of one. When Rancher removes a
+// cluster, disks go with their machines; those of a machine that was only deleted, or is to be restored, stay.
+func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, error) {
+	for _, kind := range []string{"VirtualMachineList", "VirtualMachineInstanceList"} {
+		left := &metav1.PartialObjectMetadataList{}
+		left.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind(kind))
+		if err := o.Live.List(ctx, left, client.MatchingLabels{lbv1.MachineClusterLabel: cluster}); err != nil {
+			return false, fmt.Errorf("looking for machines of guest cluster %s: %w", cluster, err)
+		}
+		if len(left.Items) > 0 {
+			return false, nil
+		}
+	}
+	disks := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaimList"}}
+	if err := o.Live.List(ctx, disks, client.InNamespace(namespace)); err != nil {
+		return false, fmt.Errorf("looking for disks of guest cluster %s: %w", cluster, err)
+	}
+	for i := range disks.Items {
+		if strings.HasPrefix(disks.Items[i].Name, cluster+"-") { // as the names of its machines do, and of their disks
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// see writes down on the load balancers of the machine's guest cluster that it has machines here.
+func (m *Machines) see(ctx context.Context, vm client.Object) error {
+	if clusterOf(vm) == "" {
+		return nil
+	}
+	all, err := m.balancers(ctx, vm.GetNamespace(), client.MatchingFields{clusterField: clusterOf(vm)})
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		lb := &all[i]
+		if lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" || !lb.DeletionTimestamp.IsZero() {
+			continue
+		}
+		before := lb.DeepCopy()
+		metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.MachinesSeenAnnotation, "true")
+		if err := m.Client.Patch(ctx, lb, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("marking load balancer %s: %w", lb.Name, err)
+		}
+	}
+	return nil
+}
