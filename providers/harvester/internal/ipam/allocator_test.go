@@ -213,6 +213,17 @@ func TestBlocksOfAPoolThatIsGoneAreRemovedWhenOneOfItsNameNeedsThem(t *testing.T
 	g.Expect(is.Held).To(Equal(1100))
 }
 
+func TestTheAPIServerNotesOfNoBlockWhoWroteItsFields(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "unnoted-", "", lbv1.Range{Subnet: "10.26.0.0/21"})
+	allocator := ipam.NewAllocator(api, api)
+	claimed(t, allocator, made.Name, named("lb", ipam.MaxInPool+10))
+	g.Expect(allocator.Release(t.Context(), made.Name, "lb/lb-7")).To(Succeed())
+	g.Expect(blocks(t, made.Name)).To(And(Not(BeEmpty()), HaveEach(HaveField("ManagedFields", BeEmpty()))))
+	g.Expect(object(t, made.Name).ManagedFields).NotTo(BeEmpty(), "users may apply pools")
+}
+
 func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
