@@ -37,7 +37,7 @@ const (
 	patience = 2 * time.Minute
 	// farewell is what the API server and etcd get to stop by themselves. What they store is thrown away, so they are
 	// killed rather than waited for: an API server stays for a minute while somebody watches it.
-	farewell = 5 * time.Second
+	farewell = 250 * time.Millisecond
 )
 
 // Options say what the API server has.
