@@ -23,6 +23,8 @@ const (
 
 	// HarvesterConnectionFailedReason: Harvester does not answer.
 	HarvesterConnectionFailedReason = "HarvesterConnectionFailed"
+	// HarvesterSilentReason: Harvester answers, and tells nothing of what changes there.
+	HarvesterSilentReason = "HarvesterSilent"
 
 	// HarvesterAuthenticationFailedReason: Harvester does not accept the
 	// credentials, which have expired or are another Harvester's.

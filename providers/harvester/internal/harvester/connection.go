@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -46,6 +45,8 @@ type Connection struct {
 	ctx     context.Context //nolint:containedctx // it ends when the connection is closed
 	close   context.CancelFunc
 	probing sync.Mutex // held by the one that looks whether Harvester answers
+	silence time.Duration
+	watches *watches
 
 	mu       sync.Mutex
 	ready    bool
@@ -62,14 +63,16 @@ type Connection struct {
 }
 
 // newConnection begins to connect.
-func newConnection(ctx context.Context, a account, scheme *runtime.Scheme, w *wakes) *Connection {
+func newConnection(ctx context.Context, a account, scheme *runtime.Scheme, w *wakes, silence time.Duration) *Connection {
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("harvester", a.config.Host)))
 	c := &Connection{
 		account: a, scheme: scheme, wakes: w, ctx: ctx, close: cancel, mapper: Mapper(),
+		silence: cmp.Or(silence, silenceLimit), watches: newWatches(),
 		askers: map[Asker]struct{}{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
 		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
 	}
 	go c.connect(ctx)
+	go c.listen()
 	return c
 }
 
@@ -150,7 +153,7 @@ func (c *Connection) dial(ctx context.Context) *Problem {
 		if err != nil {
 			return failed(c.account.config.Host, err)
 		}
-		watching.Transport = listener{next: watching.Transport, failed: c.suspect}
+		watching.Transport = listener{next: watching.Transport, failed: c.suspect, watches: c.watches}
 		c.mu.Lock()
 		c.client, c.watching = made, watching
 		c.mu.Unlock()
@@ -168,19 +171,12 @@ func (c *Connection) dial(ctx context.Context) *Problem {
 	return nil
 }
 
-// listener hears of requests that nobody answers. An informer does not tell: it only tries again when connections are refused.
+// listener hears of requests that nobody answers, and of what watches bring. An informer tells neither: it only tries again when
+// connections are refused, and waits.
 type listener struct {
-	next   http.RoundTripper
-	failed func()
-}
-
-// RoundTrip sends the request.
-func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := l.next.RoundTrip(request)
-	if err != nil && request.Context().Err() == nil {
-		l.failed()
-	}
-	return response, err
+	next    http.RoundTripper
+	failed  func()
+	watches *watches
 }
 
 // probe asks for something that every Harvester has, and every account may ask for.
@@ -188,9 +184,7 @@ func (c *Connection) probe(ctx context.Context) *Problem {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	host := c.account.config.Host
-	config := rest.CopyConfig(c.account.config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(c.scheme)
-	asking, err := rest.UnversionedRESTClientForConfigAndClient(config, c.watching)
+	asking, err := c.asking()
 	if err != nil {
 		return failed(host, err)
 	}
@@ -266,9 +260,9 @@ func (c *Connection) suspect() {
 		defer c.probing.Unlock()
 		backoff := patience()
 		for c.ctx.Err() == nil {
-			problem := c.probe(c.ctx)
+			problem := c.examine(c.ctx)
 			c.mu.Lock()
-			changed := (problem == nil) != (c.trouble == nil)
+			changed := (problem == nil) != (c.trouble == nil) || problem != nil && problem.Reason != c.trouble.Reason
 			c.trouble = problem
 			c.mu.Unlock()
 			if changed {

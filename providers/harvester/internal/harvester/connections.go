@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,8 @@ type Connections struct {
 	secrets, live client.Reader
 	scheme        *runtime.Scheme
 	wakes         wakes
+	// Silence is for how long watches of Harvester may bring nothing before that is looked into; 0 is two minutes.
+	Silence time.Duration
 
 	mu         sync.Mutex
 	ctx        context.Context //nolint:containedctx // connections live as long as the manager, not as long as the reconcile that asked for them
@@ -158,7 +161,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	if problem == nil {
 		known.conn = c.byAccount[account.hash]
 		if known.conn == nil {
-			known.conn = newConnection(c.ctx, account, c.scheme, &c.wakes) //nolint:contextcheck // it outlives the reconcile that asks for it
+			known.conn = newConnection(c.ctx, account, c.scheme, &c.wakes, c.Silence) //nolint:contextcheck // it outlives the reconcile that asks for it
 			c.byAccount[account.hash] = known.conn
 		}
 		for who := range known.askers {

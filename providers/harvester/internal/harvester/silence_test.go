@@ -1,0 +1,106 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+)
+
+// These tests make faults of the whole Harvester, and so are not parallel to others.
+
+// watching is a connection that knows the virtual machines of the world's namespace, and looks soon why a watch brings nothing.
+func (w *world) watching(who harvester.Asker) *harvester.Connection {
+	w.t.Helper()
+	w.connections.Silence = 2 * time.Second
+	w.identity(sim.Kubeconfig())
+	conn := w.connected(who)
+	w.Eventually(func() error {
+		return conn.List(w.t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
+	}).Should(Succeed())
+	return conn
+}
+
+func (w *world) fault(name string, on bool) {
+	w.t.Helper()
+	w.Expect(sim.SetFault(context.WithoutCancel(w.t.Context()), name, on)).To(Succeed())
+}
+
+func trouble(conn *harvester.Connection) func() string {
+	return func() string {
+		if problem := conn.Trouble(); problem != nil {
+			return problem.Reason
+		}
+		return ""
+	}
+}
+
+func TestWatchesThatStayOpenAndBringNothingAreNoticedAndWhatTheyMissedIsKnownBeforeAnythingIsDecided(t *testing.T) {
+	w := newWorld(t)
+	who := w.asker(harvester.Machine, "m")
+	conn := w.watching(who)
+	w.fault("silent", true)
+	t.Cleanup(func() { w.fault("silent", false) })
+	before := w.wakes(who)
+	vm := w.virtualMachine("m")
+	w.Eventually(trouble(conn)).Should(Equal(infrav1.HarvesterSilentReason))
+	w.Expect(conn.Trouble().Message).To(ContainSubstring("brought nothing for 2s"))
+	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before), "who uses the connection hears of it")
+	known := &kubevirtv1.VirtualMachine{}
+	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(MatchError(apierrors.IsNotFound, "is not known"))
+	w.Consistently(trouble(conn), "3s").Should(Equal(infrav1.HarvesterSilentReason), "as long as they bring nothing")
+
+	w.fault("silent", false)
+	w.Eventually(trouble(conn)).Should(BeEmpty())
+	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(Succeed())
+}
+
+func TestAWatchThatIsStuckAloneIsOpenedAnewAndNobodyIsHeldUp(t *testing.T) {
+	w := newWorld(t)
+	conn := w.watching(w.asker(harvester.Machine, "m"))
+	w.fault("stuck-watches", true)
+	vm := w.virtualMachine("m")
+	w.Eventually(func(g Gomega) {
+		g.Expect(conn.Trouble()).To(BeNil())
+		g.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachine{})).To(Succeed())
+	}).Should(Succeed())
+}
+
+// Bookmarks come every minute, which is too long for a test: here a watch is looked into that has only nothing to tell.
+func TestWatchesThatHaveNothingToTellCostARequestNowAndThenAndWakeNobody(t *testing.T) {
+	w := newWorld(t)
+	who := w.asker(harvester.Machine, "m")
+	conn := w.watching(who)
+	var before int
+	w.Eventually(func() bool { // until the informers that have come are told of
+		same := before == w.wakes(who)
+		before = w.wakes(who)
+		return same
+	}).WithPolling(patience / 240).Should(BeTrue())
+	sim.ForgetRequests()
+	w.Eventually(func() int { return w.asked("watch", "virtualmachines") }).Should(BeNumerically(">=", 2), "it is opened anew each time")
+	w.Expect(conn.Trouble()).To(BeNil())
+	w.Expect(w.asked("list", "virtualmachines")).To(BeZero(), "it goes on where it was")
+	w.Expect(w.asked("watch", "nodes")).To(BeNumerically("<=", w.asked("watch", "virtualmachines")+1), "one trial is enough for all")
+	w.Expect(w.wakes(who)).To(Equal(before))
+}
+
+// asked counts requests for a resource in the world's namespace, or in none.
+func (w *world) asked(verb, resource string) (count int) {
+	for _, r := range sim.Requests() {
+		if r.Verb == verb && r.Resource == resource && (r.Namespace == w.namespace || r.Namespace == "") {
+			count++
+		}
+	}
+	return count
+}
