@@ -56,28 +56,45 @@ func Victim(domains []Domain, machines []Machine) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("choosing a machine to remove: %w", err)
 	}
-	candidates := l.candidates()
-	if len(candidates) == 0 {
+	groups := l.candidates()
+	if len(groups) == 0 {
 		return "", fmt.Errorf("choosing a machine to remove: %w", ErrNoMachine)
 	}
-	return slices.MinFunc(candidates, func(a, b *Machine) int {
+	return slices.MinFunc(groups[0], func(a, b *Machine) int {
 		return cmp.Or(unhealthyFirst(a, b), oldestFirst(a, b))
 	}).Name, nil
 }
 
-// candidates are the machines among which Victim chooses.
-func (l *layout) candidates() []*Machine {
+// Candidates are the machines of which one can be removed with as little harm to
+// the spread as when Victim is: those in places that must be emptied, all of them
+// in one group, else those of each of the fullest domains, by name of the domain.
+// Victim is of the first group. Of each group the unhealthy machines are to go
+// first.
+func Candidates(domains []Domain, machines []Machine) ([][]*Machine, error) {
+	l, err := layOut(domains, machines)
+	if err != nil {
+		return nil, fmt.Errorf("choosing machines to remove: %w", err)
+	}
+	return l.candidates(), nil
+}
+
+// candidates are the machines among which Victim chooses, in groups. None is empty.
+func (l *layout) candidates() [][]*Machine {
 	if machines := together(l.strays); len(machines) > 0 {
-		return machines
+		return [][]*Machine{machines}
 	}
 	if machines := together(l.in(Evicting)); len(machines) > 0 {
-		return machines
+		return [][]*Machine{machines}
 	}
 	staying := slices.Concat(l.in(Active), l.in(Cordoned))
-	if len(staying) == 0 {
-		return nil
+	slices.SortFunc(staying, fullestFirst)
+	var groups [][]*Machine
+	for _, p := range staying {
+		if len(p.machines) > 0 && len(p.machines) == len(staying[0].machines) {
+			groups = append(groups, p.machines)
+		}
 	}
-	return slices.MinFunc(staying, fullestFirst).machines
+	return groups
 }
 
 func together(places []*place) []*Machine {

@@ -186,9 +186,9 @@ func TestAVictimIsTakenWhereTheMostMachinesOfItsMachineDeploymentAre(t *testing.
 					all[i].Class = "x"
 				}
 			}
-			victim, err := spread.Victim(spread.Cluster{Domains: domains(tc.domains), Machines: all, Logical: tc.logical}, "md")
+			victims, err := spread.Victims(spread.Cluster{Domains: domains(tc.domains), Machines: all, Logical: tc.logical}, "md", 1)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(victim).To(Equal(tc.want))
+			NewWithT(t).Expect(strings.Join(victims, " ")).To(Equal(tc.want))
 		})
 	}
 }

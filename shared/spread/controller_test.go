@@ -242,7 +242,7 @@ func TestWhatIsSpreadNoMoreIsToldOfNoMore(t *testing.T) {
 	r := w.reconciler(api)
 	w.reconcile(r)
 	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.marked("md")).To(HaveLen(1))
+	w.Expect(w.marked("md")).To(HaveLen(2))
 	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Enabled = ptr.To(false) })
 	w.reconcile(r)
 	w.Expect(w.balanced()).To(BeZero())

@@ -4,7 +4,6 @@
 package spread
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/faultline-io/faultline/shared/failuredomain"
@@ -26,55 +25,6 @@ func Plan(c Cluster, group string, replicas int) (failuredomain.Plan, error) {
 		}
 	}
 	return plan, nil
-}
-
-// Victim is the machine of a MachineDeployment whose removal harms the spread the least; "" when there is none. Where there are logical
-// domains the machines of the whole class count, and one of the MachineDeployment's is chosen.
-func Victim(c Cluster, deployment string) (string, error) {
-	group, own := deployment, map[string]bool{}
-	for i := range c.Machines {
-		if m := &c.Machines[i]; m.Deployment == deployment && !m.Deleting {
-			group, own[m.Name] = c.group(m), true
-		}
-	}
-	domains, machines := c.seen(group)
-	held := map[string]bool{} // the domains, or keys, that hold one of its own
-	for _, m := range machines {
-		held[m.Domain] = held[m.Domain] || own[m.Name]
-	}
-	machines = slices.DeleteFunc(machines, func(m failuredomain.Machine) bool { return !held[m.Domain] })
-	first, err := victim(domains, machines)
-	if first == "" {
-		return "", err
-	}
-	at := slices.IndexFunc(machines, func(m failuredomain.Machine) bool { return m.Name == first })
-	from := machines[at].Domain
-	return victim(domains, slices.DeleteFunc(machines, func(m failuredomain.Machine) bool { return m.Domain != from || !own[m.Name] }))
-}
-
-// victim is failuredomain's, "" when there is no machine.
-func victim(domains []failuredomain.Domain, machines []failuredomain.Machine) (string, error) {
-	name, err := failuredomain.Victim(domains, machines)
-	if errors.Is(err, failuredomain.ErrNoMachine) {
-		return "", nil
-	}
-	return name, err
-}
-
-// Victims are as many machines of a MachineDeployment: each is the Victim when those before it are gone.
-func Victims(c Cluster, deployment string, n int) ([]string, error) {
-	c.Machines = slices.Clone(c.Machines)
-	var names []string
-	for range n {
-		name, err := Victim(c, deployment)
-		if err != nil || name == "" {
-			return names, err
-		}
-		names = append(names, name)
-		at := slices.IndexFunc(c.Machines, func(m Machine) bool { return m.Name == name })
-		c.Machines[at].Deleting = true
-	}
-	return names, nil
 }
 
 // Fits reports, as an error, why no failure domain could take a machine of the key in place of the one that is named.

@@ -115,25 +115,30 @@ func unmarked(machine *clusterv1.Machine) map[string]string {
 	return set
 }
 
-// victims names the machines of a MachineDeployment that are to be marked: as many as there are too many, at least one. There are none
-// where a mark could be in somebody's way, or is of no use: the autoscaler, or a person, marks machines; machines are rolled out, which
-// removes all old ones; nothing can be scaled. While a machine waits for its domain the mark stays where it is.
+// victims names the machines of a MachineDeployment that are to be marked: in the order of their names the right ones to go, as far as there
+// are such ones, and as many as there are too many. There are none where a mark could be in somebody's way, or is of no use: the autoscaler,
+// or a person, marks machines; machines are rolled out, which removes all old ones; nothing can be scaled. While a machine waits for its
+// domain no further ones are marked.
 func (s *scope) victims(md *clusterv1.MachineDeployment) ([]string, error) {
 	if paused(md) || autoscaled(md) {
 		return nil, nil
 	}
 	all := byAge(s.state.Machines, func(m *Machine) bool { return m.Deployment == md.Name && !m.Deleting })
 	marked, waiting, ok := s.markable(all)
-	tooMany := len(all) - int(ptr.Deref(md.Spec.Replicas, 1))
-	switch {
-	case !ok:
+	if !ok {
 		return nil, nil
-	case tooMany > 0 && tooMany < len(all):
-		return s.leaving(md, tooMany, waiting)
-	case len(waiting) > 0 && len(marked) == 1:
-		return marked, nil
 	}
-	return Victims(s.state, md.Name, 1)
+	most, tooMany := ahead, len(all)-int(ptr.Deref(md.Spec.Replicas, 1))
+	switch {
+	case tooMany > 0 && tooMany < len(all) && len(waiting) > 0:
+		return s.leaving(md, tooMany, marked, waiting)
+	case len(waiting) > 0 && len(marked) > 0:
+		most = min(most, len(marked))
+	}
+	if tooMany >= len(all) { // all of them go
+		tooMany = 0
+	}
+	return Marks(s.state, md.Name, marked, most, tooMany)
 }
 
 // markable names the machines that are marked, and those that wait for a domain. It reports whether any may be marked.
@@ -155,12 +160,12 @@ func (s *scope) markable(all []*Machine) (marked, waiting []string, ok bool) {
 	return marked, waiting, len(all) >= 2 && len(sets) == 1
 }
 
-// leaving are the machines that are right to go when so many have to: of those that wait for a domain, of which nothing exists, the
-// youngest first, then the others.
-func (s *scope) leaving(md *clusterv1.MachineDeployment, n int, waiting []string) ([]string, error) {
+// leaving are the machines that are right to go when so many have to, and no others: of those that wait for a domain, of which nothing
+// exists, the youngest first, then those that are marked or are the next victims.
+func (s *scope) leaving(md *clusterv1.MachineDeployment, n int, marked, waiting []string) ([]string, error) {
 	slices.Reverse(waiting)
 	waiting = waiting[:min(n, len(waiting))]
-	others, err := Victims(s.state, md.Name, n-len(waiting))
+	others, err := Marks(s.state, md.Name, marked, n-len(waiting), n-len(waiting))
 	return append(waiting, others...), err
 }
 

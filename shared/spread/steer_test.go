@@ -4,6 +4,7 @@
 package spread_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -31,7 +32,7 @@ func TestAMachineDeploymentThatScalesDownOneByOneStaysSpread(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 7)
 	for replicas := int32(6); replicas > 0; replicas-- {
-		w.Expect(w.marked("md")).To(HaveLen(1), "before the MachineSet picks")
+		w.Expect(w.marked("md")).To(HaveLen(int(replicas)), "before the MachineSet picks: all but one")
 		w.scale("md", replicas)
 		w.reconcile(r)
 		counts := []int{}
@@ -49,10 +50,59 @@ func (w *world) wantReplicas(replicas int32) {
 	change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, func(md *clusterv1.MachineDeployment) { md.Spec.Replicas = ptr.To(replicas) })
 }
 
-func TestAMachineDeploymentThatScalesDownBySeveralAtOnceStaysSpread(t *testing.T) {
+// byHand makes machines that are there, whose names go with their domains: those of a come first, and have the most.
+func byHand(t *testing.T, perDomain int) (*world, *spread.Reconciler) {
+	t.Helper()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	for _, name := range []string{"a", "b", "c"} {
+		for i := range perDomain {
+			machine := fmt.Sprintf("md-%s%d", name, i)
+			w.machine("md", machine)
+			change(w, &providertest.Machine{ObjectMeta: w.meta(machine)}, true, func(m *providertest.Machine) { m.Status.Domain, m.Status.Exists = name, true })
+		}
+	}
+	w.wantReplicas(int32(3 * perDomain)) //nolint:gosec // a few
+	w.replenish("md")
+	r := w.reconciler(api)
+	w.reconcile(r)
+	return w, r
+}
+
+func TestAScaleDownBySeveralAtOnceStaysSpreadAlthoughNobodyKnewOfIt(t *testing.T) {
 	t.Parallel()
-	w, r := settled(t, faultlinev1.WorkersDistribution{}, 9)
-	for replicas, marks := range map[int32]int{9: 1, 8: 1, 6: 3, 4: 5, 0: 1} {
+	for name, tc := range map[string]struct {
+		made func() (*world, *spread.Reconciler)
+		by   []int32
+		left map[string]int
+	}{
+		"names in turn, by three":       {func() (*world, *spread.Reconciler) { return settled(t, faultlinev1.WorkersDistribution{}, 9) }, []int32{6}, map[string]int{"a": 2, "b": 2, "c": 2}},
+		"names in turn, by all but one": {func() (*world, *spread.Reconciler) { return settled(t, faultlinev1.WorkersDistribution{}, 9) }, []int32{1}, map[string]int{"c": 1}},
+		"names in turn, twice":          {func() (*world, *spread.Reconciler) { return settled(t, faultlinev1.WorkersDistribution{}, 9) }, []int32{7, 3}, map[string]int{"a": 1, "b": 1, "c": 1}},
+		"names by domain, by three":     {func() (*world, *spread.Reconciler) { return byHand(t, 3) }, []int32{6}, map[string]int{"a": 2, "b": 2, "c": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := tc.made()
+			for _, replicas := range tc.by {
+				w.scale("md", replicas) // the MachineSet is faster
+				w.reconcile(r)
+			}
+			if len(tc.left) == 1 {
+				w.Expect(w.machines("md")).To(HaveLen(1))
+				return
+			}
+			w.Expect(w.placed("md", located)).To(Equal(tc.left))
+		})
+	}
+}
+
+// located is where a machine is.
+func located(m *providertest.Machine) string { return m.Status.Domain }
+
+func TestAMachineDeploymentThatWantsFewerHasAsManyMarkedAsAreTooMany(t *testing.T) {
+	t.Parallel()
+	w, r := byHand(t, 3)
+	for replicas, marks := range map[int32]int{9: 4, 6: 4, 4: 5, 1: 8, 0: 4} { // by their names, four can be marked ahead
 		w.wantReplicas(replicas)
 		w.reconcile(r)
 		w.Expect(w.marked("md")).To(HaveLen(marks), "%d of 9 replicas", replicas)
@@ -61,36 +111,39 @@ func TestAMachineDeploymentThatScalesDownBySeveralAtOnceStaysSpread(t *testing.T
 	w.reconcile(r)
 	w.scale("md", 4)
 	w.reconcile(r)
-	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 1, "c": 2}))
-	w.Expect(w.marked("md")).To(HaveLen(1), "what has been scaled down is marked as before")
+	counts := w.placed("md", located)
+	w.Expect(counts).To(HaveLen(3))
+	w.Expect(max(counts["a"], counts["b"], counts["c"])).To(Equal(2))
 }
 
 func TestMarksForAScaleDownThatIsTakenBackOrHasGoneAnotherWayAreTakenOff(t *testing.T) {
 	t.Parallel()
-	for name, after := range map[string]func(*world){
-		"taken back": func(w *world) { w.wantReplicas(9) },
-		"the MachineSet was faster": func(w *world) {
-			all := w.machines("md")
-			for i := range all[6:] {
-				w.remove(&all[6+i])
+	for name, tc := range map[string]struct {
+		after func(*world)
+		left  []string
+	}{
+		"taken back": {func(w *world) { w.wantReplicas(9) }, []string{"md-a0", "md-b0", "md-c0", "md-c1"}},
+		"the MachineSet was faster": {func(w *world) {
+			for _, name := range []string{"md-a1", "md-a2", "md-b0", "md-b1", "md-c0", "md-c1", "md-c2"} {
+				w.remove(&clusterv1.Machine{ObjectMeta: w.meta(name)})
 			}
-		},
-		"the user marks a machine": func(w *world) {
-			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0009")}, false, func(m *clusterv1.Machine) {
+		}, []string{"md-a0"}},
+		"the user marks a machine": {func(w *world) {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-c2")}, false, func(m *clusterv1.Machine) {
 				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}
 			})
-		},
+		}, []string{"md-c2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, r := settled(t, faultlinev1.WorkersDistribution{}, 9)
-			w.wantReplicas(6)
+			w, r := byHand(t, 3)
+			w.wantReplicas(2)
 			w.reconcile(r)
-			w.Expect(w.marked("md")).To(ConsistOf("md-0001", "md-0002", "md-0003"))
+			w.Expect(w.marked("md")).To(HaveLen(7))
 			there := len(w.machines("md"))
-			after(w)
+			tc.after(w)
 			w.reconcile(r)
-			w.Expect(w.marked("md")).To(HaveLen(1))
+			w.Expect(w.marked("md")).To(ConsistOf(tc.left))
 			w.Expect(there).To(Equal(9), "a mark alone deletes nothing")
 		})
 	}
@@ -107,17 +160,17 @@ func TestMachinesThatWaitForADomainGoBeforeThoseThatRun(t *testing.T) {
 	w.Expect(w.marked("md")).To(ConsistOf("md-0005"))
 	w.wantReplicas(2)
 	w.reconcile(r)
-	w.Expect(w.marked("md")).To(ConsistOf("md-0004", "md-0005", "md-0001"))
+	w.Expect(w.marked("md")).To(ConsistOf("md-0004", "md-0005", "md-0001"), "and no other, which could go before those that wait")
 }
 
 func TestTheMarkMovesWhenAnotherMachineIsTheRightOne(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
 	before := w.marked("md")
-	w.Expect(before).To(ConsistOf("md-0001"))
-	w.domains("a b!Evicting c")
+	w.Expect(before).To(ConsistOf("md-0001", "md-0002", "md-0003"))
+	w.domains("a b c!Evicting")
 	w.reconcile(r)
-	w.Expect(w.marked("md")).To(ConsistOf("md-0002"), "it is in the domain that must be emptied")
+	w.Expect(w.marked("md")).To(ConsistOf("md-0003", "md-0004"), "the first is in the domain that must be emptied, the next in the fullest then")
 }
 
 func TestNobodyIsMarkedWhereAMarkWouldBeInTheWay(t *testing.T) {
@@ -154,7 +207,7 @@ func TestNobodyIsMarkedWhereAMarkWouldBeInTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
-			w.Expect(w.marked("md")).To(ConsistOf("md-0001"))
+			w.Expect(w.marked("md")).To(HaveLen(3))
 			tc.change(w)
 			w.reconcile(r)
 			w.Expect(w.marked("md")).To(ConsistOf(tc.marked))
