@@ -94,6 +94,7 @@ type world struct {
 	infra     *infrav1.HarvesterCluster
 	harvester client.Client
 	workload  *workload
+	silence   time.Duration // how long the manager lets watches bring nothing; 0 is its own
 }
 
 func newWorld(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *world {
@@ -148,6 +149,7 @@ func (w *world) start() (stop func()) {
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	return testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
+		connections.Silence = w.silence
 		if err := connections.WatchIdentities(ctx, mgr.GetCache()); err != nil {
 			return err
 		}

@@ -1,0 +1,31 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+func TestAVirtualMachineThatWasJustMadeIsWaitedForAndAnOlderOneIsLookedForOnHarvester(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Now()
+	created := func(status metav1.ConditionStatus, ago time.Duration) *scope {
+		infra := &infrav1.HarvesterMachine{}
+		infra.Status.Conditions = []metav1.Condition{{
+			Type: infrav1.MachineCreatedCondition, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
+		}}
+		return &scope{infra: infra}
+	}
+	g.Expect(created(metav1.ConditionTrue, time.Second).arriving(now)).To(Equal(arrives - time.Second))
+	g.Expect(created(metav1.ConditionTrue, arrives).arriving(now)).To(BeZero())
+	g.Expect(created(metav1.ConditionFalse, time.Second).arriving(now)).To(BeZero(), "it is said to be gone")
+	g.Expect((&scope{infra: &infrav1.HarvesterMachine{}}).arriving(now)).To(BeZero(), "its status was lost with a move")
+}

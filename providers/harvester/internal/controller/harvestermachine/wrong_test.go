@@ -1,0 +1,117 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+// identity gives the cluster another kubeconfig.
+func (w *world) identity(kubeconfig []byte) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.name, Name: "identity"}, secret)).To(Succeed())
+	secret.Data[infrav1.KubeconfigKey] = kubeconfig
+	w.Expect(w.client.Update(w.t.Context(), secret)).To(Succeed())
+}
+
+func TestAMachineWhoseKubeconfigExpiresStaysAsItIsAndGoesOnWithTheNextOne(t *testing.T) {
+	w := newWorld(t)
+	everything := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
+	kubeconfig := sim.KubeconfigFor(w.name, everything, "")
+	w.identity(kubeconfig)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.Expect(sim.Revoke(kubeconfig)).To(Succeed())
+	w.fault("cut-watches", true)
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAuthenticationFailedReason)).To(ContainSubstring("put a new kubeconfig"))
+	now := w.now(infra)
+	w.Expect(conditions.Get(now, infrav1.InfrastructureReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
+	w.Expect(conditions.IsTrue(now, infrav1.VMRunningCondition)).To(BeTrue())
+	w.identity(sim.KubeconfigFor(w.name, everything, ""))
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+}
+
+func TestAMachineIsLeftAsItIsWhereItsKubeconfigLeadsToAnotherHarvester(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	before := w.provisioned(infra)
+	w.describe(func(cluster *infrav1.HarvesterCluster) {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, infrav1.HarvesterUIDAnnotation, "that-of-the-right-one")
+	})
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.AnotherHarvesterReason)).To(ContainSubstring("that-of-the-right-one"))
+	w.Expect(conditions.IsTrue(w.now(infra), infrav1.VMRunningCondition)).To(BeTrue())
+	w.Expect(w.now(infra).Status.FailureDomain).To(Equal(before.Status.FailureDomain))
+	w.delete(infra)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
+}
+
+func TestAMachineWaitsForTheIPPoolThatItNamesAndSaysWhichCannotServeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	later := simulator.Pool(w.name+"-later", "10.78.1.0/24", "10.78.1.10", "10.78.1.11")
+	other := simulator.Pool(w.name+"-other", "10.78.2.0/24", "10.78.2.10", "10.78.2.11")
+	other.Spec.Selector.Network = "default/vlan-2"
+	w.Expect(w.harvester.Create(t.Context(), &other)).To(Succeed())
+	waits := w.machine("a", "zone-1", fromPools(later.Name))
+	w.Expect(w.says(waits, infrav1.VMIPAllocatedCondition, infrav1.IPPoolNotFoundReason)).To(ContainSubstring(later.Name))
+	w.says(waits, infrav1.MachineCreatedCondition, infrav1.WaitingForAddressReason)
+	mismatch := w.machine("b", "zone-1", fromPools(other.Name))
+	w.Expect(w.says(mismatch, infrav1.VMIPAllocatedCondition, infrav1.IPPoolNetworkMismatchReason)).
+		To(And(ContainSubstring(other.Name), ContainSubstring("default/vlan-2")))
+	w.Expect(w.harvester.Create(t.Context(), &later)).To(Succeed())
+	w.provisioned(waits)
+}
+
+func TestAnImageThatCannotBeImportedIsSaidToBeInTheWay(t *testing.T) {
+	w := newWorld(t)
+	w.fault("no-images", true)
+	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "broken"}}
+	w.Expect(w.harvester.Create(t.Context(), image)).To(Succeed())
+	w.start()
+	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes[0].ImageName = "broken" })
+	w.Expect(w.says(infra, infrav1.MachineCreatedCondition, infrav1.ImageNotReadyReason)).To(ContainSubstring("waiting for VirtualMachineImage"))
+	image.Status.Conditions = []harvesterhciv1.Condition{{Type: harvesterhciv1.ImageImported, Status: corev1.ConditionFalse, Message: "404 Not Found"}}
+	w.Expect(w.harvester.Status().Update(t.Context(), image)).To(Succeed())
+	w.Eventually(func() string { return conditions.GetMessage(w.now(infra), infrav1.MachineCreatedCondition) }).
+		Should(ContainSubstring("cannot be imported: 404 Not Found: import it again"))
+}
+
+func TestNothingIsDecidedOfAMachineWhileWatchesOfHarvesterBringNothing(t *testing.T) {
+	w := newWorld(t)
+	w.silence = 3 * time.Second
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	before := w.now(infra)
+	w.fault("silent", true)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterSilentReason)
+	now := w.now(infra)
+	w.Expect(conditions.Get(now, infrav1.InfrastructureReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
+	w.Expect(conditions.Get(now, infrav1.VMRunningCondition)).To(Equal(conditions.Get(before, infrav1.VMRunningCondition)))
+	waits := w.machine("b", "zone-2")
+	w.says(waits, infrav1.InfrastructureReadyCondition, infrav1.HarvesterSilentReason)
+	w.Expect(w.now(waits).Finalizers).To(BeEmpty(), "nothing is made")
+	w.fault("silent", false)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
+	w.provisioned(waits)
+}
