@@ -116,6 +116,25 @@ func TestTwoManagementClustersOnOneVCenter(t *testing.T) {
 	g.Expect(r.server.Rules("cluster-1")).To(BeEmpty())
 }
 
+// What names are called is known for some minutes: a tag that was removed is not taken for the one that is made in its place.
+func TestWhatWasRemovedIsMadeAgainUnderItsName(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	layout, zone := bareRack()
+	r := newRig(t, layout)
+	m := &manager{t: t, session: r.session(), mark: "of one"}
+	for range 3 {
+		m.settle(zone)
+		plan := m.plan(zone)
+		g.Expect(plan.Drift).To(BeEmpty())
+		g.Expect(plan.Records).To(HaveLen(10))
+		g.Expect(r.server.Tags()).To(HaveLen(2))
+		m.release()
+		g.Expect(r.server.Tags()).To(BeEmpty())
+		m.records = nil
+	}
+}
+
 // Both have found nothing, and make it in the same moment.
 func TestWhoComesSecondOwnsNothing(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,9 @@ func (n *names) identify(ctx context.Context, manager *tags.Manager, want invent
 	return "", nil
 }
 
+// forget has a tag no longer known that was found to be gone.
+func (n *names) forget(id string) { delete(n.tags, id) }
+
 func (n *names) categoryOf(ctx context.Context, manager *tags.Manager, name string) (string, error) {
 	ids, err := manager.ListCategories(ctx)
 	if err != nil {

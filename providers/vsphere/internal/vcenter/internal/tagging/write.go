@@ -69,16 +69,21 @@ func (t *Tags) detail(ctx context.Context, manager *tags.Manager, name inventory
 		}
 		found.Categories[name.Category] = category
 	}
-	id, err := t.names.identify(ctx, manager, name)
-	if err != nil || id == "" {
-		return err
+	for {
+		id, err := t.names.identify(ctx, manager, name)
+		if err != nil || id == "" {
+			return err
+		}
+		tag, err := manager.GetTag(ctx, id)
+		if err == nil {
+			found.Tags[name] = tag
+			return nil
+		}
+		if restapi.IgnoreGone(err) != nil {
+			return err
+		}
+		t.names.forget(id) // another may have its name by now
 	}
-	tag, err := manager.GetTag(ctx, id)
-	if err != nil {
-		return restapi.IgnoreGone(err)
-	}
-	found.Tags[name] = tag
-	return nil
 }
 
 // Forget has everything read again that may have changed.
