@@ -164,7 +164,7 @@ func awaitDriftTold(ctx context.Context, zone string) {
 		return slices.ContainsFunc(events.Items, func(event corev1.Event) bool {
 			return event.InvolvedObject.Name == zone && event.Reason == infrav1.VSphereDeploymentZoneConfigurationDriftedReason
 		})
-	}, "30s", "200ms").Should(BeTrue(), "an event about %s", zone)
+	}, "1m", "200ms").Should(BeTrue(), "an event about %s", zone)
 }
 
 // added are the lines that are only in the second.

@@ -12,7 +12,10 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
@@ -51,8 +54,24 @@ var _ = Describe("Zones that are host groups", Label("host-groups", "vsphere", o
 			Expect(group.Enforced).To(BeTrue(), "the rule of %s is enabled and mandatory", rack)
 			Expect(group.Hosts).To(ContainElement(other.hostOf(ctx, machine)))
 		}
+
+		By("Looking for the cloud provider and the CSI driver in the cluster")
+		c.hasAddons(ctx, 2)
 	})
 })
+
+// hasAddons waits until Cluster API has made in the cluster what its ClusterResourceSets have.
+func (c *cluster) hasAddons(ctx context.Context, count int) {
+	Eventually(func(g Gomega) {
+		sets := &addonsv1.ClusterResourceSetList{}
+		g.Expect(management.GetClient().List(ctx, sets, c.in())).To(Succeed())
+		g.Expect(sets.Items).To(HaveLen(count))
+		for i := range sets.Items {
+			applied := conditions.Get(&sets.Items[i], addonsv1.ClusterResourceSetResourcesAppliedCondition)
+			g.Expect(applied).To(HaveField("Status", metav1.ConditionTrue), sets.Items[i].Name)
+		}
+	}, "1m", "500ms").Should(Succeed())
+}
 
 // vcenter is one that fails the spec when it does not answer.
 type vcenter struct{ *vsphere.Inventory }
@@ -100,7 +119,7 @@ func makeZone(ctx context.Context, variables map[string]string, name string, spe
 			}
 			// A failure domain goes with its last zone.
 			Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
-			Eventually(func() error { return management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object) }, "30s", "200ms").
+			Eventually(func() error { return management.GetClient().Get(ctx, client.ObjectKeyFromObject(object), object) }, "2m", "200ms").
 				ShouldNot(Succeed())
 		})
 	}
