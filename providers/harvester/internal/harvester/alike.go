@@ -16,26 +16,35 @@ import (
 // times of phases, what the guest agent tells now and then. A resync, by which a lost event is made good, is not alike.
 func alike(was any, is client.Object) bool {
 	former, ok := was.(client.Object)
-	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || former.GetUID() != is.GetUID() ||
-		former.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() ||
-		!maps.Equal(former.GetLabels(), is.GetLabels()) || !maps.Equal(former.GetAnnotations(), is.GetAnnotations()) {
+	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || !alikeInMetadata(former, is) {
 		return false
 	}
 	switch is := is.(type) {
 	case *kubevirtv1.VirtualMachine:
-		was := former.(*kubevirtv1.VirtualMachine)
-		return was.Generation == is.Generation && was.Status.PrintableStatus == is.Status.PrintableStatus &&
-			slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, func(a, b kubevirtv1.VirtualMachineCondition) bool {
-				return a.Type == b.Type && a.Status == b.Status && a.Message == b.Message
-			})
+		return alikeMachines(former.(*kubevirtv1.VirtualMachine), is)
 	case *kubevirtv1.VirtualMachineInstance:
-		was, now := former.(*kubevirtv1.VirtualMachineInstance).Status, is.Status
-		return was.Phase == now.Phase && was.Reason == now.Reason && was.NodeName == now.NodeName &&
-			equality.Semantic.DeepEqual(was.Interfaces, now.Interfaces) &&
-			slices.EqualFunc(was.Conditions, now.Conditions, func(a, b kubevirtv1.VirtualMachineInstanceCondition) bool {
-				return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
-			})
+		return alikeInstances(former.(*kubevirtv1.VirtualMachineInstance), is)
 	default:
 		return false
 	}
+}
+
+func alikeInMetadata(was, is client.Object) bool {
+	return was.GetUID() == is.GetUID() && was.GetDeletionTimestamp().IsZero() == is.GetDeletionTimestamp().IsZero() &&
+		maps.Equal(was.GetLabels(), is.GetLabels()) && maps.Equal(was.GetAnnotations(), is.GetAnnotations())
+}
+
+func alikeMachines(was, is *kubevirtv1.VirtualMachine) bool {
+	return was.Generation == is.Generation && was.Status.PrintableStatus == is.Status.PrintableStatus &&
+		slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, func(a, b kubevirtv1.VirtualMachineCondition) bool {
+			return a.Type == b.Type && a.Status == b.Status && a.Message == b.Message
+		})
+}
+
+func alikeInstances(was, is *kubevirtv1.VirtualMachineInstance) bool {
+	return was.Status.Phase == is.Status.Phase && was.Status.Reason == is.Status.Reason && was.Status.NodeName == is.Status.NodeName &&
+		equality.Semantic.DeepEqual(was.Status.Interfaces, is.Status.Interfaces) &&
+		slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, func(a, b kubevirtv1.VirtualMachineInstanceCondition) bool {
+			return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+		})
 }
