@@ -71,7 +71,7 @@ func TestAWatchThatIsStuckAloneIsOpenedAnewAndNobodyIsHeldUp(t *testing.T) {
 	w.fault("stuck-watches", true)
 	vm := w.virtualMachine("m")
 	w.Eventually(func(g Gomega) {
-		g.Expect(conn.Trouble()).To(BeNil())
+		g.Expect(trouble(conn)()).To(BeEmpty())
 		g.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachine{})).To(Succeed())
 	}).Should(Succeed())
 }
@@ -89,7 +89,7 @@ func TestWatchesThatHaveNothingToTellCostARequestNowAndThenAndWakeNobody(t *test
 	}).WithPolling(patience / 240).Should(BeTrue())
 	sim.ForgetRequests()
 	w.Eventually(func() int { return w.asked("watch", "virtualmachines") }).Should(BeNumerically(">=", 2), "it is opened anew each time")
-	w.Expect(conn.Trouble()).To(BeNil())
+	w.Expect(trouble(conn)()).To(BeEmpty())
 	w.Expect(w.asked("list", "virtualmachines")).To(BeZero(), "it goes on where it was")
 	w.Expect(w.asked("watch", "nodes")).To(BeNumerically("<=", w.asked("watch", "virtualmachines")+1), "one trial is enough for all")
 	w.Expect(w.wakes(who)).To(Equal(before))
