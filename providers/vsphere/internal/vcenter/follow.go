@@ -180,12 +180,14 @@ func (f *follower) untilLook() time.Duration {
 	return time.Until(f.lookAt)
 }
 
-// looked sets the time of the next look.
-func (f *follower) looked(underWay bool) {
+// looked sets the time of the look after one that began then. A task that has been put since is looked at in its turn.
+func (f *follower) looked(began time.Time, underWay bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !underWay {
-		f.lookAt = time.Time{}
+		if !f.lookAt.After(began) {
+			f.lookAt = time.Time{}
+		}
 		return
 	}
 	f.pause = min(2*f.pause, maxLookAgain)
@@ -228,8 +230,9 @@ func (s *Session) changeView(ctx context.Context, change listView) (gone []inven
 // lookAtTasks asks for the tasks under way, one call for all: of one the stream may have missed the last change. It
 // reports whether any had ended.
 func (s *Session) lookAtTasks(ctx context.Context) bool {
+	began := time.Now()
 	underWay := s.index.TasksUnderWay()
-	s.follower.looked(len(underWay) > 0)
+	s.follower.looked(began, len(underWay) > 0)
 	if len(underWay) == 0 {
 		return false
 	}

@@ -144,6 +144,23 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 	g.Expect(events).NotTo(Receive())
 }
 
+func TestTaskThatStartsDuringALookIsLookedAtInItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		f := newFollower()
+		f.put(inventory.ParseRef("Task", "task-1"))
+		time.Sleep(lookAgain)
+		began := time.Now()
+		f.put(inventory.ParseRef("Task", "task-2"))
+		f.looked(began, false)
+		g.Expect(f.untilLook()).To(Equal(lookAgain))
+
+		time.Sleep(lookAgain)
+		f.looked(time.Now(), false)
+		g.Expect(f.untilLook()).To(Equal(maxWait), "nothing is under way")
+	})
+}
+
 func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
