@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
+	"github.com/faultline-io/faultline/shared/rules/affinity"
 )
 
 // HarvesterMachine validates HarvesterMachines.
@@ -92,10 +93,10 @@ func validateMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.
 	errs = append(errs, validateMachineNetwork(spec, path)...)
 	errs = append(errs, validateHardware(spec, path)...)
 	if spec.NodeAffinity != nil {
-		errs = append(errs, validateNodeAffinity(*spec.NodeAffinity, path.Child("nodeAffinity"))...)
+		errs = append(errs, affinity.ValidateNode(*spec.NodeAffinity, path.Child("nodeAffinity"))...)
 	}
 	if spec.WorkloadAffinity != nil {
-		errs = append(errs, validateWorkloadAffinity(*spec.WorkloadAffinity, path.Child("workloadAffinity"))...)
+		errs = append(errs, affinity.ValidatePod(*spec.WorkloadAffinity, path.Child("workloadAffinity"))...)
 	}
 	errs = append(errs, validateDomainName(spec.FailureDomain, path.Child("failureDomain"))...)
 	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, infrav1.ProviderIDPrefix) {

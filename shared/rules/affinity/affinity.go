@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+// Package affinity has the rules that Kubernetes has of the affinity of Pods, for those who accept one long before a Pod is made.
+package affinity
 
 import (
 	"strconv"
@@ -12,9 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateNodeAffinity has the rules that Kubernetes has of Pods: Harvester does
-// not start a virtual machine whose Pod it refuses.
-func validateNodeAffinity(affinity corev1.NodeAffinity, path *field.Path) field.ErrorList {
+// ValidateNode returns what is wrong with an affinity to nodes.
+func ValidateNode(affinity corev1.NodeAffinity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		path := path.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
@@ -37,7 +37,7 @@ func validateNodeTerm(term corev1.NodeSelectorTerm, path *field.Path) field.Erro
 	var errs field.ErrorList
 	for i, requirement := range term.MatchExpressions {
 		path := path.Child("matchExpressions").Index(i)
-		errs = append(errs, validateLabelKey(requirement.Key, path.Child("key"))...)
+		errs = append(errs, ValidateKey(requirement.Key, path.Child("key"))...)
 		errs = append(errs, validateOperator(requirement, path)...)
 	}
 	for i, requirement := range term.MatchFields {
@@ -81,8 +81,8 @@ func validateOperator(requirement corev1.NodeSelectorRequirement, path *field.Pa
 	return nil
 }
 
-// validateWorkloadAffinity has the rules that Kubernetes has of Pods.
-func validateWorkloadAffinity(affinity corev1.PodAffinity, path *field.Path) field.ErrorList {
+// ValidatePod returns what is wrong with an affinity to Pods.
+func ValidatePod(affinity corev1.PodAffinity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, term := range affinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		errs = append(errs, validatePodTerm(term, path.Child("requiredDuringSchedulingIgnoredDuringExecution").Index(i))...)
@@ -96,7 +96,7 @@ func validateWorkloadAffinity(affinity corev1.PodAffinity, path *field.Path) fie
 }
 
 func validatePodTerm(term corev1.PodAffinityTerm, path *field.Path) field.ErrorList {
-	errs := validateLabelKey(term.TopologyKey, path.Child("topologyKey"))
+	errs := ValidateKey(term.TopologyKey, path.Child("topologyKey"))
 	for name, selector := range map[string]*metav1.LabelSelector{"labelSelector": term.LabelSelector, "namespaceSelector": term.NamespaceSelector} {
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 			errs = append(errs, field.Invalid(path.Child(name), metav1.FormatLabelSelector(selector), err.Error()+": correct it"))
@@ -112,7 +112,8 @@ func validateWeight(weight int32, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, weight, "is no weight: use one from 1 to 100")}
 }
 
-func validateLabelKey(key string, path *field.Path) field.ErrorList {
+// ValidateKey returns what is wrong with the key of a label.
+func ValidateKey(key string, path *field.Path) field.ErrorList {
 	if len(validation.IsQualifiedName(key)) == 0 {
 		return nil
 	}
