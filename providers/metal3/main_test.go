@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -107,6 +108,9 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 			components, err := testenv.Render(t.Context(), "config", tc.variables)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(components.Args()).To(ContainElements(tc.want))
+			g.Expect(components.Manager.Annotations).To(And(HaveKeyWithValue("prometheus.io/scrape", "true"), HaveKeyWithValue("prometheus.io/path", "/metrics"),
+				HaveKeyWithValue("prometheus.io/port", cmp.Or(tc.variables["CAPM3_DIAGNOSTICS_ADDRESS"], ":8443"))), "as upstream's Deployment")
+			g.Expect(components.Manager.Spec.Template.Annotations).NotTo(HaveKey("prometheus.io/scrape"), "its metrics want an account")
 			opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
 			opts.AddFlags(flags)
 			addFlags(flags, &controllers)
