@@ -96,6 +96,22 @@ func TestValidateNetworks(t *testing.T) {
 	})
 }
 
+func TestAClusterNameOfADataTemplateIsSaidToHaveNoEffect(t *testing.T) {
+	g := NewWithT(t)
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: rulestest.Named("t")}
+	warnings, err := (&Metal3DataTemplate{}).ValidateCreate(t.Context(), template)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warnings).To(BeEmpty())
+	named := template.DeepCopy()
+	named.Spec.ClusterName = "demo"
+	warnings, err = (&Metal3DataTemplate{}).ValidateUpdate(t.Context(), template, named)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warnings).To(ConsistOf(HavePrefix("spec.clusterName: is of no effect")))
+	warnings, err = (&Metal3DataTemplate{}).ValidateUpdate(t.Context(), named, named)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warnings).To(BeEmpty(), "it was said before")
+}
+
 func TestNoLinks(t *testing.T) {
 	g := NewWithT(t)
 	errs := validateLinkID("eth0", nil, nil)

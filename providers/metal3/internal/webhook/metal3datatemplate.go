@@ -31,7 +31,8 @@ func (w *Metal3DataTemplate) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses templates that nothing could be rendered from.
 func (w *Metal3DataTemplate) ValidateCreate(_ context.Context, template *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
-	return nil, refuse("Metal3DataTemplate", template.Name, validateDataTemplate(template.Spec, field.NewPath("spec")))
+	path := field.NewPath("spec")
+	return warnDataTemplate(template.Spec, path), refuse("Metal3DataTemplate", template.Name, validateDataTemplate(template.Spec, path))
 }
 
 // ValidateUpdate refuses to change what is rendered: machines made from one
@@ -41,7 +42,8 @@ func (w *Metal3DataTemplate) ValidateUpdate(_ context.Context, before, after *in
 	errs := rules.Added(validateDataTemplate(before.Spec, path), validateDataTemplate(after.Spec, path))
 	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"create another Metal3DataTemplate and name it in a new Metal3MachineTemplate", "clusterName")...)
-	return nil, refuse("Metal3DataTemplate", after.Name, errs)
+	return rules.AddedWarnings(warnDataTemplate(before.Spec, path), warnDataTemplate(after.Spec, path)),
+		refuse("Metal3DataTemplate", after.Name, errs)
 }
 
 // validateDataTemplate has the rules of what is rendered.
@@ -54,4 +56,12 @@ func validateDataTemplate(spec infrav1.Metal3DataTemplateSpec, path *field.Path)
 		errs = append(errs, validateNetworkData(*spec.NetworkData, path.Child("networkData"))...)
 	}
 	return errs
+}
+
+// warnDataTemplate has what is accepted of a template, and may surprise.
+func warnDataTemplate(spec infrav1.Metal3DataTemplateSpec, path *field.Path) admission.Warnings {
+	if spec.ClusterName == "" {
+		return nil
+	}
+	return admission.Warnings{rules.Warning(path.Child("clusterName"), "is of no effect, because the Metal3DataClaims name the template; remove it")}
 }
