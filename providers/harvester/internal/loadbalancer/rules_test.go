@@ -4,6 +4,7 @@
 package loadbalancer_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,27 +26,29 @@ func TestTheRulesOfALoadBalancer(t *testing.T) {
 			HealthCheck: &lbv1.HealthCheck{Port: 53, SuccessThreshold: 1, FailureThreshold: 1, PeriodSeconds: 1, TimeoutSeconds: 1},
 		}
 	}
-	rulestest.Run(t, valid, func(spec lbv1.LoadBalancerSpec, _ *field.Path) field.ErrorList { return loadbalancer.Validate(spec) },
-		[]rulestest.Case[lbv1.LoadBalancerSpec]{
-			{Name: "no listener", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners, s.HealthCheck = nil, nil }, Want: []string{"spec.listeners: Required value"}},
-			{Name: "one without a name", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners, s.Listeners[2].Name = s.Listeners[2:], "" }},
-			{Name: "several, and one without a name", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Name = "" }, Want: []string{"spec.listeners[0].name: Required value"}},
-			{Name: "two of a name", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[1].Name = "web" }, Want: []string{"spec.listeners[1].name: Duplicate value"}},
-			{Name: "a name that no Service takes", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[1].Name = "Web" }, Want: []string{"spec.listeners[1].name: Invalid value"}},
-			{Name: "port 0", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Port = 0 }, Want: []string{"spec.listeners[0].port: Invalid value"}},
-			{Name: "a port too large", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].BackendPort = 65536 }, Want: []string{"spec.listeners[0].backendPort: Invalid value"}},
-			{Name: "two of a port", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[2].Port = 80 }, Want: []string{"spec.listeners[2].port: Duplicate value"}},
-			{Name: "two of a backend port", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].BackendPort = 53 }, Want: []string{"spec.listeners[2].backendPort: Duplicate value"}},
-			{Name: "a protocol that is none", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Protocol = "tcp" }, Want: []string{"spec.listeners[0].protocol: Unsupported value"}},
-			{Name: "a health check of another port", Change: func(s *lbv1.LoadBalancerSpec) { s.HealthCheck.Port = 80 }, Want: []string{"spec.healthCheck.port: Invalid value"}},
-			{Name: "a health check of a port of UDP", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners = s.Listeners[:2] }, Want: []string{"spec.healthCheck.port: Invalid value"}},
-			{Name: "a health check without numbers", Change: func(s *lbv1.LoadBalancerSpec) { *s.HealthCheck = lbv1.HealthCheck{Port: 53} }, Want: []string{
-				"spec.healthCheck.successThreshold: Invalid value", "spec.healthCheck.failureThreshold: Invalid value",
-				"spec.healthCheck.periodSeconds: Invalid value", "spec.healthCheck.timeoutSeconds: Invalid value",
-			}},
-			{Name: "a health check that is off", Change: func(s *lbv1.LoadBalancerSpec) { *s.HealthCheck = lbv1.HealthCheck{} }},
-			{Name: "a guest cluster's, which are its own business", Change: func(s *lbv1.LoadBalancerSpec) { s.WorkloadType, s.Listeners = lbv1.WorkloadCluster, nil }},
-		})
+	validate := func(spec lbv1.LoadBalancerSpec, _ *field.Path) field.ErrorList { return loadbalancer.Validate(spec) }
+	cases := []rulestest.Case[lbv1.LoadBalancerSpec]{
+		{Name: "no listener", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners, s.HealthCheck = nil, nil }, Want: []string{"spec.listeners: Required value"}},
+		{Name: "one without a name", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners, s.Listeners[2].Name = s.Listeners[2:], "" }},
+		{Name: "several, and one without a name", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Name = "" }, Want: []string{"spec.listeners[0].name: Required value"}},
+		{Name: "two of a name", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[1].Name = "web" }, Want: []string{"spec.listeners[1].name: Duplicate value"}},
+		{Name: "a name that no Service takes", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[1].Name = "Web" }, Want: []string{"spec.listeners[1].name: Invalid value"}},
+		{Name: "port 0", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Port = 0 }, Want: []string{"spec.listeners[0].port: Invalid value"}},
+		{Name: "a port too large", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].BackendPort = 65536 }, Want: []string{"spec.listeners[0].backendPort: Invalid value"}},
+		{Name: "two of a port", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[2].Port = 80 }, Want: []string{"spec.listeners[2].port: Duplicate value"}},
+		{Name: "two of a backend port", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].BackendPort = 53 }, Want: []string{"spec.listeners[2].backendPort: Duplicate value"}},
+		{Name: "a protocol that is none", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Protocol = "tcp" }, Want: []string{"spec.listeners[0].protocol: Unsupported value"}},
+		{Name: "a health check of another port", Change: func(s *lbv1.LoadBalancerSpec) { s.HealthCheck.Port = 80 }, Want: []string{"spec.healthCheck.port: Invalid value"}},
+		{Name: "a health check of a port of UDP", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners = s.Listeners[:2] }, Want: []string{"spec.healthCheck.port: Invalid value"}},
+		{Name: "a health check without numbers", Change: func(s *lbv1.LoadBalancerSpec) { *s.HealthCheck = lbv1.HealthCheck{Port: 53} }, Want: []string{
+			"spec.healthCheck.successThreshold: Invalid value", "spec.healthCheck.failureThreshold: Invalid value",
+			"spec.healthCheck.periodSeconds: Invalid value", "spec.healthCheck.timeoutSeconds: Invalid value",
+		}},
+		{Name: "a health check that is off", Change: func(s *lbv1.LoadBalancerSpec) { *s.HealthCheck = lbv1.HealthCheck{} }},
+		{Name: "a guest cluster's, which are its own business", Change: func(s *lbv1.LoadBalancerSpec) { s.WorkloadType, s.Listeners = lbv1.WorkloadCluster, nil }},
+	}
+	rulestest.Run(t, valid, validate, cases)
+	rulestest.SharedCases(t, rulestest.Folder(filepath.Join("..", "..", "..", ".."), "harvester-load-balancer"), valid, validate, cases)
 }
 
 func TestWhatALoadBalancerIsForAndHowItGetsItsAddressCannotBeChanged(t *testing.T) {

@@ -26,17 +26,24 @@ func (r *root) preflight() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preflight [PROVIDER...]",
 		Short: "Show what would change or stop if this project's providers took over from upstream's",
-		Long: `Show what would change or stop if this project's providers took over from upstream's: vsphere, metal3
-and harvester, or those that are named. Nothing is changed.
+		Long: `Show what would change or stop if this project's providers took over from upstream's: vsphere, metal3,
+harvester and, on Harvester itself, harvester-load-balancer, or those that are named. Nothing is changed.
 
 It looks at the releases that are installed, the versions that objects are stored in and were last written
-in, how upstream's manager is run, and every object of the provider. Stops has to be put right before,
-Check may stop something, which only you can see, and Changes is what will be different. The infrastructure
-itself is not looked at.
+in, how upstream's manager is run, and every object of the provider: what would be refused, wait or be
+treated in another way. Stops has to be put right before, Check may stop something, which only you can see,
+and Changes is what will be different. No vCenter, BMC or Harvester is asked.
 
 Exit codes: 0 when nothing stops the change, 2 when something does, 1 after an error.`,
 		Example: `  # May vSphere be changed over?
   kubectl fd preflight vsphere
+
+  # Bare metal, with the hosts of its clusters
+  kubectl fd preflight metal3
+
+  # Harvester's machines, and on Harvester itself what gives addresses there
+  kubectl fd preflight harvester
+  kubectl fd preflight harvester-load-balancer --context my-harvester
 
   # For a pipeline
   kubectl fd preflight -o json`,

@@ -4,6 +4,7 @@
 package command_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -13,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/preflight"
 )
@@ -63,6 +66,7 @@ func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
 func TestPreflightOfWhatIsNotInstalledIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(refused(t, "preflight", "vsphere")).To(HavePrefix("nothing is installed of vsphere"))
+	g.Expect(refused(t, "preflight", "vsphere", "harvester")).To(HavePrefix("nothing is installed of harvester, vsphere"))
 	g.Expect(refused(t, "preflight", "vmware")).To(ContainSubstring("choose one of"))
 	g.Expect(refused(t, "preflight", "-o", "wide")).To(ContainSubstring("no output format"))
 }
@@ -71,5 +75,37 @@ func TestPreflightNamesEveryRightThatIsMissing(t *testing.T) {
 	g, ns := NewWithT(t), own(t)
 	as := user(t, ns, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}})
 	g.Expect(refused(t, "preflight", "metal3", as)).To(And(
-		ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"), ContainSubstring("list metal3machines.infrastructure.cluster.x-k8s.io in all namespaces")))
+		ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"), ContainSubstring("list metal3machines.infrastructure.cluster.x-k8s.io in all namespaces"),
+		ContainSubstring("list baremetalhosts.metal3.io in all namespaces")))
+	g.Expect(refused(t, "preflight", "harvester-load-balancer", as)).To(And(
+		ContainSubstring("list ippools.loadbalancer.harvesterhci.io in all namespaces"), ContainSubstring("list configmaps in all namespaces"),
+		ContainSubstring("get leases.coordination.k8s.io in namespace kube-system"), Not(ContainSubstring("virtualmachines"))), "a kind that is not installed is not asked for")
+}
+
+// Hosts of a cluster, and ConfigMaps of times before IPPools, are no kinds of the provider's.
+func TestPreflightReadsWhatIsBesideTheKindsOfAProvider(t *testing.T) {
+	g, ns := NewWithT(t), own(t)
+	create := func(object map[string]any) {
+		o := &unstructured.Unstructured{Object: object}
+		g.Expect(shared.client.Create(t.Context(), o)).To(Succeed())
+		t.Cleanup(func() { g.Expect(shared.client.Delete(context.Background(), o)).To(Succeed()) })
+	}
+	create(map[string]any{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": map[string]any{
+		"namespace": ns, "name": "h", "annotations": map[string]any{"baremetalhost.metal3.io/detached": ""},
+	}})
+	g.Expect(shared.run(t, "preflight", "metal3").out).To(MatchRegexp(`Changes +metal3 +BareMetalHost %s/h +Hosts +it has the annotation`, ns))
+
+	for _, name := range []string{"kubevip", "other"} {
+		create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "kube-system", "name": name},
+			"data": map[string]any{"cidr-prod": "10.9.0.0/24"}})
+	}
+	create(map[string]any{"apiVersion": "loadbalancer.harvesterhci.io/v1beta1", "kind": "IPPool", "metadata": map[string]any{"name": "broken"},
+		"spec": map[string]any{"ranges": []any{map[string]any{"subnet": "10.0.0.0", "gateway": ""}}}})
+	got := shared.run(t, "preflight", "harvester-load-balancer", "-o", "yaml")
+	var list struct{ Items []preflight.Finding }
+	g.Expect(yaml.Unmarshal([]byte(got.out), &list)).To(Succeed(), got.err)
+	g.Expect(list.Items).To(ConsistOf(
+		And(HaveField("Rule", "ConfigMap"), HaveField("Name", "kubevip"), HaveField("Message", ContainSubstring("becomes the IPPools prod"))),
+		And(HaveField("Rule", "Refused"), HaveField("Name", "broken"), HaveField("Field", "spec.ranges[0]"), HaveField("Verdict", preflight.Check))))
+	g.Expect(got.code).To(Equal(0), "nothing stops")
 }

@@ -17,14 +17,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/command"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/fixture"
@@ -50,8 +53,13 @@ func TestMain(m *testing.M) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	// A provider's own CRDs, with the schema that is checked when somebody applies.
-	config := filepath.Join("..", "..", "..", "..", "..", "providers", "metal3", "config")
-	testenv.Main(m, testenv.Options{Scheme: scheme(), Config: config, ClusterAPI: true}, func(env *envtest.Environment) (err error) {
+	providers := filepath.Join("..", "..", "..", "..", "..", "providers")
+	others, err := definitions(filepath.Join(providers, "harvester", "config", "loadbalancer", "crd", "bases"))
+	if err != nil {
+		panic(err)
+	}
+	options := testenv.Options{Scheme: scheme(), Config: filepath.Join(providers, "metal3", "config"), ClusterAPI: true, CRDs: append(others, bareMetalHosts())}
+	testenv.Main(m, options, func(env *envtest.Environment) (err error) {
 		shared, err = connect(env, folder)
 		if err != nil {
 			return err
@@ -66,6 +74,37 @@ func TestMain(m *testing.M) {
 		}
 		return nil
 	})
+}
+
+// definitions are those in a folder.
+func definitions(folder string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(text, crd); err != nil {
+			return nil, err
+		}
+		all = append(all, crd)
+	}
+	return all, err
+}
+
+// bareMetalHosts are the operator's, with any fields.
+func bareMetalHosts() *apiextensionsv1.CustomResourceDefinition {
+	names := apiextensionsv1.CustomResourceDefinitionNames{Kind: "BareMetalHost", ListKind: "BareMetalHostList", Plural: "baremetalhosts", Singular: "baremetalhost"}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "baremetalhosts.metal3.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "metal3.io", Names: names, Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}}}}},
+	}
 }
 
 func scheme() *runtime.Scheme {

@@ -114,7 +114,7 @@ func (e *examination) count() int {
 func storedVersions(e *examination) {
 	for i := range e.CRDs {
 		crd := &e.CRDs[i]
-		if !slices.Contains(e.Kinds, text(crd, "spec", "names", "kind")) || text(crd, "spec", "group") != Group {
+		if !slices.Contains(e.Kinds, text(crd, "spec", "names", "kind")) || text(crd, "spec", "group") != e.Group {
 			continue
 		}
 		stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
@@ -219,7 +219,7 @@ func flagOf(args []string, name string) (value string, given bool) {
 // leases says who works now.
 func leases(e *examination) {
 	for i := range e.Leases {
-		if e.Leases[i].GetName() != e.Lease {
+		if e.Leases[i].GetName() != e.Lease || e.LeaseNamespace != "" && e.Leases[i].GetNamespace() != e.LeaseNamespace {
 			continue
 		}
 		if holder := text(&e.Leases[i], "spec", "holderIdentity"); holder != "" {
@@ -238,7 +238,7 @@ func managedFields(e *examination) {
 			for _, entry := range object.GetManagedFields() {
 				group, v, _ := strings.Cut(entry.APIVersion, "/")
 				switch {
-				case group != Group || v == e.served[0]:
+				case group != e.Group || v == e.served[0]:
 				case slices.Contains(e.served, v):
 					older[v]++
 				case !unknown[v]:

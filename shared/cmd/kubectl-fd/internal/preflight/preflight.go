@@ -34,6 +34,8 @@ type Finding struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
+	// Field is the field of the object that it is about, "" for the object as a whole.
+	Field string `json:"field,omitempty"`
 	// Message is what it is, and the way out.
 	Message string `json:"message"`
 }
@@ -46,7 +48,7 @@ type Installation struct {
 	Providers []unstructured.Unstructured
 	// Deployments are those that belong to a provider of Cluster API, Leases those in the namespaces of infrastructure providers.
 	Deployments, Leases []unstructured.Unstructured
-	// Objects are those of the infrastructure provider's kinds, by kind.
+	// Objects are those of the provider's kinds, and of those beside them, by kind.
 	Objects map[string][]unstructured.Unstructured
 	// Machines are Cluster API's, and Claims those for addresses.
 	Machines, Claims []unstructured.Unstructured
@@ -55,17 +57,16 @@ type Installation struct {
 // Examine looks at an installation with the eyes of a provider.
 func Examine(provider Provider, in Installation) []Finding {
 	e := &examination{Provider: provider, Installation: in}
-	for _, rule := range []func(*examination){
-		versions, storedVersions, supervisor, managers, leases, managedFields, deletions,
-	} {
-		rule(e)
+	general := []func(*examination){versions, supervisor, managers}
+	if provider.Alone {
+		general = nil
 	}
-	for _, rule := range provider.rules {
+	for _, rule := range slices.Concat(general, []func(*examination){storedVersions, leases, managedFields, deletions}, provider.rules) {
 		rule(e)
 	}
 	slices.SortStableFunc(e.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(order(a.Verdict), order(b.Verdict)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Rule, b.Rule))
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field))
 	})
 	return e.findings
 }
@@ -79,7 +80,7 @@ func (in Installation) Has(provider Provider) bool {
 	}
 	return slices.ContainsFunc(in.Deployments, belongs) || slices.ContainsFunc(in.Providers, belongs) ||
 		slices.ContainsFunc(in.CRDs, func(crd unstructured.Unstructured) bool {
-			return text(&crd, "spec", "group") == Group && slices.Contains(provider.Kinds, text(&crd, "spec", "names", "kind"))
+			return text(&crd, "spec", "group") == provider.Group && slices.Contains(provider.Kinds, text(&crd, "spec", "names", "kind"))
 		})
 }
 
@@ -98,9 +99,22 @@ type examination struct {
 
 // about adds a finding about an object.
 func (e *examination) about(object *unstructured.Unstructured, verdict Verdict, rule, message string) {
+	e.aboutField(object, "", verdict, rule, message)
+}
+
+// aboutField adds a finding about a field of an object.
+func (e *examination) aboutField(object *unstructured.Unstructured, field string, verdict Verdict, rule, message string) {
 	e.findings = append(e.findings, Finding{
-		Verdict: verdict, Provider: e.Name, Rule: rule, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(), Message: message,
+		Verdict: verdict, Provider: e.Name, Rule: rule, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+		Field: field, Message: message,
 	})
+}
+
+// ofAll adds a finding about a kind, where there are objects of it.
+func (e *examination) ofAll(kind string, verdict Verdict, rule, message string) {
+	if len(e.Objects[kind]) > 0 {
+		e.findings = append(e.findings, Finding{Verdict: verdict, Provider: e.Name, Rule: rule, Kind: kind, Message: message})
+	}
 }
 
 // each looks at every object of some kinds; what is said about one is added.

@@ -180,51 +180,10 @@ func TestASecondManagerGoesOnBesideTheNewOne(t *testing.T) {
 		HaveField("Verdict", preflight.Stops), HaveField("Rule", "Managers"), HaveField("Namespace", "other"))))
 }
 
-func TestWhatIsSaidOfBareMetalAndHarvester(t *testing.T) {
-	t.Parallel()
-	const metal3 = `
-objects:
-- kind: Metal3Cluster
-  metadata: {name: c}
-  spec: {failureDomains: [{name: "rack 1"}, {name: rack-2}]}
-- kind: Metal3Cluster
-  metadata: {name: older}
-  spec: {failureDomains: {rack-1: {}}}
-- kind: Metal3Cluster
-  metadata: {name: none}
-deployments:
-- kind: Deployment
-  metadata: {name: capm3, labels: {cluster.x-k8s.io/provider: infrastructure-metal3}}
-  spec: {template: {spec: {containers: [{name: manager, image: "m:v1.13.0", args: [--enableBMHNameBasedPreallocation=true, --anything]}]}}}
-`
-	const harvester = `
-objects:
-- kind: HarvesterCluster
-  metadata: {name: c}
-  spec: {loadBalancerConfig: {ipamType: dhcp, ipPoolRef: pool}}
-- kind: HarvesterCluster
-  metadata: {name: d}
-  spec: {loadBalancerConfig: {ipamType: pool, ipPoolRef: pool}}
-`
-	for name, test := range map[string]struct {
-		text string
-		want []string
-	}{
-		"metal3":    {metal3, []string{"Stops c FailureDomains", "Check c FailureDomains", "Check older FailureDomains", "Check capm3 Preallocation", "Check  Versions"}},
-		"harvester": {harvester, []string{"Check c LoadBalancer", "Check  Versions", "Check  Versions"}},
-	} {
-		var got []string
-		for _, f := range preflight.Examine(provider(t, name), installation(t, test.text)) {
-			got = append(got, string(f.Verdict)+" "+f.Name+" "+f.Rule)
-		}
-		NewWithT(t).Expect(got).To(ConsistOf(test.want))
-	}
-}
-
 func TestThereIsNoOtherProvider(t *testing.T) {
 	t.Parallel()
 	_, err := preflight.Find([]string{"vmware"})
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("choose one of vsphere, metal3, harvester")))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("choose one of vsphere, metal3, harvester, harvester-load-balancer")))
 }
 
 // What is known of the providers is what their own files say.
@@ -232,11 +191,16 @@ func TestProvidersAreAsTheirFilesSay(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..", "..", "..")
 	for _, p := range preflight.Providers() {
-		g := NewWithT(t)
-		main, err := os.ReadFile(filepath.Join(root, "providers", p.Name, "main.go"))
+		g, folder, crds := NewWithT(t), filepath.Join(root, "providers", p.Name), "config"
+		program := filepath.Join(folder, "main.go")
+		if p.Alone {
+			folder, crds = filepath.Join(root, "providers", "harvester"), filepath.Join("config", "loadbalancer")
+			program = filepath.Join(folder, "cmd", "load-balancer", "main.go")
+		}
+		main, err := os.ReadFile(program)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(main)).To(ContainSubstring(`LeaderElectionID: "` + p.Lease + `"`))
-		files, err := filepath.Glob(filepath.Join(root, "providers", p.Name, "config", "crd", "bases", preflight.Group+"_*.yaml"))
+		files, err := filepath.Glob(filepath.Join(folder, crds, "crd", "bases", p.Group+"_*.yaml"))
 		g.Expect(err).NotTo(HaveOccurred())
 		kinds := map[string]bool{}
 		for _, file := range files {
@@ -244,6 +208,32 @@ func TestProvidersAreAsTheirFilesSay(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			kinds[string(regexp.MustCompile(`(?m)^    kind: (\S+)$`).FindSubmatch(text)[1])] = true
 		}
+		delete(kinds, "IPPoolBlock") // upstream does not have it
 		g.Expect(slices.Sorted(maps.Keys(kinds))).To(Equal(slices.Sorted(slices.Values(p.Kinds))))
+	}
+}
+
+func TestEveryRuleIsOnThePage(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "migrate-from-upstream.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	files, err := filepath.Glob("*.go")
+	g.Expect(err).NotTo(HaveOccurred())
+	said := regexp.MustCompile(`(?:Stops|Check|Changes|[vV]erdict), "(\w+)"|Rule: "(\w+)"|rule = "(\w+)"`)
+	rules := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, found := range said.FindAllStringSubmatch(string(text), -1) {
+			rules[found[1]+found[2]+found[3]] = true
+		}
+	}
+	g.Expect(len(rules)).To(BeNumerically(">", 30))
+	for rule := range rules {
+		g.Expect(string(page)).To(ContainSubstring("`"+rule+"`"), "docs/migrate-from-upstream.md does not say what rule %s is about", rule)
 	}
 }

@@ -7,19 +7,29 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is that of all infrastructure providers' kinds.
-const Group = "infrastructure.cluster.x-k8s.io"
+// Group is that of all infrastructure providers' kinds, and LoadBalancerGroup that of what gives addresses on Harvester.
+const (
+	Group             = "infrastructure.cluster.x-k8s.io"
+	LoadBalancerGroup = "loadbalancer.harvesterhci.io"
+)
 
 // Provider is what is known of one of this project's providers, and of upstream's that it takes over from.
 type Provider struct {
 	// Name is clusterctl's.
 	Name string
-	// Kinds are those that are taken over.
+	// Group is that of its kinds, and Kinds are those that are taken over.
+	Group string
 	Kinds []string
-	// Lease is the name of the lease that both managers ask for.
-	Lease string
+	// Beside are other kinds that are looked at.
+	Beside []schema.GroupKind
+	// Lease is the name of the lease that both managers ask for, and LeaseNamespace where, "" for where they are installed.
+	Lease, LeaseNamespace string
+	// Alone says that it is no provider of Cluster API.
+	Alone bool
 
 	// served are the versions of the kinds that this provider serves, the stored one first.
 	served []string
@@ -34,7 +44,15 @@ type Provider struct {
 func (p Provider) label() string { return "infrastructure-" + p.Name }
 
 // Providers are all that can be asked for.
-func Providers() []Provider { return []Provider{vsphere(), metal3(), harvester()} }
+func Providers() []Provider {
+	all := []Provider{vsphere(), metal3(), harvester(), loadBalancer()}
+	for i := range all {
+		if all[i].Group == "" {
+			all[i].Group = Group
+		}
+	}
+	return all
+}
 
 // Find returns providers by name, all for no names.
 func Find(names []string) ([]Provider, error) {
@@ -86,26 +104,5 @@ func vsphere() Provider {
 		rules: []func(*examination){
 			thumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
 		},
-	}
-}
-
-func metal3() Provider {
-	return Provider{
-		Name: "metal3", Lease: "controller-leader-election-capm3", served: []string{"v1beta2", "v1beta1"},
-		Kinds: []string{
-			"Metal3Cluster", "Metal3ClusterTemplate", "Metal3Data", "Metal3DataClaim", "Metal3DataTemplate", "Metal3Machine", "Metal3MachineTemplate",
-			"Metal3Remediation", "Metal3RemediationTemplate",
-		},
-		first: version{1, 1, 0}, last: version{1, 14, 0},
-		rules: []func(*examination){preallocation, racks},
-	}
-}
-
-func harvester() Provider {
-	return Provider{
-		Name: "harvester", Lease: "1e1658d6.cluster.x-k8s.io", served: []string{"v1beta1", "v1alpha1"},
-		Kinds: []string{"HarvesterCluster", "HarvesterClusterTemplate", "HarvesterMachine", "HarvesterMachineTemplate"},
-		first: version{0, 1, 0}, last: version{0, 10, 0},
-		rules: []func(*examination){pools},
 	}
 }

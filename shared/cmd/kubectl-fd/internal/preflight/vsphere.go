@@ -61,7 +61,7 @@ func zones(e *examination) {
 		if slices.ContainsFunc(e.Objects["VSphereCluster"], func(cluster unstructured.Unstructured) bool { return selects(&cluster, zone) }) {
 			return ""
 		}
-		return "no VSphereCluster selects it: it is looked at with the manager's own account, where upstream takes that of any cluster of the same vCenter; set spec.failureDomainSelector of the cluster that uses it"
+		return "no VSphereCluster selects it: it is looked at with the manager's own account, and where that has none for the vCenter with that of the oldest cluster there; upstream takes that of any; set spec.failureDomainSelector of the cluster that uses it"
 	}, "VSphereDeploymentZone")
 }
 

@@ -26,6 +26,7 @@ var (
 	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	leaseKind      = schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
 	machineKind    = schema.GroupKind{Group: clusterv1.GroupVersion.Group, Kind: "Machine"}
+	configMapKind  = schema.GroupKind{Kind: "ConfigMap"}
 	claimKind      = schema.GroupKind{Group: "ipam.cluster.x-k8s.io", Kind: "IPAddressClaim"}
 )
 
@@ -46,13 +47,41 @@ func (r Reader) Installation(ctx context.Context, providers []preflight.Provider
 	installed := slices.Concat(in.Deployments, in.Providers)
 	for _, provider := range providers {
 		for _, kind := range provider.Kinds {
-			in.Objects[kind] = list(schema.GroupKind{Group: preflight.Group, Kind: kind})
+			in.Objects[kind] = list(schema.GroupKind{Group: provider.Group, Kind: kind})
 		}
-		leases, err := r.leases(ctx, provider.Lease, installed)
+		if provider.Alone && !r.serves(provider) {
+			continue
+		}
+		for _, kind := range provider.Beside {
+			var options []client.ListOption
+			if kind == configMapKind {
+				options = append(options, client.MatchingFields{"metadata.name": preflight.ConfigMapName})
+			}
+			in.Objects[kind.Kind] = list(kind, options...)
+		}
+		namespaces := installed
+		if provider.LeaseNamespace != "" {
+			namespaces = []unstructured.Unstructured{inNamespace(provider.LeaseNamespace)}
+		}
+		leases, err := r.leases(ctx, provider.Lease, namespaces)
 		in.Leases = append(in.Leases, leases...)
 		errs = append(errs, err)
 	}
 	return in, together(errs...)
+}
+
+// serves tells whether the API server has a kind of a provider's.
+func (r Reader) serves(provider preflight.Provider) bool {
+	return slices.ContainsFunc(provider.Kinds, func(kind string) bool {
+		_, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: provider.Group, Kind: kind})
+		return err == nil
+	})
+}
+
+func inNamespace(namespace string) unstructured.Unstructured {
+	object := unstructured.Unstructured{}
+	object.SetNamespace(namespace)
+	return object
 }
 
 // all lists the objects of a kind in the version that the API server prefers.

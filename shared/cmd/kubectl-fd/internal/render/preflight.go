@@ -19,7 +19,7 @@ func Preflight(w io.Writer, findings []preflight.Finding, style Style) error {
 	}
 	for _, f := range findings {
 		count[f.Verdict]++
-		t.add(cell{{string(f.Verdict), verdictColour(f.Verdict)}}, plain(f.Provider), plain(objectOf(f)), plain(f.Rule), plain(oneLine(f.Message)))
+		t.add(cell{{string(f.Verdict), verdictColour(f.Verdict)}}, plain(f.Provider), plain(objectOf(f)), plain(f.Rule), plain(oneLine(about(f))))
 	}
 	if err := t.write(w); err != nil {
 		return err
@@ -27,6 +27,14 @@ func Preflight(w io.Writer, findings []preflight.Finding, style Style) error {
 	_, err := fmt.Fprintf(w, "\n%d to be put right before, %d to be looked at, %d that will be different\n",
 		count[preflight.Stops], count[preflight.Check], count[preflight.Changes])
 	return err
+}
+
+// about is what is said, after the field that it is said of.
+func about(f preflight.Finding) string {
+	if f.Field == "" {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
 }
 
 func verdictColour(v preflight.Verdict) colour {

@@ -1,0 +1,189 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func harvester() Provider {
+	return Provider{
+		Name: "harvester", Lease: "1e1658d6.cluster.x-k8s.io", served: []string{"v1beta1", "v1alpha1"},
+		Kinds: []string{"HarvesterCluster", "HarvesterClusterTemplate", "HarvesterMachine", "HarvesterMachineTemplate"},
+		first: version{0, 1, 0}, last: version{0, 10, 0},
+		rules: []func(*examination){
+			refused(harvesterKinds()...), endpoints, sameNames, hostDomains, cloudProviders, rancher, poolNames, virtualMachines, dhcp, harvesterInGeneral,
+		},
+	}
+}
+
+// endpoints looks at load balancers, which are found again by the address that their cluster has published.
+func endpoints(e *examination) {
+	for i := range e.Objects["HarvesterCluster"] {
+		cluster := &e.Objects["HarvesterCluster"][i]
+		if text(cluster, "spec", "loadBalancerConfig", "ipamType") == "" {
+			continue
+		}
+		host, name := text(cluster, "spec", "controlPlaneEndpoint", "host"), text(cluster, "spec", "targetNamespace")+"/"+formerName(cluster)
+		if host == "" || host == "0.0.0.0" {
+			e.aboutField(cluster, "spec.controlPlaneEndpoint", Check, "LoadBalancer", fmt.Sprintf(
+				"the control plane has no address yet: let upstream finish, or LoadBalancer %s on Harvester is left behind and another one made", name))
+			continue
+		}
+		e.aboutField(cluster, "spec.controlPlaneEndpoint", Changes, "LoadBalancer", fmt.Sprintf(
+			"LoadBalancer %s on Harvester is taken over when its status.address is %s, and the address never changes from then on", name, host))
+	}
+}
+
+// formerName is that of the load balancer that upstream makes for a cluster.
+func formerName(cluster *unstructured.Unstructured) string {
+	name := strings.ToLower(cluster.GetNamespace() + "-" + cluster.GetName() + "-lb")
+	name = strings.Trim(regexp.MustCompile("[^a-z0-9-]").ReplaceAllString(name, "-"), "-")
+	if name == "" || name[0] < 'a' || name[0] > 'z' {
+		name = "a-" + name
+	}
+	return name[:min(len(name), validation.DNS1123LabelMaxLength)]
+}
+
+// sameNames looks for clusters whose virtual machines, or load balancers, upstream cannot tell apart.
+func sameNames(e *examination) {
+	clusters := e.Objects["HarvesterCluster"]
+	for i := range clusters {
+		for j := range clusters {
+			a, b := &clusters[i], &clusters[j]
+			if i == j || text(a, "spec", "server") != text(b, "spec", "server") || text(a, "spec", "targetNamespace") != text(b, "spec", "targetNamespace") {
+				continue
+			}
+			if ownerOf(a, "Cluster") == ownerOf(b, "Cluster") || formerName(a) == formerName(b) {
+				e.about(a, Check, "Names", fmt.Sprintf(
+					"HarvesterCluster %s/%s has its machines in the same namespace of the same Harvester, under the same names: see to it that each provider ID is that of the cluster's own virtual machine, by which it is taken over", b.GetNamespace(), b.GetName()))
+			}
+		}
+	}
+}
+
+// hostDomains looks for failure domains that are single hosts, as upstream makes them where a host has no zone.
+func hostDomains(e *examination) {
+	e.each(Check, "FailureDomains", func(cluster *unstructured.Unstructured) string {
+		published := as[[]struct {
+			Name       string
+			Attributes map[string]string
+		}](cluster, "status", "failureDomains")
+		var hosts []string
+		for _, domain := range published {
+			if domain.Attributes["topologyKey"] == "kubernetes.io/hostname" {
+				hosts = append(hosts, domain.Name)
+			}
+		}
+		if len(hosts) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("its failure domains %s are single hosts, and stay that until a host has the label topology.kubernetes.io/zone: give it to all of them at once, or list spec.failureDomains afterwards",
+			strings.Join(hosts, ", "))
+	}, "HarvesterCluster")
+}
+
+// cloudProviders looks at clusters whose cloud provider has an account made for it.
+func cloudProviders(e *examination) {
+	e.each(Check, "Account", func(cluster *unstructured.Unstructured) string {
+		if text(cluster, "spec", "updateCloudProviderConfig", "manifestsConfigMapName") == "" {
+			return ""
+		}
+		return "spec.updateCloudProviderConfig: the account on Harvester has to be one that may make serviceaccounts and clusterrolebindings, and bind ClusterRole harvesterhci.io:cloudprovider"
+	}, "HarvesterCluster")
+}
+
+// rancher looks for what upstream has copied to Rancher.
+func rancher(e *examination) {
+	e.each(Changes, "Rancher", func(cluster *unstructured.Unstructured) string {
+		var gone []string
+		for _, condition := range as[[]struct{ Type string }](cluster, "status", "conditions") {
+			if slices.Contains([]string{"FleetIntegrationReady", "InitMachineCreated"}, condition.Type) {
+				gone = append(gone, condition.Type)
+			}
+		}
+		if len(gone) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("conditions %s are not set any more, and labels are not copied to Rancher", strings.Join(gone, ", "))
+	}, "HarvesterCluster")
+}
+
+// poolNames looks for pools that are named in a namespace, which they are not in.
+func poolNames(e *examination) {
+	look := func(object *unstructured.Unstructured, spec ...string) {
+		at := strings.Join(spec, ".")
+		for _, name := range append([]string{text(object, append(spec, "ipPoolRef")...)}, as[[]string](object, append(spec, "ipPoolRefs")...)...) {
+			if strings.Contains(name, "/") {
+				e.aboutField(object, at, Check, "Pools", fmt.Sprintf("%s is no name of an IPPool, which is in no namespace: what needs an address of it waits; name the pool alone", name))
+			}
+		}
+	}
+	for _, at := range []struct {
+		kind string
+		spec []string
+	}{
+		{"HarvesterCluster", []string{"spec", "loadBalancerConfig"}}, {"HarvesterCluster", []string{"spec", "vmNetworkConfig"}},
+		{"HarvesterMachine", []string{"spec", "vmNetworkConfig"}}, {"HarvesterMachineTemplate", []string{"spec", "template", "spec", "vmNetworkConfig"}},
+	} {
+		for i := range e.Objects[at.kind] {
+			look(&e.Objects[at.kind][i], at.spec...)
+		}
+	}
+}
+
+// virtualMachines looks for machines that could not be taken over: that goes by the provider ID, because a name proves nothing.
+func virtualMachines(e *examination) {
+	for i := range e.Objects["HarvesterMachine"] {
+		machine := &e.Objects["HarvesterMachine"][i]
+		if text(machine, "spec", "providerID") != "" {
+			continue
+		}
+		ready, _, _ := unstructured.NestedBool(machine.Object, "status", "ready")
+		made := ready || slices.ContainsFunc(as[[]struct{ Type, Status string }](machine, "status", "conditions"), func(c struct{ Type, Status string }) bool {
+			return c.Type == "MachineCreated" && c.Status == "True"
+		})
+		verdict, what := Check, "it has no provider ID yet: let upstream finish it, or a VirtualMachine that it has made by then is in the way"
+		if made {
+			verdict, what = Stops, "it has a VirtualMachine and no provider ID, by which that is taken over: it would wait with VirtualMachineNotOurs; let upstream write it, or delete the Machine"
+		}
+		e.aboutField(machine, "spec.providerID", verdict, "VirtualMachines", what)
+	}
+}
+
+// dhcp looks for machines whose network upstream's script brings up.
+func dhcp(e *examination) {
+	static := func(object *unstructured.Unstructured, spec ...string) bool {
+		for _, name := range []string{"networkConfig", "vmNetworkConfig"} {
+			if fields, _, _ := unstructured.NestedMap(object.Object, append(slices.Clone(spec), name)...); len(fields) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range e.Objects["HarvesterMachineTemplate"] {
+		template := &e.Objects["HarvesterMachineTemplate"][i]
+		clusters := slices.DeleteFunc(slices.Clone(e.Objects["HarvesterCluster"]), func(c unstructured.Unstructured) bool { return c.GetNamespace() != template.GetNamespace() })
+		pooled := len(clusters) > 0 && !slices.ContainsFunc(clusters, func(c unstructured.Unstructured) bool { return !static(&c, "spec") })
+		if networks := as[[]string](template, "spec", "template", "spec", "networks"); len(networks) == 1 && !pooled && !static(template, "spec", "template", "spec") {
+			e.aboutField(template, "spec.template.spec.networks", Check, "Network",
+				"machines have their address from DHCP: the image has to ask for it itself, without upstream's script that runs dhclient, which images with wicked need")
+		}
+	}
+}
+
+// harvesterInGeneral says what is different for all objects of a kind.
+func harvesterInGeneral(e *examination) {
+	e.ofAll("HarvesterCluster", Check, "Account", "the accounts that spec.identitySecret names have to be ones that may do what docs/harvester.md lists, watch among it; upstream does not watch")
+	e.ofAll("HarvesterCluster", Changes, "InPlace", "spec.targetNamespace, and spec.loadBalancerConfig once there is an endpoint, cannot be changed but for listeners and description")
+	e.ofAll("HarvesterMachine", Changes, "Addresses", "addresses of pools are given back when the virtual machine is gone, not before")
+	e.ofAll("HarvesterMachineTemplate", Changes, "InPlace", "cannot be changed: make another and refer to it")
+	e.ofAll("HarvesterMachineTemplate", Changes, "Bootstrap", "bootstrap data of new machines are not merged but stay what they are, with a second part that installs qemu-guest-agent; interfaces are called eth0, eth1 and so on")
+}

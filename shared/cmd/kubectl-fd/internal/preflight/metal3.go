@@ -1,0 +1,318 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// hostDomain is the label of a host that names its failure domain, hostOf the annotation of a Metal3Machine that names its host.
+	hostDomain = Group + "/failure-domain"
+	hostOf     = "metal3.io/BareMetalHost"
+	// hostDetached is the annotation of a host that the bare-metal operator leaves alone.
+	hostDetached = "baremetalhost.metal3.io/detached"
+	// copiedPrefixes is the annotation of a Metal3Cluster with the prefixes of labels that Nodes get from their hosts.
+	copiedPrefixes = "metal3.io/metal3-label-sync-prefixes"
+)
+
+func metal3() Provider {
+	return Provider{
+		Name: "metal3", Lease: "controller-leader-election-capm3", served: []string{"v1beta2", "v1beta1"},
+		Kinds: []string{
+			"Metal3Cluster", "Metal3ClusterTemplate", "Metal3Data", "Metal3DataClaim", "Metal3DataTemplate", "Metal3Machine", "Metal3MachineTemplate",
+			"Metal3Remediation", "Metal3RemediationTemplate",
+		},
+		Beside: []schema.GroupKind{{Group: "metal3.io", Kind: "BareMetalHost"}},
+		first:  version{1, 1, 0}, last: version{1, 14, 0},
+		rules: []func(*examination){
+			refused(metal3Kinds()...), variables, racks, racksOfMachines, prefixes, sharedHosts, hostsOfMachines, hosts, remediations, foreignPools,
+			metal3InGeneral,
+		},
+	}
+}
+
+// variables looks at arguments of upstream's manager that are variables of the new components, too: clusterctl and kubectl do not
+// know what they were.
+func variables(e *examination) {
+	ours := func(deployment *unstructured.Unstructured) bool {
+		return deployment.GetLabels()[providerLabel] == e.label()
+	}
+	for i := range e.Deployments {
+		deployment := &e.Deployments[i]
+		if !ours(deployment) {
+			continue
+		}
+		args, _, _ := unstructured.NestedStringSlice(container(deployment).Object, "args")
+		for _, name := range []string{"enable-bmh-name-based-preallocation", "enableBMHNameBasedPreallocation"} {
+			if value, given := flagOf(args, name); given && value == "true" {
+				e.about(deployment, Check, "Preallocation", "addresses are allocated by the names of hosts: set ENABLE_BMH_NAME_BASED_PREALLOCATION=true for the new components too, or hosts change their addresses")
+			}
+		}
+		if value, _ := flagOf(args, "insecure-diagnostics"); value == "true" {
+			e.about(deployment, Check, "Diagnostics", "--insecure-diagnostics=true: set CAPM3_INSECURE_DIAGNOSTICS=true for the new components too, or who reads its metrics without an account is refused")
+		}
+		if value, given := flagOf(args, "diagnostics-address"); given && value != ":8443" {
+			e.about(deployment, Check, "Diagnostics", fmt.Sprintf("--diagnostics-address=%s: set CAPM3_DIAGNOSTICS_ADDRESS=%s for the new components too", value, value))
+		}
+		if name := fastTrack(deployment); name != "" {
+			e.about(deployment, Check, "FastTrack", fmt.Sprintf("ConfigMap %s is not read: where CAPM3_FAST_TRACK is true there, set the variable of that name for the new components, or hosts are switched off between two machines", name))
+		}
+	}
+}
+
+// fastTrack is the ConfigMap that upstream's manager has its environment from.
+func fastTrack(deployment *unstructured.Unstructured) string {
+	sources, _, _ := unstructured.NestedSlice(container(deployment).Object, "envFrom")
+	for _, source := range sources {
+		fields, _ := source.(map[string]any)
+		if name, _, _ := unstructured.NestedString(fields, "configMapRef", "name"); strings.Contains(name, "fasttrack") {
+			return name
+		}
+	}
+	return ""
+}
+
+// racks looks at failure domains, which upstream takes for a preference and this provider for a demand.
+func racks(e *examination) {
+	e.each(Check, "FailureDomains", func(cluster *unstructured.Unstructured) string {
+		names := domainsOf(cluster)
+		if len(names) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("its machines go to hosts with the labels of failure domains %s only, and wait where there is none: label the hosts first, or set failureDomainPolicy: Preferred in new templates",
+			strings.Join(names, ", "))
+	}, "Metal3Cluster")
+	for _, at := range []struct {
+		kind string
+		spec []string
+	}{{"Metal3Cluster", []string{"spec"}}, {"Metal3ClusterTemplate", []string{"spec", "template", "spec"}}} {
+		for i := range e.Objects[at.kind] {
+			object := &e.Objects[at.kind][i]
+			for j, name := range domainsOf(object, at.spec...) {
+				path := field.NewPath(at.spec[0], at.spec[1:]...).Child("failureDomains").Index(j).Child("name")
+				for _, wrong := range labelValue(name, path) {
+					e.aboutField(object, wrong.Field, Stops, "FailureDomains", fmt.Sprintf("failure domain %q can be no label of a host, so that no machine would get one: give it another name first", name))
+				}
+			}
+		}
+	}
+	for i := range e.Objects["Metal3Cluster"] {
+		cluster := &e.Objects["Metal3Cluster"][i]
+		for j, name := range domainsOf(cluster) {
+			if len(labelValue(name, nil)) == 0 && e.labelled(cluster.GetNamespace(), name) == 0 {
+				e.aboutField(cluster, fmt.Sprintf("spec.failureDomains[%d].name", j), Stops, "FailureDomains", fmt.Sprintf(
+					"no BareMetalHost of the namespace has the label %s=%s: a machine that is to be there waits, and a cluster with no host in a domain for control planes is not provisioned; label hosts, which upstream heeds too",
+					hostDomain, name))
+			}
+		}
+	}
+}
+
+// labelled counts the hosts of a failure domain.
+func (e *examination) labelled(namespace, domain string) int {
+	n := 0
+	for i := range e.Objects["BareMetalHost"] {
+		if host := &e.Objects["BareMetalHost"][i]; host.GetNamespace() == namespace && host.GetLabels()[hostDomain] == domain {
+			n++
+		}
+	}
+	return n
+}
+
+// domainsOf are the names of a cluster's failure domains: a list in v1beta2, a map in v1beta1.
+func domainsOf(object *unstructured.Unstructured, spec ...string) []string {
+	if len(spec) == 0 {
+		spec = []string{"spec"}
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, append(slices.Clone(spec), "failureDomains")...)
+	var names []string
+	switch domains := value.(type) {
+	case []any:
+		for _, domain := range domains {
+			if fields, ok := domain.(map[string]any); ok {
+				names = append(names, fmt.Sprint(fields["name"]))
+			}
+		}
+	case map[string]any:
+		for name := range domains {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+	}
+	return names
+}
+
+// racksOfMachines looks at Machines whose failure domain is none of their cluster's.
+func racksOfMachines(e *examination) {
+	for i := range e.Machines {
+		machine := &e.Machines[i]
+		domain := text(machine, "spec", "failureDomain")
+		infra := e.cluster("Metal3Cluster", machine)
+		if domain == "" || infra == nil || text(machine, "spec", "infrastructureRef", "kind") != "Metal3Machine" || slices.Contains(domainsOf(infra), domain) {
+			continue
+		}
+		if n := e.labelled(machine.GetNamespace(), domain); n > 0 {
+			e.aboutField(machine, "spec.failureDomain", Changes, "Machines", fmt.Sprintf(
+				"Metal3Cluster %s does not list failure domain %s: it is honoured all the same, as %d hosts have its label, and FailureDomainUnlisted says so", infra.GetName(), domain, n))
+			continue
+		}
+		e.aboutField(machine, "spec.failureDomain", Check, "Machines", fmt.Sprintf(
+			"Metal3Cluster %s does not list failure domain %s, and no host has its label: it stays where it is, one in its place would wait; list the domain and label hosts, or name none",
+			infra.GetName(), domain))
+	}
+}
+
+// cluster is the infrastructure cluster of a Machine.
+func (e *examination) cluster(kind string, machine *unstructured.Unstructured) *unstructured.Unstructured {
+	for i := range e.Objects[kind] {
+		infra := &e.Objects[kind][i]
+		if infra.GetNamespace() == machine.GetNamespace() && ownerOf(infra, "Cluster") == text(machine, "spec", "clusterName") {
+			return infra
+		}
+	}
+	return nil
+}
+
+// prefixes looks for labels of hosts that Nodes get from upstream and must not get here.
+func prefixes(e *examination) {
+	e.each(Check, "Labels", func(cluster *unstructured.Unstructured) string {
+		var reserved []string
+		for prefix := range strings.SplitSeq(cluster.GetAnnotations()[copiedPrefixes], ",") {
+			if prefix = strings.TrimSpace(prefix); reservedPrefix(prefix) {
+				reserved = append(reserved, prefix)
+			}
+		}
+		if len(reserved) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("its annotation %s has %s, which Kubernetes has for itself: labels of hosts with it are not copied to Nodes any more; give hosts labels with another prefix",
+			copiedPrefixes, strings.Join(reserved, ", "))
+	}, "Metal3Cluster")
+}
+
+func reservedPrefix(prefix string) bool {
+	if slices.Contains([]string{"topology.kubernetes.io", "node.kubernetes.io", "kubelet.kubernetes.io"}, prefix) {
+		return false
+	}
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(domain string) bool {
+		return prefix == domain || strings.HasSuffix(prefix, "."+domain)
+	})
+}
+
+// sharedHosts looks for machines that several hosts say they are of.
+func sharedHosts(e *examination) {
+	of := map[string][]string{}
+	for i := range e.Objects["BareMetalHost"] {
+		host := &e.Objects["BareMetalHost"][i]
+		if consumer := consumerOf(host); consumer != "" {
+			of[host.GetNamespace()+"/"+consumer] = append(of[host.GetNamespace()+"/"+consumer], host.GetName())
+		}
+	}
+	e.each(Check, "Hosts", func(machine *unstructured.Unstructured) string {
+		if hosts := of[machine.GetNamespace()+"/"+machine.GetName()]; len(hosts) > 1 {
+			return fmt.Sprintf("BareMetalHosts %s all name it in spec.consumerRef: it has the condition SeveralBareMetalHosts until all but one let it go", strings.Join(hosts, ", "))
+		}
+		return ""
+	}, "Metal3Machine")
+}
+
+// consumerOf is the Metal3Machine that a host is used by.
+func consumerOf(host *unstructured.Unstructured) string {
+	if text(host, "spec", "consumerRef", "kind") != "Metal3Machine" {
+		return ""
+	}
+	return text(host, "spec", "consumerRef", "name")
+}
+
+// hostsOfMachines looks for machines whose host does not know them: upstream believes the annotation of the machine alone.
+func hostsOfMachines(e *examination) {
+	e.each(Stops, "Hosts", func(machine *unstructured.Unstructured) string {
+		_, name, found := strings.Cut(machine.GetAnnotations()[hostOf], "/")
+		if !found {
+			return ""
+		}
+		for i := range e.Objects["BareMetalHost"] {
+			host := &e.Objects["BareMetalHost"][i]
+			if host.GetNamespace() == machine.GetNamespace() && host.GetName() == name {
+				if consumerOf(host) == machine.GetName() {
+					return ""
+				}
+				return fmt.Sprintf("its annotation %s names BareMetalHost %s, which does not name it in spec.consumerRef: it would get another host; write it there, or correct the annotation", hostOf, name)
+			}
+		}
+		return fmt.Sprintf("its annotation %s names BareMetalHost %s, which does not exist: restore it with spec.consumerRef, or delete the Machine", hostOf, name)
+	}, "Metal3Machine")
+}
+
+// hosts says what becomes of BareMetalHosts.
+func hosts(e *examination) {
+	var zones, owned int
+	for i := range e.Objects["BareMetalHost"] {
+		host := &e.Objects["BareMetalHost"][i]
+		consumer := consumerOf(host)
+		if _, detached := host.GetAnnotations()[hostDetached]; detached && consumer == "" {
+			e.about(host, Changes, "Hosts", fmt.Sprintf("it has the annotation %s: it gets no machine while it has, upstream may give it one", hostDetached))
+		}
+		if consumer != "" && host.GetLabels()[hostDomain] != "" {
+			zones++
+		}
+		if slices.ContainsFunc(host.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "Metal3Machine" }) {
+			owned++
+		}
+	}
+	if zones > 0 {
+		e.ofAll("BareMetalHost", Check, "Labels", fmt.Sprintf(
+			"%d hosts in use have the label %s: their Nodes get it as topology.kubernetes.io/zone, unless that is set already, and Pods that are spread over zones are placed by it from then on", zones, hostDomain))
+	}
+	if owned > 0 {
+		e.ofAll("BareMetalHost", Changes, "Owners", fmt.Sprintf(
+			"%d hosts lose the owner reference to their Metal3Machine, so that no host is deleted with one, and get the annotation clusterctl.cluster.x-k8s.io/block-move", owned))
+	}
+}
+
+// remediations looks for hosts that are being rebooted.
+func remediations(e *examination) {
+	e.each(Check, "Remediation", func(remediation *unstructured.Unstructured) string {
+		if phase := text(remediation, "status", "phase"); phase == "Running" || phase == "Waiting" {
+			return fmt.Sprintf("a host is being remediated (%s): let that end under upstream", phase)
+		}
+		return ""
+	}, "Metal3Remediation")
+}
+
+// foreignPools looks for what templates take from pools.
+func foreignPools(e *examination) {
+	for i := range e.Objects["Metal3DataTemplate"] {
+		template := &e.Objects["Metal3DataTemplate"][i]
+		meta := as[map[string][]struct{ Name, Kind, APIGroup string }](template, "spec", "metaData")
+		for _, list := range []string{"ipAddressesFromPool", "prefixesFromPool", "gatewaysFromPool", "dnsServersFromPool"} {
+			for j, from := range meta[list] {
+				if foreign := from.APIGroup != "" && from.APIGroup != "ipam.metal3.io" || from.Kind != "" && from.Kind != "IPPool"; foreign {
+					e.aboutField(template, fmt.Sprintf("spec.metaData.%s[%d]", list, j), Check, "Pools", fmt.Sprintf(
+						"%s %s of %s is asked for the address, where upstream asks metal3's IPPool of that name: new machines get their addresses there; name the pool that is meant", from.Kind, from.Name, from.APIGroup))
+				}
+			}
+		}
+		for _, list := range []string{"dnsServersFromPool", "dnsServersFromIPPool"} {
+			if len(meta[list]) > 0 {
+				e.aboutField(template, "spec.metaData."+list, Changes, "Pools", "is rendered for new machines, where upstream leaves it out")
+			}
+		}
+	}
+}
+
+// metal3InGeneral says what is different for all objects of a kind.
+func metal3InGeneral(e *examination) {
+	e.ofAll("Metal3MachineTemplate", Changes, "InPlace", "cannot be changed but for spec.template.spec.automatedCleaningMode: make another and refer to it")
+	e.ofAll("Metal3Machine", Changes, "Hosts", "a new one has the first host by name of those that suit, where upstream takes any: set hostSelectionOrder: Random in new templates for that")
+	e.ofAll("Metal3Machine", Changes, "Labels", "the Secret of its host's BMC has the label cluster.x-k8s.io/cluster-name only while the cluster is paused")
+}
