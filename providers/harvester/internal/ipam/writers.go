@@ -67,24 +67,34 @@ func (c *Claimer) writer() string {
 func (q *queue) open(ctx context.Context, _ []*change) (bool, error) {
 	p, me := q.pool, q.writer()
 	added, shared := p.added(), !p.sole && p.writers.hasOthers(me)
-	enlists := shared && (q.resident || len(added) > 0) || !p.opened(me, added)
-	if enlists {
+	if !shared && p.opened(me, added) {
+		p.sole = true
+		return true, nil
+	}
+	err := q.takeOver(ctx, added, shared)
+	return err == nil, notConflict(err)
+}
+
+// takeOver names the writer in the pool with the blocks that it adds to, and keeps others from writing, if it is shared with some. Who adds
+// nothing, and forgets the pool, need not name itself.
+func (q *queue) takeOver(ctx context.Context, added []*record, shared bool) error {
+	p := q.pool
+	named := !shared || q.resident || len(added) > 0
+	if named {
 		if err := q.enlist(ctx, added); err != nil {
-			return false, notConflict(err)
+			return err
 		}
 	}
 	if shared {
-		if err := q.shut(ctx, p.writers.others(me)); err != nil {
-			return false, notConflict(err)
+		if err := q.shut(ctx, p.writers.others(q.writer())); err != nil {
+			return err
 		}
 	}
-	p.sole = p.sole || enlists || !shared
-	if p.sole && len(p.writers) > maxWriters {
-		if err := q.enlist(ctx, added); err != nil {
-			return false, notConflict(err)
-		}
+	p.sole = named
+	if named && len(p.writers) > maxWriters {
+		return q.enlist(ctx, added)
 	}
-	return true, nil
+	return nil
 }
 
 // shut has all writes to blocks fail that are on their way.
