@@ -93,7 +93,7 @@ objects:
 )
 
 // Each rule has an object that it is about, and none in the sound installation: change is what makes the difference.
-func TestWhatIsDifferentIsSaid(t *testing.T) {
+func TestWhatIsDifferentIsSaid(t *testing.T) { //nolint:funlen // it is a table
 	t.Parallel()
 	texts := map[string]string{"metal3": soundMetal3, "harvester": soundHarvester, "harvester-load-balancer": soundBalancer}
 	for name, test := range map[string]struct {

@@ -162,6 +162,11 @@ func (r ipRange) span() (span, error) {
 			return span{}, fmt.Errorf("%s %w", of.name, err)
 		}
 	}
+	return s.beside(gateway)
+}
+
+// beside turns a range round where it has to be, and wants more of it than the gateway.
+func (s span) beside(gateway netip.Addr) (span, error) {
 	if s.last.Less(s.first) {
 		s.first, s.last = s.last, s.first
 	}
@@ -234,7 +239,7 @@ func pool(object *unstructured.Unstructured, path *field.Path) field.ErrorList {
 func poolsBeside(e *examination) {
 	pools := slices.Clone(e.Objects["IPPool"])
 	slices.SortFunc(pools, func(a, b unstructured.Unstructured) int {
-		return cmp.Or(a.GetCreationTimestamp().Time.Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	for i := range pools {
 		pool, spec := &pools[i], as[ipPool](&pools[i], "spec")
