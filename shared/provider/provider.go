@@ -47,6 +47,17 @@ type Selective interface {
 	Unsuited(ctx context.Context, machine client.Object, domain string) (why string, err error)
 }
 
+// Counting is what a Selective Provider is besides that can say how much of a domain's room suits a machine.
+type Counting interface {
+	Selective
+	// Suits names what an infrastructure machine asks of a place: those of one name suit the same places. It is "" for a machine that suits wherever
+	// a domain has room.
+	Suits(machine client.Object) string
+	// Room is how many more machines that suit as this one does each domain takes now; one that is not in the answer takes none. It reads a
+	// cache.
+	Room(ctx context.Context, machine client.Object) (map[string]int, error)
+}
+
 // Place is where a machine is. A provider's cache shows it, so it may be a moment old: who acts on it writes with the machine's
 // resource version, and takes Domain for the truth whatever was asked.
 type Place struct {

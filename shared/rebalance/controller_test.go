@@ -69,6 +69,34 @@ capi_failure_domain_moves_total{cluster="one",namespace="`+w.name+`",outcome="Co
 `), "capi_failure_domain_moves_total")).To(Succeed())
 }
 
+// particular has machines that suit only some places, of which there are so many.
+type particular struct {
+	providertest.Provider
+	room map[string]int
+}
+
+func (particular) Unsuited(context.Context, client.Object, string) (string, error) { return "", nil }
+
+func (particular) Suits(client.Object) string { return "gpu" }
+
+func (p particular) Room(context.Context, client.Object) (map[string]int, error) { return p.room, nil }
+
+func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	r := w.reconciler(w.client)
+	room := map[string]int{"a": 1, "b": 1}
+	r.Provider = particular{providertest.Provider{Seen: w.seen}, room}
+	_, err := r.Reconcile(t.Context(), w.request())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.marked()).To(BeEmpty())
+	w.condition(metav1.ConditionFalse, faultlinev1.ReasonNoRoom)
+	room["c"] = 1
+	_, err = r.Reconcile(t.Context(), w.request())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.marked()).To(Equal([]string{"m0"}))
+}
+
 var errDied = errors.New("the manager has died")
 
 // mortal is a client of a manager that dies instead of its nth write.

@@ -6,6 +6,7 @@ package rebalance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +60,33 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 	if err := r.observeControlPlane(ctx, reader, o); err != nil {
 		return nil, err
 	}
-	return o, r.observeMachines(ctx, reader, o)
+	if err := r.observeMachines(ctx, reader, o); err != nil {
+		return nil, err
+	}
+	return o, r.observeRoom(ctx, o)
+}
+
+// observeRoom has the domains take no more machines than suit there: those of a control plane are all cloned from one template.
+func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
+	counting, ok := r.Provider.(provider.Counting)
+	if !ok || len(o.Machines) == 0 {
+		return nil
+	}
+	infra := o.infras[slices.MinFunc(o.Machines, func(a, b Machine) int { return -a.Created.Compare(b.Created) }).Name]
+	if infra == nil || counting.Suits(infra) == "" {
+		return nil
+	}
+	room, err := counting.Room(ctx, infra)
+	if err != nil {
+		return fmt.Errorf("looking for room for machines of %s: %w", o.ControlPlane.Name, err)
+	}
+	for i := range o.Domains {
+		suited := room[o.Domains[i].Name]
+		if capacity := o.Domains[i].Capacity; capacity == nil || *capacity > suited {
+			o.Domains[i].Capacity = &suited
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Reader, o *observed) error {

@@ -5,6 +5,7 @@ package spread
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/faultline-io/faultline/shared/failuredomain"
@@ -62,8 +63,9 @@ func Assign(c Cluster) ([]Assignment, []Refusal, error) {
 type assigner struct {
 	Cluster
 
-	domains  []failuredomain.Domain // the cluster's, less what has been assigned
-	room     map[string]*int        // the capacities in domains that have one
+	domains  []failuredomain.Domain    // the cluster's, less what has been assigned
+	room     map[string]*int           // the capacities in domains that have one
+	suited   map[string]map[string]int // the cluster's Room, less what has been assigned
 	machines []Machine
 	members  map[string][]failuredomain.Machine // those of a group that have been given something, as its planner sees them
 	bound    []failuredomain.Binding
@@ -78,8 +80,16 @@ func newAssigner(c Cluster) (*assigner, error) {
 	}
 	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]failuredomain.Machine{}}
 	a.domains, a.room = c.left()
+	a.suited = make(map[string]map[string]int, len(c.Room))
+	for suits, room := range c.Room {
+		a.suited[suits] = maps.Clone(room)
+	}
 	for i := range a.machines {
-		a.count(&a.machines[i])
+		m := &a.machines[i]
+		a.count(m)
+		if m.pending() {
+			a.take(m, 1)
+		}
 	}
 	return a, nil
 }
@@ -116,6 +126,35 @@ func (a *assigner) count(m *Machine) {
 	}
 }
 
+// take has so many machines more take room of the machine's domain that suits it.
+func (a *assigner) take(m *Machine, n int) {
+	if room, limited := a.suited[m.Suits]; limited && m.Domain != "" {
+		room[m.Domain] -= n
+	}
+}
+
+// overfull reports whether more machines have been assigned to the machine's domain than suit there.
+func (a *assigner) overfull(m *Machine) bool {
+	room, limited := a.suited[m.Suits]
+	return limited && room[m.Domain] < 0
+}
+
+// open are the domains with the room that suits the machine.
+func (a *assigner) open(m *Machine) []failuredomain.Domain {
+	room, limited := a.suited[m.Suits]
+	if !limited {
+		return a.domains
+	}
+	domains := slices.Clone(a.domains)
+	for i := range domains {
+		suited := max(0, room[domains[i].Name])
+		if capacity := domains[i].Capacity; capacity == nil || *capacity > suited {
+			domains[i].Capacity = &suited
+		}
+	}
+	return domains
+}
+
 // uncount takes back what count did.
 func (a *assigner) uncount(m *Machine) {
 	group := a.group(m)
@@ -138,6 +177,7 @@ func (a *assigner) put(m *Machine, domain, key string) {
 	if left := a.room[domain]; left != nil {
 		*left--
 	}
+	a.take(m, 1)
 	a.count(m)
 }
 
@@ -176,12 +216,13 @@ func (a *assigner) takeBack() map[string]string {
 	slices.Reverse(ours)
 	for _, m := range ours {
 		left := a.room[m.Domain]
-		if active[m.Domain] && (left == nil || *left >= 0) {
+		if active[m.Domain] && (left == nil || *left >= 0) && !a.overfull(m) {
 			continue
 		}
 		if left != nil {
 			*left++
 		}
+		a.take(m, -1)
 		former[m.Name] = m.Domain
 		a.uncount(m)
 		m.Domain = ""
@@ -192,7 +233,7 @@ func (a *assigner) takeBack() map[string]string {
 // choose picks a domain for a machine that has none. The key is an answer also when there is no domain for it.
 func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 	if a.Logical == 0 {
-		domain, err = failuredomain.Pick(a.domains, a.members[m.Deployment])
+		domain, err = failuredomain.Pick(a.open(m), a.members[m.Deployment])
 		return domain, m.Key, err
 	}
 	if key = m.Key; key == "" {
@@ -200,6 +241,6 @@ func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 			return "", "", err
 		}
 	}
-	domain, err = failuredomain.Bind(a.domains, a.bound, key, a.Required)
+	domain, err = failuredomain.Bind(a.open(m), a.bound, key, a.Required)
 	return domain, key, err
 }

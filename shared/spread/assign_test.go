@@ -161,6 +161,55 @@ func TestClassIsTheLabelElseTheDeploymentAndFitsIntoAKey(t *testing.T) {
 	g.Expect(spread.Class(nil)).To(BeEmpty())
 }
 
+func TestAMachineIsAssignedOnlyWhereThereIsRoomThatSuitsIt(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		domains, machines string
+		logical           int
+		room              map[string]int
+		want              []string // the domain of each machine
+	}{
+		"hosts that suit in one domain":        {domains: "a=9 b=9 c=9", machines: "md: - -", room: map[string]int{"b": 2}, want: []string{"b", "b"}},
+		"fewer than there are machines":        {domains: "a=9 b=9", machines: "md: - - -", room: map[string]int{"a": 1, "b": 1}, want: []string{"a", "b", ""}},
+		"more hosts that suit than there is":   {domains: "a=1 b=9", machines: "md: - - -", room: map[string]int{"a": 5, "b": 1}, want: []string{"a", "b", ""}},
+		"none":                                 {domains: "a b", machines: "md: -", room: map[string]int{}, want: []string{""}},
+		"spread over those that suit":          {domains: "a=9 b=9 c=9", machines: "md: - - - -", room: map[string]int{"a": 3, "c": 3}, want: []string{"a", "c", "a", "c"}},
+		"a domain of a key in which none suit": {domains: "a=9 b=9", machines: "md: - -", logical: 1, room: map[string]int{"b": 2}, want: []string{"b", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical, Room: map[string]map[string]int{"gpu": tc.room}}
+			for i := range c.Machines {
+				c.Machines[i].Suits = "gpu"
+			}
+			before := maps.Clone(tc.room)
+			given, refused, err := spread.Assign(c)
+			g.Expect(err).NotTo(HaveOccurred())
+			got := make([]string, len(c.Machines))
+			for _, a := range given {
+				got[slices.IndexFunc(c.Machines, func(m spread.Machine) bool { return m.Name == a.Machine })] = a.Domain
+			}
+			g.Expect(got).To(Equal(tc.want))
+			g.Expect(len(given) + len(refused)).To(Equal(len(c.Machines)))
+			g.Expect(tc.room).To(Equal(before), "nothing is changed")
+		})
+	}
+}
+
+func TestAMachineWhoseLastHostThatSuitsIsGoneIsAssignedAnotherDomain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := spread.Cluster{Domains: domains("a=9 b=9"), Machines: machines("md: a a"), Room: map[string]map[string]int{"gpu": {"a": 1, "b": 1}}}
+	for i := range c.Machines {
+		c.Machines[i].Suits, c.Machines[i].Exists = "gpu", false
+	}
+	given, refused, err := spread.Assign(c)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(refused).To(BeEmpty())
+	g.Expect(given).To(ConsistOf(And(HaveField("Domain", "b"), HaveField("From", "a"))))
+}
+
 func TestAVictimIsTakenWhereTheMostMachinesOfItsMachineDeploymentAre(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

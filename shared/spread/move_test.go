@@ -156,6 +156,36 @@ func (s selective) Unsuited(_ context.Context, _ client.Object, domain string) (
 	return "no host suits", nil
 }
 
+// particular has machines that suit only some places, of which there are so many.
+type particular struct {
+	selective
+	room map[string]int
+}
+
+func (particular) Suits(client.Object) string { return "gpu" }
+
+func (p particular) Room(context.Context, client.Object) (map[string]int, error) { return p.room, nil }
+
+func TestWorkersAreAssignedWhereThereIsRoomThatSuitsThemAndElseWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.domains("a=9 b=9 c=9")
+	w.scale("md", 4)
+	r, p := w.reconciler(api), particular{selective{unsuited: ptr.To("")}, map[string]int{"b": 2, "c": 1}}
+	r.Provider = p
+	result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"b": 2, "c": 1, "": 1}))
+	w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
+	result, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "nothing that is reported tells when there is more")
+	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionFalse))
+	p.room["a"] = 1
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 2, "c": 1}))
+}
+
 func TestNoMachineIsMovedToWhereNothingSuitsItsReplacement(t *testing.T) {
 	t.Parallel()
 	for name, logical := range map[string]*int32{"failure domains": nil, "logical failure domains": ptr.To[int32](2)} {

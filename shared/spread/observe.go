@@ -77,7 +77,33 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		}
 		s.state.Machines = append(s.state.Machines, state)
 	}
-	return s, nil
+	return s, r.room(ctx, s)
+}
+
+// room asks how much room there is for the machines that are to be given a place and do not suit everywhere.
+func (r *Reconciler) room(ctx context.Context, s *scope) error {
+	counting, ok := r.Provider.(provider.Counting)
+	if !ok {
+		return nil
+	}
+	s.state.Room = map[string]map[string]int{}
+	for i := range s.state.Machines {
+		m := &s.state.Machines[i]
+		infra := s.members[m.Name].infra
+		if infra == nil || !m.waits() && !m.pending() {
+			continue
+		}
+		m.Suits = counting.Suits(infra)
+		if _, known := s.state.Room[m.Suits]; known || m.Suits == "" {
+			continue
+		}
+		room, err := counting.Room(ctx, infra)
+		if err != nil {
+			return fmt.Errorf("looking for room for Machine %s: %w", m.Name, err)
+		}
+		s.state.Room[m.Suits] = room
+	}
+	return nil
 }
 
 // deployments reads the MachineDeployments of a cluster.

@@ -218,3 +218,67 @@ func TestReplacementsAreTheFewestForAnyChangeOfTheNumberOfLogicalDomains(t *test
 		}
 	})
 }
+
+// machineSet removes machines as Cluster API's does: those that are marked first, then by name.
+func machineSet(machines []spread.Machine, marked []string, n int) []spread.Machine {
+	order := slices.Clone(machines)
+	slices.SortFunc(order, func(a, b spread.Machine) int {
+		if first, second := slices.Contains(marked, a.Name), slices.Contains(marked, b.Name); first != second {
+			if first {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return order[n:]
+}
+
+func TestHoweverManyOfTheMarkedMachinesGoTheOthersAreAsEvenAsCanBe(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := NewWithT(t)
+		d := rapid.IntRange(1, 4).Draw(t, "d")
+		c := spread.Cluster{Domains: domains(strings.Join(strings.Split("abcd"[:d], ""), " "))}
+		for i, at := range rapid.Permutation(slices.Collect(func(yield func(int) bool) {
+			for i := range rapid.IntRange(2, 16).Draw(t, "n") {
+				if !yield(i) {
+					return
+				}
+			}
+		})).Draw(t, "names") { // spread evenly, and named in any order
+			c.Machines = append(c.Machines, spread.Machine{
+				Name: fmt.Sprintf("m-%02d", at), Deployment: "md", Class: "md", Domain: string(rune('a' + i%d)), Exists: true,
+				Created: time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "created")), 0),
+			})
+		}
+		before := rapid.SliceOf(rapid.SampledFrom(c.Machines)).Draw(t, "marked")
+		var marked []string
+		for _, m := range before {
+			marked = append(marked, m.Name)
+		}
+		gone := rapid.IntRange(0, len(c.Machines)-1).Draw(t, "gone")
+		names, err := spread.Marks(c, "md", marked, 10, gone)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(names)).To(And(BeNumerically(">=", max(1, gone)), BeNumerically("<", len(c.Machines))))
+		ahead, err := spread.Marks(c, "md", marked, 10, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(ahead)).To(BeNumerically(">=", min(d, len(c.Machines)-1)/2))
+		g.Expect(slices.IsSorted(ahead)).To(BeTrue())
+		for n := range len(ahead) + 1 {
+			evenly(g, machineSet(c.Machines, ahead, n), d)
+		}
+		evenly(g, machineSet(c.Machines, names, max(gone, len(ahead))), d)
+		again, err := spread.Marks(c, "md", ahead, 10, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again).To(Equal(ahead), "what is marked stays so")
+	})
+}
+
+func evenly(g Gomega, machines []spread.Machine, domains int) {
+	counts := make([]int, domains)
+	for _, m := range machines {
+		counts[m.Domain[0]-'a']++
+	}
+	g.Expect(slices.Max(counts)-slices.Min(counts)).To(BeNumerically("<=", 1), "%v", counts)
+}

@@ -62,6 +62,9 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err == nil && wait > 0 && result.RequeueAfter == 0 && moves(groups) {
 		result.RequeueAfter = wait
 	}
+	if err == nil && result.RequeueAfter == 0 && len(refused) > 0 && len(s.state.Room) > 0 {
+		result.RequeueAfter = lookAgain
+	}
 	return result, err
 }
 

@@ -15,6 +15,8 @@ import (
 type Cluster struct {
 	// Domains are its failure domains. The capacity of each is how many more machines it can take than exist.
 	Domains []failuredomain.Domain
+	// Room is how many more machines that suit only some places, by what they ask for, each domain takes: no more than its capacity.
+	Room map[string]map[string]int
 	// Machines are all of its machines, those of its control plane too.
 	Machines []Machine
 	// Logical is the number of logical domains, 0 when machines are spread over the failure domains themselves.
@@ -34,6 +36,8 @@ type Machine struct {
 	Domain string
 	// Key is its logical domain; "" if it has none.
 	Key string
+	// Suits is what it asks of a place; "" when it suits wherever a domain has room, or is there already.
+	Suits string
 	// Named says that its domain is named by its Machine, so that it is not ours to change.
 	Named bool
 	// Exists says that something of it exists outside, or may.

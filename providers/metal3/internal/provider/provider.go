@@ -23,8 +23,8 @@ type Metal3 struct {
 }
 
 var (
-	_ provider.Provider  = Metal3{}
-	_ provider.Selective = Metal3{}
+	_ provider.Provider = Metal3{}
+	_ provider.Counting = Metal3{}
 )
 
 // Name is clusterctl's.
@@ -86,4 +86,39 @@ func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain stri
 		return "", nil
 	}
 	return fmt.Sprintf("%s: free or label a host there, or cordon it", why), nil
+}
+
+// Suits is the machine's hostSelector. One that cannot be read suits nowhere, which the machine's own condition says.
+func (Metal3) Suits(machine client.Object) string {
+	metal3, ok := machine.(*infrav1.Metal3Machine)
+	if !ok {
+		return ""
+	}
+	selector, err := hosts.Selector(metal3.Spec.HostSelector)
+	if err != nil || selector == nil {
+		return ""
+	}
+	return selector.String()
+}
+
+// Room counts the free hosts that the machine's hostSelector selects.
+func (m Metal3) Room(ctx context.Context, machine client.Object) (map[string]int, error) {
+	metal3, ok := machine.(*infrav1.Metal3Machine)
+	if !ok {
+		return nil, fmt.Errorf("counting hosts: %T is no Metal3Machine", machine)
+	}
+	selector, err := hosts.Selector(metal3.Spec.HostSelector)
+	if err != nil {
+		return nil, err
+	}
+	all, err := hosts.List(ctx, m.Client, metal3.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	order, _ := hosts.Choose(all, hosts.Wants{Selector: selector})
+	room := map[string]int{}
+	for i := range order {
+		room[order[i].Domain]++
+	}
+	return room, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -54,4 +55,37 @@ func TestAMachineExistsFromTheMomentInWhichItMayHaveAHost(t *testing.T) {
 	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Exists: true}))
 	machine.Status.FailureDomain = "a"
 	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Domain: "a", Exists: true}))
+}
+
+func TestOnlyHostsThatTheHostSelectorSelectsAreRoomForAMachine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(bmov1alpha1.AddToScheme(scheme)).To(Succeed())
+	c := fake.NewClientBuilder().WithScheme(scheme).Build()
+	host := func(name, domain, size, consumer string) {
+		h := &bmov1alpha1.BareMetalHost{}
+		h.Namespace, h.Name, h.Labels = "ns", name, map[string]string{infrav1.FailureDomainLabel: domain, "size": size}
+		h.Spec.Online, h.Status.Provisioning.State = true, bmov1alpha1.StateAvailable
+		if consumer != "" {
+			h.Spec.ConsumerRef = &corev1.ObjectReference{Name: consumer}
+		}
+		g.Expect(c.Create(t.Context(), h)).To(Succeed())
+	}
+	host("one", "a", "large", "")
+	host("two", "a", "small", "")
+	host("three", "b", "small", "")
+	host("four", "b", "large", "somebody")
+	host("five", "c", "large", "")
+	host("six", "c", "large", "")
+	metal3, machine := provider.Metal3{Client: c}, &infrav1.Metal3Machine{}
+	machine.Namespace = "ns"
+	g.Expect(metal3.Suits(machine)).To(BeEmpty(), "it suits wherever there is a host")
+	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "large"}
+	g.Expect(metal3.Suits(machine)).To(Equal("size=large"))
+	g.Expect(metal3.Room(t.Context(), machine)).To(Equal(map[string]int{"a": 1, "c": 2}))
+	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
+	g.Expect(metal3.Room(t.Context(), machine)).To(BeEmpty())
+	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "not a label"}
+	g.Expect(metal3.Suits(machine)).To(BeEmpty(), "the machine's own condition says what is wrong")
 }
