@@ -121,11 +121,6 @@ func (v *view) begin(d Decision) Decision {
 			Started: metav1.NewTime(v.Now.UTC().Truncate(time.Second)), ClonedFrom: m.ClonedFrom, Others: v.others(m),
 		}
 	case faultlinev1.ControlPlaneRebalanceRolloutAfter:
-		if message := v.rolledOut(); message != "" {
-			d.Against = append(d.Against, Reason{faultlinev1.ReasonRolledOut, message})
-			d.After = max(0, v.ControlPlane.RolloutAfter.Sub(v.Now))
-			return d
-		}
 		d.Action = RollOut
 	}
 	return d
@@ -142,21 +137,11 @@ func (s *Snapshot) others(but *Machine) []string {
 	return names
 }
 
-// rolledOut is why rollout.after is not set: once is enough for the failure domains that there are.
-func (v *view) rolledOut() string {
-	after := v.ControlPlane.RolloutAfter
-	if after.IsZero() || after.Before(v.Since) {
-		return ""
-	}
-	return v.ControlPlane.Name + " has rollout.after " + after.UTC().Format(time.RFC3339) + ", since when the failure domains have not changed: " +
-		"set spec.distribution.controlPlane.rebalance to SurgeOne, or rollout.after to now"
-}
-
 // laterThan is when a reason against a move ends that ends by time alone.
 func (s *Snapshot) laterThan() time.Duration {
-	after := max(0, s.unstable())
-	if last := s.Last; last != nil && last.Reason == faultlinev1.ReasonControlPlaneDoesNotMove {
-		after = max(after, last.Finished.Add(retryAfter).Sub(s.Now))
+	after := max(0, s.unstable(), s.silent())
+	if s.Mode == faultlinev1.ControlPlaneRebalanceRolloutAfter {
+		after = max(after, s.ControlPlane.RolloutAfter.Sub(s.Now))
 	}
 	return after
 }

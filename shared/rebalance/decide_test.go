@@ -316,6 +316,37 @@ func TestOtherModesTouchNothingOrRollOutOnce(t *testing.T) {
 	g.Expect(Decide(s).After).To(Equal(time.Minute), "it is planned")
 }
 
+func TestAControlPlaneThatDidNotReactIsAskedAgainWhenItShowsThatItLives(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		after  time.Duration
+	}{
+		"nothing has happened since":       {func(*Snapshot) {}, 40 * time.Minute},
+		"it reported something before":     {func(s *Snapshot) { s.ControlPlane.Changed = testNow.Add(-time.Hour) }, 40 * time.Minute},
+		"it has reported something since":  {func(s *Snapshot) { s.ControlPlane.Changed = testNow.Add(-time.Second) }, 0},
+		"the failure domains have changed": {func(s *Snapshot) { s.Since, s.Stabilization = testNow.Add(-10*time.Minute), 5*time.Minute }, 0},
+		"an hour is over":                  {func(s *Snapshot) { s.Last.Finished = metav1.NewTime(testNow.Add(-time.Hour)) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			s := snapshotOf("aab", "abc")
+			s.Last = &faultlinev1.MachineMove{
+				PlannedMove: faultlinev1.PlannedMove{Machine: "m0"}, Reason: faultlinev1.ReasonControlPlaneDoesNotMove, Finished: metav1.NewTime(testNow.Add(-20 * time.Minute)),
+			}
+			tc.change(&s)
+			d := Decide(s)
+			if tc.after == 0 {
+				g.Expect(d.Action).To(Equal(Record))
+				return
+			}
+			g.Expect(reasons(d)).To(Equal([]string{faultlinev1.ReasonControlPlaneDoesNotMove}))
+			g.Expect(d.After).To(Equal(tc.after))
+		})
+	}
+}
+
 func TestTheRecordOfAMoveSurvives(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -29,7 +29,8 @@ type view struct {
 	plan plan
 }
 
-// retryAfter is how long no move is begun when the control plane did not react to the last one.
+// retryAfter is how long no move is begun when the control plane did not react to the last one, and nothing has happened since that could
+// have it react now.
 const retryAfter = time.Hour
 
 // guards are all guards, in the order in which they are told.
@@ -79,6 +80,7 @@ func guards() []guard {
 		}},
 		{faultlinev1.ReasonTargetNotAvailable, target},
 		{faultlinev1.ReasonControlPlaneDoesNotMove, obeys},
+		{faultlinev1.ReasonRolledOut, rolledOut},
 	}
 }
 
@@ -194,12 +196,31 @@ func (s *Snapshot) unstable() time.Duration {
 	return s.Since.Add(s.Stabilization).Sub(s.Now)
 }
 
-// obeys is about a control plane that was told to replace a machine and did not react. It is not told again soon.
+// obeys is about a control plane that was told to replace a machine and did not react. It is told again when it shows that it lives: when one of
+// its conditions has changed. When the failure domains have changed since, it is told as well.
 func obeys(v *view) string {
-	last := v.Last
-	silent := v.Move == nil && last != nil && last.Reason == faultlinev1.ReasonControlPlaneDoesNotMove && v.Now.Before(last.Finished.Add(retryAfter))
-	return when(silent, "%s has not replaced Machine %s when it was asked to: set spec.distribution.controlPlane.rebalance to RolloutAfter; it is asked again after %s",
-		v.ControlPlane.Name, machineOf(last), retryAfter)
+	return when(v.Move == nil && v.silent() > 0, "%s has not replaced Machine %s when it was asked to: see whether its controller runs, or set "+
+		"spec.distribution.controlPlane.rebalance to RolloutAfter; it is asked again when one of its conditions or the failure domains change, and after %s",
+		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
+}
+
+// silent is how long a control plane that did not react is not told again; not positive when it is.
+func (s *Snapshot) silent() time.Duration {
+	last := s.Last
+	if last == nil || last.Reason != faultlinev1.ReasonControlPlaneDoesNotMove || s.ControlPlane.Changed.After(last.Finished.Time) || s.Since.After(last.Finished.Time) {
+		return 0
+	}
+	return last.Finished.Add(retryAfter).Sub(s.Now)
+}
+
+// rolledOut is why rollout.after is not set: once is enough for the failure domains that there are.
+func rolledOut(v *view) string {
+	after := v.ControlPlane.RolloutAfter
+	if v.Mode != faultlinev1.ControlPlaneRebalanceRolloutAfter || after.IsZero() || after.Before(v.Since) {
+		return ""
+	}
+	return v.ControlPlane.Name + " has rollout.after " + after.UTC().Format(time.RFC3339) + ", since when the failure domains have not changed: " +
+		"set spec.distribution.controlPlane.rebalance to SurgeOne, or rollout.after to now"
 }
 
 func machineOf(move *faultlinev1.MachineMove) string {

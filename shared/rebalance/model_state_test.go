@@ -35,7 +35,8 @@ const (
 
 // machine is a Machine, its infrastructure machine, Node and etcd member.
 type machine struct {
-	domain           int8
+	domain           int8 // that it was asked to be in
+	at               int8 // where it is: elsewhere, when somebody has moved it
 	health           health
 	joined, placed   bool // it has a Node; it has a place in its domain
 	deleting         bool
@@ -44,6 +45,22 @@ type machine struct {
 	cloned, unlinked bool // cloned-from-name is changed; it never had one
 	woken            bool
 }
+
+type mode uint8
+
+const (
+	advise mode = iota
+	surgeOne
+	rolloutAfter
+)
+
+type rolled uint8
+
+const (
+	never  rolled = iota
+	before        // the domains have changed since
+	since         // they have not
+)
 
 type domain struct {
 	there, listed bool // published, and as the Cluster has it
@@ -90,7 +107,10 @@ type state struct {
 	record record
 	last   record // the move that ended last; from and to are none when there was none
 	late   bool   // patience is over
-	wanted bool   // spec.distribution.controlPlane.rebalance is SurgeOne
+	mode   mode   // spec.distribution.controlPlane.rebalance
+	// rolled is what rollout.after says, rolling that the rollout which it has begun is under way.
+	rolled  rolled
+	rolling bool
 
 	pending   pending
 	disturbed bool // something happened since it was decided to begin the move
@@ -134,11 +154,22 @@ func (s *state) snapshot() Snapshot {
 		Cluster:      Cluster{Name: "c", Paused: s.paused, Deleting: s.deleting},
 		ControlPlane: s.controlPlane(),
 	}
-	if s.wanted {
+	switch s.mode {
+	case advise:
+	case surgeOne:
 		snap.Mode = faultlinev1.ControlPlaneRebalanceSurgeOne
+	case rolloutAfter:
+		snap.Mode = faultlinev1.ControlPlaneRebalanceRolloutAfter
 	}
 	if s.changing {
 		snap.Since = modelNow
+	}
+	switch s.rolled {
+	case never:
+	case before:
+		snap.ControlPlane.RolloutAfter = snap.Since.Add(-time.Minute)
+	case since:
+		snap.ControlPlane.RolloutAfter = snap.Since
 	}
 	for i, d := range s.domains {
 		if !d.there {
@@ -204,6 +235,9 @@ func (s *state) machineSeen(i int8) Machine {
 		Ready: m.joined && m.health != notReady, HasNode: m.joined, Deleting: m.deleting, Unhealthy: m.health == failing, Outdated: m.seenOld,
 		Mark: m.mark, Infrastructure: true, ClonedFrom: "t",
 	}
+	if m.at != m.domain {
+		seen.Observed = nameOf(m.at)
+	}
 	switch {
 	case m.unlinked:
 		seen.ClonedFrom = ""
@@ -221,8 +255,8 @@ func (s *state) machineSeen(i int8) Machine {
 
 // remove takes a machine out; the others stay in the order of their age.
 func (s *state) remove(i int8) {
-	if s.machines[i].placed && s.machines[i].domain != none {
-		if d := &s.domains[s.machines[i].domain]; d.room != none {
+	if s.machines[i].placed && s.machines[i].at != none {
+		if d := &s.domains[s.machines[i].at]; d.room != none {
 			d.room++
 		}
 	}
@@ -241,7 +275,7 @@ func (s *state) remove(i int8) {
 
 // create makes a machine, which has a place if its domain has one.
 func (s *state) create(d int8) {
-	m := machine{domain: d, placed: true}
+	m := machine{domain: d, at: d, placed: true}
 	if d != none {
 		switch room := &s.domains[d].room; *room {
 		case none:
@@ -282,6 +316,34 @@ func (s *state) number(is func(*machine) bool) int {
 	return n
 }
 
+// change is that the domains are others from now on.
+func (s *state) change() {
+	s.changing = true
+	if s.rolled == since {
+		s.rolled = before
+	}
+}
+
+// uneven is how far the machines are from where they should be: what must be lower after each move. Those that must go from where they are
+// count more than all others.
+func (s *state) uneven() int {
+	sum, in := 0, [mostDomains]int{}
+	for i := range s.machines[:s.count] {
+		at := s.machines[i].at
+		switch {
+		case s.machines[i].deleting:
+		case at == none, !s.domains[at].there, stateNames[s.domains[at].state] == failuredomain.Evicting:
+			sum += 100
+		case stateNames[s.domains[at].state] == failuredomain.Active:
+			in[at]++
+		}
+	}
+	for _, n := range in {
+		sum += n * n
+	}
+	return sum
+}
+
 func healthyVoter(m *machine) bool { return m.joined && m.health == well }
 
 func (s *state) String() string {
@@ -301,6 +363,9 @@ func (s *state) String() string {
 	for i := range s.machines[:s.count] {
 		m := &s.machines[i]
 		text += nameOf(m.domain)
+		if m.at != m.domain {
+			text += "(" + nameOf(m.at) + ")"
+		}
 		for _, flag := range flags(m) {
 			if flag.on {
 				text += flag.text

@@ -251,7 +251,8 @@ func (s *state) timePasses() []step {
 					*d = domain{room: none}
 				}
 			}
-			s.flapping, s.changing, s.disturbed = false, true, true
+			s.flapping, s.disturbed = false, true
+			s.change()
 		})
 	}
 	add("Cluster API copies the domains", func(s *state) {
@@ -266,6 +267,9 @@ func (s *state) timePasses() []step {
 	}
 	if s.kcpPaused {
 		add("the control plane is not paused any more", func(s *state) { s.kcpPaused, s.disturbed = false, true })
+	}
+	if s.rolling && !s.any(func(m *machine) bool { return m.old }) {
+		add("the rollout is over", func(s *state) { s.rolling = false })
 	}
 	if s.woken() && !s.late && (s.deaf || s.kcpPaused || s.kind != 0 || s.machines[s.record.victim].unlinked) {
 		add("nothing happens for long", func(s *state) { s.late = true })
@@ -356,7 +360,13 @@ func controlPlaneFaults(s *state) []step {
 		with(s, "the Cluster is paused", func(s *state) { s.paused = true }),
 		with(s, "the control plane is paused", func(s *state) { s.kcpPaused = !s.kcpPaused }),
 		with(s, "maxSurge is changed", func(s *state) { s.surgeless, s.unobserved = !s.surgeless, true }),
-		with(s, "the mode is changed", func(s *state) { s.wanted = !s.wanted }),
+		with(s, "the mode is changed", func(s *state) {
+			if s.mode == advise {
+				s.mode = surgeOne
+			} else {
+				s.mode = advise
+			}
+		}),
 		with(s, "a rollout begins", func(s *state) {
 			s.unobserved = true
 			for i := range s.machines[:s.count] {
@@ -376,6 +386,39 @@ func controlPlaneFaults(s *state) []step {
 	return all
 }
 
+// driftFaults are that somebody moves a machine, behind the back of everybody else, and all others.
+func driftFaults(s *state) []step {
+	all := allFaults(s)
+	for i := range s.machines[:s.count] {
+		for d := range s.domains {
+			if m := &s.machines[i]; m.joined && !m.deleting && s.domains[d].there && m.at != int8(d) {
+				all = append(all, with(s, "somebody moves a machine", func(s *state) {
+					s.machines[i].at = int8(d)
+					s.touch(int8(i))
+					s.excuse()
+				}))
+			}
+		}
+	}
+	return all
+}
+
+// rolloutFaults are that another mode is chosen, a domain is evicted, and those of machines: a rollout passes through many more states than a move.
+func rolloutFaults(s *state) []step {
+	all := machineFaults(s)
+	if s.domains[0].state == 0 {
+		all = append(all, with(s, "a domain is evicted", func(s *state) {
+			s.domains[0].state = 2
+			s.change()
+			s.excuse()
+		}))
+	}
+	if s.mode != rolloutAfter {
+		return append(all, with(s, "the mode is changed to RolloutAfter", func(s *state) { s.mode = rolloutAfter }))
+	}
+	return append(all, with(s, "the mode is changed to SurgeOne", func(s *state) { s.mode = surgeOne }))
+}
+
 func domainFaults(s *state) []step {
 	var all []step
 	active := 0
@@ -389,7 +432,7 @@ func domainFaults(s *state) []step {
 		change := func(name string, change func(*domain)) {
 			all = append(all, with(s, name, func(s *state) {
 				change(&s.domains[i])
-				s.changing = true
+				s.change()
 				s.excuse()
 			}))
 		}

@@ -121,7 +121,7 @@ func (m *model) decide(s state) verdict {
 	key := s
 	key.pending, key.disturbed, key.deleted, key.budget = pending{}, false, false, 0
 	key.last = record{silent: s.last.silent}
-	key.flapping, key.deaf = false, false
+	key.flapping, key.deaf, key.rolling = false, false, false
 	for i := range key.machines {
 		key.machines[i].placed, key.machines[i].old = false, false
 	}
@@ -143,7 +143,8 @@ func (m *model) decide(s state) verdict {
 	return v
 }
 
-func begins(p pending) bool { return p.action == Record && !p.abort }
+// begins reports whether machines are going to be replaced, of which none was before.
+func begins(p pending) bool { return p.action == Record && !p.abort || p.action == RollOut }
 
 // written is the state after the pending write, which fails if it conflicts.
 func (s *state) written() state {
@@ -153,7 +154,7 @@ func (s *state) written() state {
 	if p.stale {
 		return to
 	}
-	if p.action != Record && p.action != Close && p.machine == none {
+	if p.action != Record && p.action != Close && p.action != RollOut && p.machine == none {
 		return to // the machine is gone
 	}
 	switch p.action {
@@ -184,13 +185,18 @@ func (s *state) written() state {
 		}
 	case RestoreInfrastructure:
 		to.machines[p.machine].cloned = false
+	case RollOut:
+		to.rolled, to.rolling, to.unobserved = since, true, true
+		for i := range to.machines[:to.count] {
+			to.machines[i].old = true
+		}
 	}
 	return to
 }
 
 // atRest reports whether there is nothing left of a move.
 func (s *state) atRest() bool {
-	return !s.record.there && !s.any(func(m *machine) bool { return m.mark == Ours || m.cloned || m.deleting }) || s.deleting || s.kcpDeleting
+	return !s.record.there && !s.rolling && !s.any(func(m *machine) bool { return m.mark == Ours || m.cloned || m.deleting }) || s.deleting || s.kcpDeleting
 }
 
 // wrong is what must not be, whatever happened.
@@ -201,7 +207,7 @@ func (s *state) wrong() string {
 	voters := s.number(func(m *machine) bool { return m.joined })
 	sick := s.number(func(m *machine) bool { return m.health != well })
 	others := s.deleted || s.deleting || s.kcpDeleting || s.remediating || s.surgeless && s.disturbed // who take machines away, too
-	if s.record.there && !others && s.replicas > 2 && sick <= 1 && s.number(healthyVoter) < quorum(voters) {
+	if (s.record.there || s.rolling) && !others && s.replicas > 2 && sick <= 1 && s.number(healthyVoter) < quorum(voters) {
 		return "a move takes the quorum away"
 	}
 	return ""
@@ -249,6 +255,10 @@ func (s *state) wrongDecision(p pending) string {
 		return ""
 	}
 	switch {
+	case p.action == RollOut && s.rolled == since:
+		return "it replaces all machines again, although the failure domains are the same"
+	case p.action == Record && !s.gains(p.machine):
+		return "it begins a move that gains nothing"
 	case s.replicas == 2:
 		return "it begins with a control plane that survives no loss"
 	case p.to != none && s.domains[p.to].dubious:
@@ -257,6 +267,23 @@ func (s *state) wrongDecision(p pending) string {
 		return "it takes the last move back"
 	}
 	return ""
+}
+
+// gains reports whether the machines are nearer to where they should be when the control plane has replaced the machine, wherever it puts the
+// other one: it knows only where machines were asked to be.
+func (s *state) gains(victim int8) bool {
+	surge := *s
+	surge.machines[victim].old = true
+	for _, after := range surge.scalesUp() {
+		if after.count == s.count {
+			continue // the control plane waits
+		}
+		after.machines[victim].deleting = true
+		if after.uneven() >= s.uneven() {
+			return false
+		}
+	}
+	return true
 }
 
 // allComeToRest checks that from every state, without any further fault, one is reached in which all is at rest.
@@ -294,7 +321,7 @@ func (m *model) story(i int32) string {
 
 // start is a control plane at rest, with machines in the domains that the letters name, a letter for a domain that is there.
 func start(machines, domains string, change ...func(*state)) state {
-	s := state{replicas: uint8(len(machines)), wanted: true, record: record{victim: none}, last: record{from: none, to: none, victim: none}}
+	s := state{replicas: uint8(len(machines)), mode: surgeOne, record: record{victim: none}, last: record{from: none, to: none, victim: none}}
 	s.count = s.replicas
 	for i := range s.domains {
 		s.domains[i].room = none
@@ -303,7 +330,7 @@ func start(machines, domains string, change ...func(*state)) state {
 		s.domains[d-'a'] = domain{there: true, listed: true, room: none}
 	}
 	for i, d := range machines {
-		s.machines[i] = machine{domain: int8(d - 'a'), joined: true, placed: true}
+		s.machines[i] = machine{domain: int8(d - 'a'), at: int8(d - 'a'), joined: true, placed: true}
 	}
 	for _, c := range change {
 		c(&s)
@@ -312,6 +339,17 @@ func start(machines, domains string, change ...func(*state)) state {
 }
 
 func budget(n uint8) func(*state) { return func(s *state) { s.budget = n } }
+
+// moved is that machines are elsewhere than they were asked to be.
+func moved(at string) func(*state) {
+	return func(s *state) {
+		for i, d := range at {
+			s.machines[i].at = int8(d - 'a')
+		}
+	}
+}
+
+func in(mode mode) func(*state) { return func(s *state) { s.mode = mode } }
 
 func noFaults(*state) []step { return nil }
 
@@ -345,6 +383,7 @@ func hazards() map[string]state {
 		faultlinev1.ReasonStabilizing:                     start("aab", "abc", func(s *state) { s.changing, s.flapping = true, true }),
 		faultlinev1.ReasonTargetNotAvailable:              start("aaa", "abc", func(s *state) { s.domains[1].room = 0 }),
 		faultlinev1.ReasonControlPlaneDoesNotMove:         start("aab", "abc", func(s *state) { s.deaf = true }),
+		faultlinev1.ReasonRolledOut:                       start("aaa", "abc", in(rolloutAfter), func(s *state) { s.rolled = since }),
 	}
 }
 
@@ -373,6 +412,62 @@ func TestEachGuardPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 	}
 }
 
+// Without the part of a guard that asks what a move gains, a machine that somebody has moved is replaced where it was asked to be.
+func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) {
+	t.Parallel()
+	starts := []state{start("abc", "abc", moved("aba")), start("abc", "abc", moved("aaa")), start("aabbc", "abc", moved("aabba"))}
+	m := newModel(guards(), noFaults)
+	if wrong := m.explore(starts); wrong != "" {
+		t.Errorf("with all guards, %s", wrong)
+	}
+	t.Logf("%d states", len(m.order))
+	without := guards()
+	at := slices.IndexFunc(without, func(g guard) bool { return g.reason == faultlinev1.ReasonTargetNotAvailable })
+	without[at].against = func(v *view) string {
+		var others []string
+		for _, why := range strings.Split(target(v), "; ") {
+			if !strings.Contains(why, "which would gain nothing") {
+				others = append(others, why)
+			}
+		}
+		return strings.Join(others, "; ")
+	}
+	if wrong := newModel(without, noFaults).explore(starts); !strings.HasPrefix(wrong, "it begins a move that gains nothing") {
+		t.Errorf("without it: %q", wrong)
+	}
+}
+
+// Each rule of a rollout that a guard stands for, in the mode that replaces all machines.
+func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
+	t.Parallel()
+	for reason, s := range hazards() {
+		switch reason {
+		case faultlinev1.ReasonControlPlaneVersionNotTested, // which needs the contract alone
+			faultlinev1.ReasonControlPlaneNotSupported, faultlinev1.ReasonControlPlaneDoesNotMove, // nothing is replaced, which does no harm
+			faultlinev1.ReasonControlPlaneDeleting, // nor here
+			faultlinev1.ReasonNoSurge,              // it takes a machine of three away before it makes another, as in each of its own rollouts
+			faultlinev1.ReasonControlPlanePaused, faultlinev1.ReasonMachineMarked, faultlinev1.ReasonInfrastructureMachineUnexpected,
+			faultlinev1.ReasonFailureDomainIntentInvalid, faultlinev1.ReasonStabilizing, faultlinev1.ReasonTargetNotAvailable:
+			continue
+		}
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			s.mode = rolloutAfter
+			m := newModel(guards(), noFaults)
+			if wrong := m.explore([]state{s}); wrong != "" {
+				t.Errorf("with all guards, %s", wrong)
+			}
+			without := slices.DeleteFunc(guards(), func(g guard) bool { return g.reason == reason })
+			wrong := newModel(without, noFaults).explore([]state{s})
+			if wrong == "" {
+				t.Errorf("nothing goes wrong without the guard")
+			}
+			what, _, _ := strings.Cut(wrong, ":")
+			t.Logf("%d states; without it %s", len(m.order), what)
+		})
+	}
+}
+
 func TestNoInterleavingLosesAQuorumOrAMove(t *testing.T) {
 	t.Parallel()
 	if raced {
@@ -391,6 +486,15 @@ func TestNoInterleavingLosesAQuorumOrAMove(t *testing.T) {
 			start("abcda", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
 		}, allFaults},
 		"3 machines, two troubles": {[]state{start("aab", "abc", budget(2))}, allFaults},
+		"machines that somebody moves": {[]state{
+			start("abc", "abc", budget(1)), start("abc", "abc", budget(1), moved("aba")), start("aab", "abc", budget(1), moved("aca")),
+			start("aabbc", "abc", moved("aabbb")),
+		}, driftFaults},
+		"rollouts of 3 machines": {[]state{
+			start("aab", "abc", budget(1), in(rolloutAfter)), start("abc", "ab", budget(1), in(rolloutAfter)), start("aab", "abc", budget(1)),
+			start("abc", "abc", in(rolloutAfter), moved("aba")),
+		}, rolloutFaults},
+		"rollouts of 5 machines": {[]state{start("aabbb", "abc", in(rolloutAfter)), start("aabbc", "abcd", in(rolloutAfter))}, noFaults},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -138,6 +138,11 @@ func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 		ComponentsHealthy: is(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition),
 		RolloutAfter:      kcp.Spec.Rollout.After.Time, Template: kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name,
 	}
+	for _, condition := range kcp.Status.Conditions {
+		if condition.LastTransitionTime.After(cp.Changed) {
+			cp.Changed = condition.LastTransitionTime.Time
+		}
+	}
 	if surge := kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
 		cp.MaxSurge = surge.IntValue()
 	}

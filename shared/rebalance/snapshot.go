@@ -78,6 +78,8 @@ type ControlPlane struct {
 	EtcdHealthy, ComponentsHealthy             bool
 	// RolloutAfter is rollout.after; zero when it is not set.
 	RolloutAfter time.Time
+	// Changed is when it reported something else than before.
+	Changed time.Time
 	// Template is the name of the infrastructure template that machines are cloned from.
 	Template string
 	// Version is that of the provider that runs it; "" when it is not known. It is only looked for in mode SurgeOne.
