@@ -55,17 +55,25 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	r.clusters.Note(s.cluster)
 	r.tell(s, ended, before, condition)
 	result, err := r.carryOut(ctx, s)
-	wait := stable.Sub(now)
-	if unsuited {
-		wait = max(wait, lookAgain)
-	}
-	if err == nil && wait > 0 && result.RequeueAfter == 0 && moves(groups) {
-		result.RequeueAfter = wait
-	}
-	if err == nil && result.RequeueAfter == 0 && len(refused) > 0 && len(s.state.Room) > 0 {
-		result.RequeueAfter = lookAgain
+	if err == nil && result.RequeueAfter == 0 {
+		cramped := len(refused) > 0 && len(s.state.Room) > 0
+		result.RequeueAfter = again(stable.Sub(now), moves(groups), unsuited, cramped)
 	}
 	return result, err
+}
+
+// again is after which time it is looked again, 0 for not without an event: at a move when the failure domains have been stable for long
+// enough, and for a place that suits a machine, which a move needs or, where it is cramped, one that has none.
+func again(stable time.Duration, moves, unsuited, cramped bool) time.Duration {
+	switch {
+	case moves && unsuited:
+		return max(stable, lookAgain)
+	case moves && stable > 0:
+		return stable
+	case cramped:
+		return lookAgain
+	}
+	return 0
 }
 
 // lookAgain is when it is looked again whether a failure domain suits a machine by now: what it takes for that need not change
