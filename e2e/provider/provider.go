@@ -20,7 +20,7 @@ type InDemo interface {
 // InStorm is a provider whose manager can be killed at random.
 type InStorm interface {
 	Installed
-	Stormed
+	StormProvider
 }
 
 // InKind is a provider that can be installed in a kind environment with its simulated infrastructure, for the specs.

@@ -12,8 +12,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// Sited is a provider that can lay out failure domains for many clusters side by side. Not every provider needs to.
-type Sited interface {
+// SitesProvider is a provider that can lay out failure domains for many clusters side by side. Not every provider needs to.
+type SitesProvider interface {
 	// Sites prepares its infrastructure in this process.
 	Sites() Sites
 }
@@ -24,9 +24,9 @@ type Sites interface {
 	Setup(dir string) (Setup, error)
 	// Run keeps the infrastructure going until ctx ends.
 	Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error
-	// LayOut makes the failure domains of a cluster, with room for so many machines each, and changes the provider's object that
+	// AddCluster makes the failure domains of a cluster, with room for so many machines each, and changes the provider's object that
 	// stands for the Cluster so that it has them. The names of domains are no other cluster's.
-	LayOut(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error
+	AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error
 	// Lose takes a failure domain away with all that runs there, Restore gives it back.
 	Lose(ctx context.Context, domain string) error
 	Restore(ctx context.Context, domain string) error

@@ -42,16 +42,16 @@ func BehaviourOf[B Behaviour](all []B, mode string) B {
 	return all[slices.IndexFunc(all, func(b B) bool { return b.describe().Name == mode })]
 }
 
-// Stormed is a provider whose manager can be killed while machines are made and deleted.
-type Stormed interface {
+// StormProvider is a provider whose manager can be killed while machines are made and deleted.
+type StormProvider interface {
 	// Modes are the ways in which its infrastructure can behave, the obedient one first.
 	Modes() []Mode
-	// LayOut makes an infrastructure that behaves as the mode says, and a cluster on it.
-	LayOut(ctx context.Context, g Ground) (Target, error)
+	// NewTarget makes an infrastructure that behaves as the mode says, and a cluster on it.
+	NewTarget(ctx context.Context, o TargetOptions) (Target, error)
 }
 
-// Ground is what an infrastructure is laid out on.
-type Ground struct {
+// TargetOptions say what a Target is made with.
+type TargetOptions struct {
 	// Mode is the name of one of the provider's.
 	Mode string
 	// Cluster is the name of the cluster and of its namespace.
@@ -75,7 +75,7 @@ type Target interface {
 	// Machine is the provider's object for a Machine, to be created.
 	Machine(meta metav1.ObjectMeta) client.Object
 	// Look reads the provider's objects for Machines and what the outside system has.
-	Look(ctx context.Context) (Sight, error)
+	Look(ctx context.Context) (Snapshot, error)
 	// Disturb does what the mode does to the outside system from time to time.
 	Disturb(ctx context.Context, random *rand.Rand) error
 	// Calm takes back what Disturb left in disorder.
@@ -85,8 +85,8 @@ type Target interface {
 	Close()
 }
 
-// Sight is what there is at a moment.
-type Sight struct {
+// Snapshot is what there is at a moment.
+type Snapshot struct {
 	Machines map[string]Seen
 	// Holdings are what the outside system has that is, or should be, a machine's.
 	Holdings []Holding

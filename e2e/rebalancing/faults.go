@@ -115,7 +115,7 @@ func (p *plane) lose(ctx context.Context, s step) error {
 	}
 	p.lost, _ = picked(s, p.domainNames())
 	p.recorder.done(ctx, "lose "+p.lost, nil)
-	return p.ground.sites.Lose(ctx, p.lost)
+	return p.environment.sites.Lose(ctx, p.lost)
 }
 
 func (p *plane) restore(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (p *plane) restore(ctx context.Context) error {
 		return nil
 	}
 	p.recorder.done(ctx, "restore "+p.lost, nil)
-	err := p.ground.sites.Restore(ctx, p.lost)
+	err := p.environment.sites.Restore(ctx, p.lost)
 	p.lost = ""
 	return err
 }
@@ -137,7 +137,7 @@ func (p *plane) stop(ctx context.Context, s step) error {
 	p.stopped = is.name
 	p.recorder.done(ctx, "stop "+is.name, nil)
 	// A machine may go just now.
-	_ = p.ground.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, false)
+	_ = p.environment.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, false)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (p *plane) start(ctx context.Context) error {
 		return nil
 	}
 	p.recorder.done(ctx, "start "+p.stopped, nil)
-	_ = p.ground.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: p.stopped}, true)
+	_ = p.environment.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: p.stopped}, true)
 	p.stopped = ""
 	return nil
 }
@@ -307,8 +307,8 @@ func reached(at phase, m moment) bool {
 // strike kills the manager beside everything else.
 func (p *plane) strike(ctx context.Context, when string) {
 	p.waiting.Go(func() {
-		if done, err := p.ground.kill(ctx); err != nil {
-			p.ground.end(fmt.Errorf("killing the manager: %w", err))
+		if done, err := p.environment.kill(ctx); err != nil {
+			p.environment.end(fmt.Errorf("killing the manager: %w", err))
 		} else if done {
 			p.recorder.done(ctx, "killed when "+when, nil)
 		}

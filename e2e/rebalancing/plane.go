@@ -45,11 +45,11 @@ const (
 // plane is the control plane of one seed.
 type plane struct {
 	script
-	ground   *ground
-	client   client.WithWatch
-	recorder *recorder
-	infra    *unstructured.Unstructured // the provider's object for the Cluster
-	template *unstructured.Unstructured // that the infrastructure machines are cloned from
+	environment *environment
+	client      client.WithWatch
+	recorder    *recorder
+	infra       *unstructured.Unstructured // the provider's object for the Cluster
+	template    *unstructured.Unstructured // that the infrastructure machines are cloned from
 
 	intents map[string]faultlinev1.DomainState
 	lost    string // failure domain
@@ -72,9 +72,9 @@ type outcome struct {
 	took    time.Duration
 }
 
-func (g *ground) run(ctx context.Context, s script) outcome {
+func (g *environment) run(ctx context.Context, s script) outcome {
 	began := time.Now()
-	p := &plane{script: s, ground: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
+	p := &plane{script: s, environment: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := p.live(ctx)
@@ -155,10 +155,10 @@ func (p *plane) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.ground.sites.LayOut(ctx, p.ground.management, p.infra, p.domainNames(), p.room); err != nil {
+	if err := p.environment.sites.AddCluster(ctx, p.environment.management, p.infra, p.domainNames(), p.room); err != nil {
 		return fmt.Errorf("laying out failure domains: %w", err)
 	}
-	p.recorder = &recorder{client: p.client, kinds: p.ground.kinds(), look: p.members, heed: func(before, now moment) { p.heed(ctx, before, now) }}
+	p.recorder = &recorder{client: p.client, kinds: p.environment.kinds(), look: p.members, heed: func(before, now moment) { p.heed(ctx, before, now) }}
 	if err := p.recorder.record(ctx, p.name()); err != nil {
 		return err
 	}
@@ -185,17 +185,17 @@ func insist(do func() error) error {
 
 // objects are those of the template that a control plane needs.
 func (p *plane) objects() ([]*unstructured.Unstructured, error) {
-	host, port, err := p.ground.workload.Endpoint(p.name(), p.name())
+	host, port, err := p.environment.workload.Endpoint(p.name(), p.name())
 	if err != nil {
 		return nil, fmt.Errorf("choosing the control plane's endpoint: %w", err)
 	}
-	variables := maps.Clone(p.ground.setup.Variables)
+	variables := maps.Clone(p.environment.setup.Variables)
 	maps.Copy(variables, map[string]string{
 		"CLUSTER_NAME": p.name(), "NAMESPACE": p.name(), "KUBERNETES_VERSION": binaries.KubernetesVersion,
 		"CONTROL_PLANE_ENDPOINT_IP": host, "CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(port), "CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas),
 		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds), "FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
 	})
-	content, err := os.ReadFile(filepath.Join(p.ground.root, "templates", p.ground.about.Name, p.ground.about.Template("")))
+	content, err := os.ReadFile(filepath.Join(p.environment.root, "templates", p.environment.about.Name, p.environment.about.Template("")))
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +216,9 @@ func (p *plane) objects() ([]*unstructured.Unstructured, error) {
 func (p *plane) adapt(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		switch object.GetKind() {
-		case p.ground.about.ClusterKind:
+		case p.environment.about.ClusterKind:
 			p.infra = object
-		case machineKind(p.ground.about) + "Template":
+		case machineKind(p.environment.about) + "Template":
 			p.template = object.DeepCopy()
 		}
 	}
@@ -233,7 +233,7 @@ func machineKind(about provider.Description) string {
 }
 
 func (p *plane) members(ctx context.Context) []member {
-	known, err := p.ground.workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
+	known, err := p.environment.workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
 	if err != nil {
 		return nil
 	}

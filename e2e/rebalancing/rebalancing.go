@@ -48,7 +48,7 @@ const (
 
 // Run goes through the seeds. Its error lists every fault that was found.
 func Run(ctx context.Context, options Options) error {
-	sited, ok := options.Provider.(provider.Sited)
+	sited, ok := options.Provider.(provider.SitesProvider)
 	if !ok {
 		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=metal3", options.Provider.Describe().Name)
 	}
@@ -85,7 +85,7 @@ type tally struct {
 	sum    counts
 }
 
-func (o Options) runAll(ctx context.Context, g *ground, dir string) error {
+func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
 	var t tally
 	var group errgroup.Group
 	group.SetLimit(o.AtOnce)

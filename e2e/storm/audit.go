@@ -20,7 +20,7 @@ type member struct {
 }
 
 // judge finds what must not be at any moment while no manager runs.
-func judge(members map[string]*member, s provider.Sight) []provider.Fault {
+func judge(members map[string]*member, s provider.Snapshot) []provider.Fault {
 	faults, of := slices.Clone(s.Faults), map[string][]provider.Holding{}
 	for _, h := range s.Holdings {
 		of[h.Owner] = append(of[h.Owner], h)
@@ -35,7 +35,7 @@ func judge(members map[string]*member, s provider.Sight) []provider.Fault {
 }
 
 // judgeHolding looks from outside: m is the machine that the outside system says it is for, if any.
-func judgeHolding(h provider.Holding, m *member, s provider.Sight) []provider.Fault {
+func judgeHolding(h provider.Holding, m *member, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	fault := func(format string, args ...any) {
 		faults = append(faults, provider.Fault{Object: h.Name, What: fmt.Sprintf(format, args...)})
@@ -56,7 +56,7 @@ func judgeHolding(h provider.Holding, m *member, s provider.Sight) []provider.Fa
 }
 
 // judgeMachine looks from the object: held is what the outside system has for it.
-func judgeMachine(m *member, held []provider.Holding, s provider.Sight) []provider.Fault {
+func judgeMachine(m *member, held []provider.Holding, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	fault := func(format string, args ...any) {
 		faults = append(faults, provider.Fault{Object: "machine " + m.name, What: fmt.Sprintf(format, args...)})
@@ -90,7 +90,7 @@ func names(held []provider.Holding) string {
 }
 
 // unsettled names the machines that still have something before them.
-func unsettled(members map[string]*member, s provider.Sight) []provider.Fault {
+func unsettled(members map[string]*member, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		m := members[name]

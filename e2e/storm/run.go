@@ -96,7 +96,7 @@ func (r *run) start(ctx context.Context) error {
 	r.members = map[string]*member{}
 	limited, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("not done after %s", settleLimit))
 	defer cancel()
-	r.infrastructure, err = r.options.Provider.LayOut(limited, provider.Ground{
+	r.infrastructure, err = r.options.Provider.NewTarget(limited, provider.TargetOptions{
 		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
 		Programs: r.installation.Assets,
 		Room:     func(domains int) int { return roomFor(r.options.Machines, domains) },
@@ -238,7 +238,7 @@ func (r *run) settle(ctx context.Context, when string) error {
 	if err := r.infrastructure.Calm(ctx); err != nil {
 		return fmt.Errorf("calming the infrastructure: %w", err)
 	}
-	faults, err := r.await(ctx, settleLimit, func(s provider.Sight) []provider.Fault {
+	faults, err := r.await(ctx, settleLimit, func(s provider.Snapshot) []provider.Fault {
 		return append(unsettled(r.members, s), judge(r.members, s)...)
 	})
 	for i := range faults {
@@ -250,7 +250,7 @@ func (r *run) settle(ctx context.Context, when string) error {
 
 // await looks until nothing is found any more, or too long; then it returns what was
 // found last.
-func (r *run) await(ctx context.Context, limit time.Duration, find func(provider.Sight) []provider.Fault) ([]provider.Fault, error) {
+func (r *run) await(ctx context.Context, limit time.Duration, find func(provider.Snapshot) []provider.Fault) ([]provider.Fault, error) {
 	for began := time.Now(); ; {
 		var faults []provider.Fault
 		s, err := r.infrastructure.Look(ctx)
@@ -274,7 +274,7 @@ func (r *run) remains(ctx context.Context) error {
 		limit = 0
 	}
 	var left []provider.Fault
-	_, err := r.await(ctx, limit, func(provider.Sight) (_ []provider.Fault) {
+	_, err := r.await(ctx, limit, func(provider.Snapshot) (_ []provider.Fault) {
 		var err error
 		if left, err = r.infrastructure.Remains(ctx); err != nil {
 			left = []provider.Fault{{Object: "remains", What: err.Error()}}

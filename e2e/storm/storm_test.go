@@ -77,46 +77,46 @@ func TestJudge(t *testing.T) {
 	const name = "m-1"
 	owned := provider.Holding{Name: "VM x", Owner: name, Domain: "a", Running: true}
 	for scenario, test := range map[string]struct {
-		change func(*member, *provider.Sight)
+		change func(*member, *provider.Snapshot)
 		want   []string
 	}{
-		"ready and running where it is to be": {change: func(*member, *provider.Sight) {}},
-		"not ready, with nothing": {change: func(_ *member, s *provider.Sight) {
+		"ready and running where it is to be": {change: func(*member, *provider.Snapshot) {}},
+		"not ready, with nothing": {change: func(_ *member, s *provider.Snapshot) {
 			s.Holdings, s.Machines[name] = nil, provider.Seen{}
 		}},
-		"not ready, in a place that does not show yet": {change: func(_ *member, s *provider.Sight) {
+		"not ready, in a place that does not show yet": {change: func(_ *member, s *provider.Snapshot) {
 			s.Holdings[0].Domain, s.Machines[name] = "", provider.Seen{}
 		}},
-		"gone with all it had": {change: func(m *member, s *provider.Sight) {
+		"gone with all it had": {change: func(m *member, s *provider.Snapshot) {
 			m.deleting, s.Holdings = true, nil
 			delete(s.Machines, name)
 		}},
-		"lost":             {func(_ *member, s *provider.Sight) { s.Holdings = nil; delete(s.Machines, name) }, []string{"machine m-1: is lost"}},
-		"left behind":      {func(m *member, s *provider.Sight) { m.deleting = true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
-		"left behind long": {func(m *member, s *provider.Sight) { m.deleting, m.gone = true, true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
-		"doubled": {func(_ *member, s *provider.Sight) {
+		"lost":             {func(_ *member, s *provider.Snapshot) { s.Holdings = nil; delete(s.Machines, name) }, []string{"machine m-1: is lost"}},
+		"left behind":      {func(m *member, s *provider.Snapshot) { m.deleting = true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
+		"left behind long": {func(m *member, s *provider.Snapshot) { m.deleting, m.gone = true, true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
+		"doubled": {func(_ *member, s *provider.Snapshot) {
 			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: name, Domain: "a"})
 		}, []string{`machine m-1: is doubled: it has VM x in "a", VM y in "a"`}},
-		"misplaced": {func(_ *member, s *provider.Sight) {
+		"misplaced": {func(_ *member, s *provider.Snapshot) {
 			s.Holdings[0].Domain, s.Machines[name] = "b", provider.Seen{}
 		}, []string{"VM x: is in failure domain b, machine m-1 asked for a"}},
-		"ready with nothing":    {func(_ *member, s *provider.Sight) { s.Holdings = nil }, []string{"machine m-1: is ready without running in a: it has nothing"}},
-		"ready without running": {func(_ *member, s *provider.Sight) { s.Holdings[0].Running = false }, []string{"machine m-1: is ready without running in a"}},
-		"nobody's": {func(_ *member, s *provider.Sight) {
+		"ready with nothing":    {func(_ *member, s *provider.Snapshot) { s.Holdings = nil }, []string{"machine m-1: is ready without running in a: it has nothing"}},
+		"ready without running": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Running = false }, []string{"machine m-1: is ready without running in a"}},
+		"nobody's": {func(_ *member, s *provider.Snapshot) {
 			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: "other"})
 		}, []string{`VM y: belongs to nobody \(owner "other"\)`}},
-		"in disorder": {func(_ *member, s *provider.Sight) { s.Holdings[0].Disorder = "is not in order" }, []string{"VM x: is not in order"}},
-		"saying what is not so": {func(_ *member, s *provider.Sight) {
+		"in disorder": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Disorder = "is not in order" }, []string{"VM x: is not in order"}},
+		"saying what is not so": {func(_ *member, s *provider.Snapshot) {
 			s.Machines[name] = provider.Seen{Faults: []string{"has another ID"}}
 		}, []string{"machine m-1: has another ID"}},
-		"with a fault elsewhere": {func(_ *member, s *provider.Sight) {
+		"with a fault elsewhere": {func(_ *member, s *provider.Snapshot) {
 			s.Faults = []provider.Fault{{Object: "host z", What: "booted for no machine"}}
 		}, []string{"host z: booted for no machine"}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			g := NewWithT(t)
 			m := &member{name: name, domain: "a"}
-			s := provider.Sight{Machines: map[string]provider.Seen{name: {Ready: true}}, Holdings: []provider.Holding{owned}}
+			s := provider.Snapshot{Machines: map[string]provider.Seen{name: {Ready: true}}, Holdings: []provider.Holding{owned}}
 			test.change(m, &s)
 			faults := judge(map[string]*member{name: m}, s)
 			g.Expect(faults).To(HaveLen(len(test.want)), "%v", faults)
@@ -130,7 +130,7 @@ func TestJudge(t *testing.T) {
 func TestUnsettled(t *testing.T) {
 	g := NewWithT(t)
 	members := map[string]*member{"going": {deleting: true}, "gone": {deleting: true, gone: true}, "coming": {}, "ready": {}}
-	s := provider.Sight{Machines: map[string]provider.Seen{"ready": {Ready: true}, "going": {Ready: true}, "coming": {Conditions: []metav1.Condition{
+	s := provider.Snapshot{Machines: map[string]provider.Seen{"ready": {Ready: true}, "going": {Ready: true}, "coming": {Conditions: []metav1.Condition{
 		{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Because", Message: "of this"},
 	}}}}
 	faults := unsettled(members, s)

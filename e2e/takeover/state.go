@@ -120,7 +120,7 @@ func conditionsOf(object *unstructured.Unstructured) []string {
 }
 
 // holder is who has the lease.
-func (g *ground) holder(ctx context.Context) (string, error) {
+func (g *environment) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: vsphere.Provider{}.Describe().Namespace, Name: leaseName}
 	if err := g.Client.Get(ctx, key, lease); err != nil {
@@ -130,7 +130,7 @@ func (g *ground) holder(ctx context.Context) (string, error) {
 }
 
 // settled is Settled, unless something has failed beside everything else.
-func (g *ground) settled(ctx context.Context, count int) (missing string, err error) {
+func (g *environment) settled(ctx context.Context, count int) (missing string, err error) {
 	if err := g.err(); err != nil {
 		return "", err
 	}

@@ -31,8 +31,8 @@ const (
 	leaseName = "capv-controller-manager-runtime"
 )
 
-// ground is what the managers stand on: a vCenter, Cluster API, and workload clusters in memory.
-type ground struct {
+// environment is what the managers need: a vCenter, Cluster API, and workload clusters in memory.
+type environment struct {
 	Cluster
 
 	management *managementcluster.Cluster
@@ -45,8 +45,8 @@ type ground struct {
 	failure    error
 }
 
-// newGround starts everything but a manager for vSphere. What it writes is in a folder.
-func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Logger) (g *ground, err error) {
+// newEnvironment starts everything but a manager for vSphere. What it writes is in a folder.
+func newEnvironment(ctx context.Context, dir string, progress io.Writer, log logr.Logger) (g *environment, err error) {
 	builder, err := binaries.New(progress)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Log
 		return nil, err
 	}
 	life, end := context.WithCancel(ctx)
-	g = &ground{end: end}
+	g = &environment{end: end}
 	defer func() {
 		if err != nil {
 			g.close()
@@ -73,7 +73,7 @@ func newGround(ctx context.Context, dir string, progress io.Writer, log logr.Log
 }
 
 // describe says what the two managers are, and that of the pools.
-func (g *ground) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, dir string) error {
+func (g *environment) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, dir string) error {
 	folder, version, err := builder.Upstream(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (g *ground) describe(ctx context.Context, builder *binaries.Builder, progra
 	return nil
 }
 
-func (g *ground) startManagement(ctx, life context.Context, builder *binaries.Builder, options managementcluster.Options, log logr.Logger) error {
+func (g *environment) startManagement(ctx, life context.Context, builder *binaries.Builder, options managementcluster.Options, log logr.Logger) error {
 	source, version, err := builder.ClusterAPI(ctx)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (g *ground) startManagement(ctx, life context.Context, builder *binaries.Bu
 }
 
 // run runs something beside everything else; what fails is kept for err.
-func (g *ground) run(ctx context.Context, f func(context.Context) error) {
+func (g *environment) run(ctx context.Context, f func(context.Context) error) {
 	g.background.Go(func() {
 		if err := f(ctx); err != nil {
 			g.mu.Lock()
@@ -143,13 +143,13 @@ func (g *ground) run(ctx context.Context, f func(context.Context) error) {
 }
 
 // err is what failed beside everything else.
-func (g *ground) err() error {
+func (g *environment) err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failure
 }
 
-func (g *ground) close() {
+func (g *environment) close() {
 	if g.management != nil {
 		g.management.Stop()
 	}

@@ -53,7 +53,7 @@ func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
 		_ = os.RemoveAll(dir)
 	})
 	w := &world{T: t, Gomega: NewWithT(t)}
-	w.ground, err = newGround(t.Context(), dir, os.Stderr, logr.Discard())
+	w.environment, err = newEnvironment(t.Context(), dir, os.Stderr, logr.Discard())
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(w.close)
 
@@ -88,7 +88,7 @@ func TestAClusterOfUpstreamsManagerGoesOnUnderOurs(t *testing.T) {
 type world struct {
 	*testing.T
 	Gomega
-	*ground
+	*environment
 
 	lost []string // cluster modules that upstream has made and does not know of
 }

@@ -28,11 +28,11 @@ type Results struct {
 	Provider string  `json:"provider"`
 	CPUs     int     `json:"cpus"`
 	Load     float64 `json:"load"`
-	Fleets   []Fleet `json:"fleets"`
+	Batches  []Batch `json:"batches"`
 }
 
-// Fleet is what it took to make a number of machines at once.
-type Fleet struct {
+// Batch is what it took to make a number of machines at once.
+type Batch struct {
 	Machines int `json:"machines"`
 	// Ready is after how many seconds the last machine was provisioned.
 	Ready float64 `json:"readySeconds"`
@@ -56,9 +56,9 @@ func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmar
 			break
 		}
 		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("machines-%d", n), nil, func(ctx context.Context, e *benchmark.Environment) error {
-			fleet, err := makeFleet(ctx, e, n)
+			batch, err := makeBatch(ctx, e, n)
 			if err == nil {
-				r.Fleets = append(r.Fleets, fleet)
+				r.Batches = append(r.Batches, batch)
 			}
 			return err
 		}))
@@ -75,44 +75,44 @@ func (c counted) Calls() benchmark.Counts { return c.simulation.Calls() }
 // IsWork implements benchmark.Counted: watches only wait for changes.
 func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
 
-// makeFleet makes machines at once, over the zones, on a Harvester that does everything in no time.
-func makeFleet(ctx context.Context, e *benchmark.Environment, machines int) (Fleet, error) {
+// makeBatch makes machines at once, over the zones, on a Harvester that does everything in no time.
+func makeBatch(ctx context.Context, e *benchmark.Environment, machines int) (Batch, error) {
 	harvester, err := simulator.Run(ctx, simulator.WithAssets(e.Runner.Assets()), simulator.WithLayout(layout()))
 	if err != nil {
-		return Fleet{}, fmt.Errorf("starting the Harvester simulator: %w", err)
+		return Batch{}, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
 	s := &simulation{harvester: harvester}
 	e.OnStop(s.Close)
 	cluster, err := CreateCluster(ctx, e.Client, "bench", harvester)
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
 	all, err := prepare(ctx, e, cluster, machines)
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
 	if err := e.Rest(ctx, counted{s}); err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
-	fleet := Fleet{Machines: machines}
-	fleet.Making, err = e.During(ctx, counted{s}, func() error {
+	batch := Batch{Machines: machines}
+	batch.Making, err = e.During(ctx, counted{s}, func() error {
 		began := time.Now()
 		if err := provision(ctx, e, all); err != nil {
 			return err
 		}
-		fleet.Ready = time.Since(began).Seconds()
-		e.Progressf("%d machines are ready after %.1f s", machines, fleet.Ready)
+		batch.Ready = time.Since(began).Seconds()
+		e.Progressf("%d machines are ready after %.1f s", machines, batch.Ready)
 		return e.Rest(ctx, counted{s})
 	})
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
-	fleet.Idle, err = e.During(ctx, counted{s}, func() error { return provider.Pause(ctx, watched) })
+	batch.Idle, err = e.During(ctx, counted{s}, func() error { return provider.Pause(ctx, watched) })
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
-	_, fleet.Peak, err = e.Memory()
-	return fleet, errors.Join(err, checkPlaces(ctx, s, all))
+	_, batch.Peak, err = e.Memory()
+	return batch, errors.Join(err, checkPlaces(ctx, s, all))
 }
 
 // prepare makes Machines with bootstrap data, spread over the zones, and returns their HarvesterMachines, which are still to be created.

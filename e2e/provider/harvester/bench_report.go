@@ -20,10 +20,10 @@ const (
 // Report turns the numbers into a text with a table and what stands behind it.
 func (r Results) Report() string {
 	rows := []benchmark.Row{benchmark.Line("", "Faultline", "CAPHV v0.10", "aim", "")}
-	for _, fleet := range r.Fleets {
-		rows = append(rows, fleet.rows()...)
+	for _, batch := range r.Batches {
+		rows = append(rows, batch.rows()...)
 	}
-	if len(r.Fleets) == 0 {
+	if len(r.Batches) == 0 {
 		rows = append(rows, benchmark.Nothing())
 	}
 	var text strings.Builder
@@ -36,10 +36,10 @@ address; its host is chosen by the real kube-scheduler. Requests to Harvester ar
 There is no workload cluster, so no Node is waited for. CAPHV was not measured.
 `)
 	var making, idle []benchmark.Column
-	for _, fleet := range r.Fleets {
-		title := fmt.Sprint(fleet.Machines)
-		making = append(making, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Making})
-		idle = append(idle, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Idle})
+	for _, batch := range r.Batches {
+		title := fmt.Sprint(batch.Machines)
+		making = append(making, benchmark.Column{Title: title, Machines: batch.Machines, Cost: batch.Making})
+		idle = append(idle, benchmark.Column{Title: title, Machines: batch.Machines, Cost: batch.Idle})
 	}
 	calls := func(c benchmark.Cost) benchmark.Counts { return c.Calls }
 	requests := func(c benchmark.Cost) benchmark.Counts { return c.Requests }
@@ -50,18 +50,18 @@ There is no workload cluster, so no Node is waited for. CAPHV was not measured.
 	return text.String()
 }
 
-func (f Fleet) rows() []benchmark.Row {
+func (b Batch) rows() []benchmark.Row {
 	work := benchmark.Except(benchmark.IsApart)
-	per := func(count int) float64 { return float64(count) / float64(f.Machines) }
-	calls, idle := per(f.Making.Calls.Sum(work)), f.Idle.Calls.Sum(work)
-	peak := float64(f.Peak) / benchmark.Mebibyte
+	per := func(count int) float64 { return float64(count) / float64(b.Machines) }
+	calls, idle := per(b.Making.Calls.Sum(work)), b.Idle.Calls.Sum(work)
+	peak := float64(b.Peak) / benchmark.Mebibyte
 	return []benchmark.Row{
-		{Name: fmt.Sprintf("%d machines in %d zones", f.Machines, len(zoneNames()))},
-		benchmark.Line("seconds until all are ready", fmt.Sprintf("%.1f", f.Ready), benchmark.None, fmt.Sprintf("< %d", aimReady), benchmark.Verdict(f.Ready < aimReady)),
+		{Name: fmt.Sprintf("%d machines in %d zones", b.Machines, len(zoneNames()))},
+		benchmark.Line("seconds until all are ready", fmt.Sprintf("%.1f", b.Ready), benchmark.None, fmt.Sprintf("< %d", aimReady), benchmark.Verdict(b.Ready < aimReady)),
 		benchmark.Line("requests to Harvester a machine", fmt.Sprintf("%.1f", calls), benchmark.None, fmt.Sprintf("<= %d", aimCalls), benchmark.Verdict(calls <= aimCalls)),
 		benchmark.Line("requests to Harvester in all while nothing happens", fmt.Sprint(idle), benchmark.None, "0", benchmark.Verdict(idle == 0)),
-		benchmark.Line("requests to the management cluster a machine", fmt.Sprintf("%.1f", per(f.Making.Requests.Sum(work))), benchmark.None, benchmark.None, ""),
-		benchmark.Line("CPU-seconds of the manager", fmt.Sprintf("%.1f", f.Making.CPU), benchmark.None, benchmark.None, ""),
+		benchmark.Line("requests to the management cluster a machine", fmt.Sprintf("%.1f", per(b.Making.Requests.Sum(work))), benchmark.None, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the manager", fmt.Sprintf("%.1f", b.Making.CPU), benchmark.None, benchmark.None, ""),
 		benchmark.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), benchmark.None, fmt.Sprintf("< %d", aimMemory), benchmark.Verdict(peak < aimMemory)),
 	}
 }

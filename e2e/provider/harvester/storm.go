@@ -29,21 +29,21 @@ type target struct {
 	disturbance *provider.Disturbance
 }
 
-// Modes implements provider.Stormed.
+// Modes implements provider.StormProvider.
 func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
 
-// LayOut implements provider.Stormed.
-func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
-	m := provider.BehaviourOf(stormModes(), g.Mode)
-	options := append([]simulator.Option{simulator.WithAssets(g.Programs), simulator.WithLayout(layout())}, m.Fault.Options...)
+// NewTarget implements provider.StormProvider.
+func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
+	m := provider.BehaviourOf(stormModes(), o.Mode)
+	options := append([]simulator.Option{simulator.WithAssets(o.Programs), simulator.WithLayout(layout())}, m.Fault.Options...)
 	harvester, err := simulator.Run(ctx, options...)
 	if err != nil {
 		return nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
 	there := func() []simulator.Host { return layout().Hosts }
 	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, harvester, there)
-	h := &target{client: g.Client, harvester: harvester, disturbance: disturbance}
-	if h.cluster, err = CreateCluster(ctx, g.Client, g.Cluster, harvester); err == nil {
+	h := &target{client: o.Client, harvester: harvester, disturbance: disturbance}
+	if h.cluster, err = CreateCluster(ctx, o.Client, o.Cluster, harvester); err == nil {
 		err = h.disturbance.Begin()
 	}
 	if err != nil {
@@ -99,16 +99,16 @@ func (h *target) Domains() []string { return zoneNames() }
 func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
 
 // Look reads what is on Harvester before the machines: what a machine lets go of has gone before it.
-func (h *target) Look(ctx context.Context) (provider.Sight, error) {
+func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	found, err := read(ctx, h.harvester.Client())
 	if err != nil {
-		return provider.Sight{}, err
+		return provider.Snapshot{}, err
 	}
 	machines := &infrav1.HarvesterMachineList{}
 	if err := h.client.List(ctx, machines, client.InNamespace(h.cluster.Name)); err != nil {
-		return provider.Sight{}, err
+		return provider.Snapshot{}, err
 	}
-	s := provider.Sight{Machines: map[string]provider.Seen{}}
+	s := provider.Snapshot{Machines: map[string]provider.Seen{}}
 	uids, running := map[string]string{}, map[string]bool{}
 	for i := range found.vms.Items {
 		held := found.holding(&found.vms.Items[i])

@@ -20,11 +20,11 @@ type HostResults struct {
 	Provider string  `json:"provider"`
 	CPUs     int     `json:"cpus"`
 	Load     float64 `json:"load"`
-	Fleets   []Fleet `json:"fleets"`
+	Batches  []Batch `json:"batches"`
 }
 
-// Fleet is what it took to make a number of machines at once.
-type Fleet struct {
+// Batch is what it took to make a number of machines at once.
+type Batch struct {
 	Machines int `json:"machines"`
 	Hosts    int `json:"hosts"`
 	// Associated is after how many seconds the last machine had its host. Median and
@@ -53,7 +53,7 @@ func (Provider) Benchmark() benchmark.Suite {
 // scenario is what one runs in.
 type scenario struct{ *benchmark.Environment }
 
-// measure makes fleets on as many hosts as machines, and the smallest once more
+// measure makes batches on as many hosts as machines, and the smallest once more
 // on twice the hosts.
 func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
 	r := HostResults{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
@@ -70,9 +70,9 @@ func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmar
 			break
 		}
 		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("hosts-%d-machines-%d", s.hosts, s.machines), nil, func(ctx context.Context, l *benchmark.Environment) error {
-			fleet, err := scenario{l}.fleet(ctx, s.machines, s.hosts)
+			batch, err := scenario{l}.batch(ctx, s.machines, s.hosts)
 			if err == nil {
-				r.Fleets = append(r.Fleets, fleet)
+				r.Batches = append(r.Batches, batch)
 			}
 			return err
 		}))
@@ -80,52 +80,52 @@ func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmar
 	return r, errors.Join(errs...)
 }
 
-// fleet makes machines at once: first until each has its host, then until it runs.
-func (l scenario) fleet(ctx context.Context, machines, hosts int) (Fleet, error) {
+// batch makes machines at once: first until each has its host, then until it runs.
+func (l scenario) batch(ctx context.Context, machines, hosts int) (Batch, error) {
 	y, err := l.setUp(ctx, "bench", hosts)
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
 	all, err := y.prepare(ctx, machines)
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
 	if err := l.Rest(ctx, y); err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
-	fleet := Fleet{Machines: machines, Hosts: hosts}
-	fleet.Association, err = l.During(ctx, y, func() error {
+	batch := Batch{Machines: machines, Hosts: hosts}
+	batch.Association, err = l.During(ctx, y, func() error {
 		took, each, err := y.associate(ctx, all)
 		if err != nil {
 			return err
 		}
 		slices.Sort(each)
-		fleet.Associated, fleet.Median, fleet.P99 = took.Seconds(), benchmark.Median(each), percentile(each, 99)
-		l.Progressf("%d machines have hosts after %.1f s", machines, fleet.Associated)
+		batch.Associated, batch.Median, batch.P99 = took.Seconds(), benchmark.Median(each), percentile(each, 99)
+		l.Progressf("%d machines have hosts after %.1f s", machines, batch.Associated)
 		return l.Rest(ctx, y)
 	})
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
-	fleet.Provisioning, err = l.During(ctx, y, func() error {
+	batch.Provisioning, err = l.During(ctx, y, func() error {
 		began := time.Now()
 		y.work(ctx)
 		if _, err := y.await(ctx, all, provisioned); err != nil {
 			return err
 		}
-		fleet.Provisioned = time.Since(began).Seconds()
+		batch.Provisioned = time.Since(began).Seconds()
 		return l.Rest(ctx, y)
 	})
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
 	server, err := l.Process(binaries.APIServer)
 	if err != nil {
-		return Fleet{}, err
+		return Batch{}, err
 	}
-	fleet.ServerPeak = server.Peak
-	fleet.RSS, fleet.Peak, err = l.Memory()
-	return fleet, err
+	batch.ServerPeak = server.Peak
+	batch.RSS, batch.Peak, err = l.Memory()
+	return batch, err
 }
 
 // percentile of sorted values.

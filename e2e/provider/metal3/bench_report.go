@@ -22,10 +22,10 @@ func aimAssociated() map[int]float64 { return map[int]float64{200: 5, 1000: 30} 
 // Report turns the numbers into a text with a table and what stands behind it.
 func (r HostResults) Report() string {
 	rows := []benchmark.Row{benchmark.Line("", "Faultline", "CAPM3 v1.13.1", "aim", "")}
-	for _, fleet := range r.Fleets {
-		rows = append(rows, fleet.rows()...)
+	for _, batch := range r.Batches {
+		rows = append(rows, batch.rows()...)
 	}
-	if len(r.Fleets) == 0 {
+	if len(r.Batches) == 0 {
 		rows = append(rows, benchmark.Nothing())
 	}
 	var text strings.Builder
@@ -33,10 +33,10 @@ func (r HostResults) Report() string {
 	text.WriteString(benchmark.Align(rows))
 	text.WriteString("\n" + hostNotes())
 	var association, both []benchmark.Column
-	for _, fleet := range r.Fleets {
-		title := fmt.Sprintf("%d on %d", fleet.Machines, fleet.Hosts)
-		association = append(association, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association})
-		both = append(both, benchmark.Column{Title: title, Machines: fleet.Machines, Cost: fleet.Association.Plus(fleet.Provisioning)})
+	for _, batch := range r.Batches {
+		title := fmt.Sprintf("%d on %d", batch.Machines, batch.Hosts)
+		association = append(association, benchmark.Column{Title: title, Machines: batch.Machines, Cost: batch.Association})
+		both = append(both, benchmark.Column{Title: title, Machines: batch.Machines, Cost: batch.Association.Plus(batch.Provisioning)})
 	}
 	requests := func(c benchmark.Cost) benchmark.Counts { return c.Requests }
 	text.WriteString("\n" + benchmark.Breakdown("Kubernetes requests a machine until it has its host, by verb and resource", association, requests))
@@ -46,46 +46,46 @@ func (r HostResults) Report() string {
 	return text.String()
 }
 
-// upstream are the numbers of CAPM3 for a fleet; measured are 200 and 1,000
+// upstream are the numbers of CAPM3 for a batch; measured are 200 and 1,000
 // machines on as many hosts.
-func (f Fleet) upstream() (seconds, memory, cpu string) {
+func (b Batch) upstream() (seconds, memory, cpu string) {
 	switch {
-	case f.Hosts != f.Machines:
+	case b.Hosts != b.Machines:
 		return benchmark.None, benchmark.None, benchmark.None
-	case f.Machines == 200:
+	case b.Machines == 200:
 		return "31-39, tuned 23.5", benchmark.None, benchmark.None
-	case f.Machines == 1000:
+	case b.Machines == 1000:
 		return "627, tuned 320", "155", "180"
 	}
 	return benchmark.None, benchmark.None, benchmark.None
 }
 
-func (f Fleet) rows() []benchmark.Row {
-	seconds, memory, processor := f.upstream()
-	per := func(count int) float64 { return float64(count) / float64(f.Machines) }
-	requests := per(f.Association.Requests.Sum(benchmark.Except(benchmark.IsApart)))
-	whole := f.Association.Plus(f.Provisioning)
-	lists := f.Association.Requests["list baremetalhosts"]
-	peak := float64(f.Peak) / benchmark.Mebibyte
-	associated := benchmark.Line("seconds until all have a host", fmt.Sprintf("%.1f", f.Associated), seconds, benchmark.None, "")
-	if aim, ok := aimAssociated()[f.Machines]; ok {
-		associated.Aim, associated.Verdict = fmt.Sprintf("< %.0f", aim), benchmark.Verdict(f.Associated < aim)
+func (b Batch) rows() []benchmark.Row {
+	seconds, memory, processor := b.upstream()
+	per := func(count int) float64 { return float64(count) / float64(b.Machines) }
+	requests := per(b.Association.Requests.Sum(benchmark.Except(benchmark.IsApart)))
+	whole := b.Association.Plus(b.Provisioning)
+	lists := b.Association.Requests["list baremetalhosts"]
+	peak := float64(b.Peak) / benchmark.Mebibyte
+	associated := benchmark.Line("seconds until all have a host", fmt.Sprintf("%.1f", b.Associated), seconds, benchmark.None, "")
+	if aim, ok := aimAssociated()[b.Machines]; ok {
+		associated.Aim, associated.Verdict = fmt.Sprintf("< %.0f", aim), benchmark.Verdict(b.Associated < aim)
 	}
 	return []benchmark.Row{
-		{Name: fmt.Sprintf("%d machines on %d hosts in %d failure domains", f.Machines, f.Hosts, benchRacks)},
+		{Name: fmt.Sprintf("%d machines on %d hosts in %d failure domains", b.Machines, b.Hosts, benchRacks)},
 		associated,
-		benchmark.Line("seconds from a machine's creation to its host, median", fmt.Sprintf("%.2f", f.Median), benchmark.None, benchmark.None, ""),
-		benchmark.Line("the same, 99 of 100", fmt.Sprintf("%.2f", f.P99), benchmark.None, benchmark.None, ""),
+		benchmark.Line("seconds from a machine's creation to its host, median", fmt.Sprintf("%.2f", b.Median), benchmark.None, benchmark.None, ""),
+		benchmark.Line("the same, 99 of 100", fmt.Sprintf("%.2f", b.P99), benchmark.None, benchmark.None, ""),
 		benchmark.Line("Kubernetes requests a machine until it has its host", fmt.Sprintf("%.1f", requests), "8-18", fmt.Sprintf("<= %d", aimHostRequests), benchmark.Verdict(requests <= aimHostRequests)),
-		benchmark.Line("lists of hosts in all", fmt.Sprint(lists), fmt.Sprint(f.Machines), "0", benchmark.Verdict(lists == 0)),
+		benchmark.Line("lists of hosts in all", fmt.Sprint(lists), fmt.Sprint(b.Machines), "0", benchmark.Verdict(lists == 0)),
 		benchmark.Line("Kubernetes requests a machine until it is provisioned", fmt.Sprintf("%.1f", per(whole.Requests.Sum(benchmark.Except(benchmark.IsApart)))), benchmark.None, benchmark.None, ""),
 		benchmark.Line("events, leases and watches a machine", fmt.Sprintf("%.1f", per(whole.Requests.Sum(benchmark.IsApart))), benchmark.None, benchmark.None, ""),
-		benchmark.Line("CPU-seconds of the manager until all have a host", fmt.Sprintf("%.1f", f.Association.CPU), processor, benchmark.None, ""),
-		benchmark.Line("CPU-seconds of the API server until all have a host", fmt.Sprintf("%.1f", f.Association.ServerCPU), benchmark.None, benchmark.None, ""),
-		benchmark.Line("seconds more until all are provisioned", fmt.Sprintf("%.1f", f.Provisioned), benchmark.None, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the manager until all have a host", fmt.Sprintf("%.1f", b.Association.CPU), processor, benchmark.None, ""),
+		benchmark.Line("CPU-seconds of the API server until all have a host", fmt.Sprintf("%.1f", b.Association.ServerCPU), benchmark.None, benchmark.None, ""),
+		benchmark.Line("seconds more until all are provisioned", fmt.Sprintf("%.1f", b.Provisioned), benchmark.None, benchmark.None, ""),
 		benchmark.Line("CPU-seconds of the manager in all", fmt.Sprintf("%.1f", whole.CPU), benchmark.None, benchmark.None, ""),
 		benchmark.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), memory, fmt.Sprintf("< %d", aimMemory), benchmark.Verdict(peak < aimMemory)),
-		benchmark.Line("MiB of the API server at the highest", fmt.Sprintf("%.0f", float64(f.ServerPeak)/benchmark.Mebibyte), benchmark.None, benchmark.None, ""),
+		benchmark.Line("MiB of the API server at the highest", fmt.Sprintf("%.0f", float64(b.ServerPeak)/benchmark.Mebibyte), benchmark.None, benchmark.None, ""),
 	}
 }
 

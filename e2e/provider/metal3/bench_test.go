@@ -11,28 +11,28 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-func TestFleetReport(t *testing.T) {
-	reached := Fleet{
+func TestBatchReport(t *testing.T) {
+	reached := Batch{
 		Machines: 200, Hosts: 200, Associated: 4.9, Peak: 99 << 20,
 		Association: benchmark.Cost{Requests: benchmark.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999}},
 	}
 	for name, test := range map[string]struct {
-		change func(*Fleet)
+		change func(*Batch)
 		missed string
 	}{
-		"all reached":       {change: func(*Fleet) {}},
-		"too late":          {func(f *Fleet) { f.Associated = 5 }, "seconds until all have a host"},
-		"a request more":    {func(f *Fleet) { f.Association.Requests["get secrets"]++ }, "requests a machine until it has its host"},
-		"a list":            {func(f *Fleet) { f.Association.Requests = benchmark.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
-		"too much memory":   {func(f *Fleet) { f.Peak = 100 << 20 }, "MiB of the manager"},
-		"a size of no aims": {change: func(f *Fleet) { f.Machines, f.Hosts, f.Associated = 201, 402, 99 }},
+		"all reached":       {change: func(*Batch) {}},
+		"too late":          {func(f *Batch) { f.Associated = 5 }, "seconds until all have a host"},
+		"a request more":    {func(f *Batch) { f.Association.Requests["get secrets"]++ }, "requests a machine until it has its host"},
+		"a list":            {func(f *Batch) { f.Association.Requests = benchmark.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
+		"too much memory":   {func(f *Batch) { f.Peak = 100 << 20 }, "MiB of the manager"},
+		"a size of no aims": {change: func(f *Batch) { f.Machines, f.Hosts, f.Associated = 201, 402, 99 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			fleet := reached
-			fleet.Association.Requests = reached.Association.Requests.Plus(nil)
-			test.change(&fleet)
-			text := HostResults{Provider: "metal3", Fleets: []Fleet{fleet}}.Report()
+			batch := reached
+			batch.Association.Requests = reached.Association.Requests.Plus(nil)
+			test.change(&batch)
+			text := HostResults{Provider: "metal3", Batches: []Batch{batch}}.Report()
 			if test.missed == "" {
 				g.Expect(text).NotTo(ContainSubstring(benchmark.Missed))
 				return

@@ -22,7 +22,7 @@ type sites struct {
 	racked atomic.Int64 // hosts that have a number
 }
 
-// Sites implements provider.Sited.
+// Sites implements provider.SitesProvider.
 func (Provider) Sites() provider.Sites {
 	return &sites{simulation: newSimulation(simulator.WithoutEvents())}
 }
@@ -35,8 +35,8 @@ func (s *sites) Run(ctx context.Context, in *managementcluster.Cluster, workload
 	return s.operator.Run(ctx, in.RESTConfig)
 }
 
-// LayOut implements provider.Sites.
-func (s *sites) LayOut(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
+// AddCluster implements provider.Sites.
+func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
 	layout, listed := simulator.Layout{Ready: true}, []any{}
 	for _, rack := range domains {
 		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: room})

@@ -50,31 +50,31 @@ type target struct {
 	complaints []provider.Fault
 }
 
-// Modes implements provider.Stormed.
+// Modes implements provider.StormProvider.
 func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
 
-// LayOut implements provider.Stormed.
-func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
-	is := provider.BehaviourOf(stormModes(), g.Mode)
-	m := &target{client: g.Client, mode: is, seed: g.Seed, layout: simulator.Racks(racks, g.Room(racks))}
+// NewTarget implements provider.StormProvider.
+func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
+	is := provider.BehaviourOf(stormModes(), o.Mode)
+	m := &target{client: o.Client, mode: is, seed: o.Seed, layout: simulator.Racks(racks, o.Room(racks))}
 	m.layout.Ready = true
 	options := []simulator.Option{
-		simulator.WithNamespace(g.Cluster), simulator.WithoutEvents(), simulator.WithSeed(g.Seed),
+		simulator.WithNamespace(o.Cluster), simulator.WithoutEvents(), simulator.WithSeed(o.Seed),
 		simulator.WithHooks(simulator.Hooks{PowerOn: m.booted}),
 	}
 	m.operator = simulator.New(append(options, is.Fault.Options...)...)
 	var err error
-	if m.cluster, err = CreateCluster(ctx, m.client, g.Cluster, m.layout); err != nil {
+	if m.cluster, err = CreateCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
 		return nil, err
 	}
 	err = provider.Create(ctx, m.client, &infrav1.Metal3DataTemplate{ObjectMeta: m.cluster.Meta(dataTemplate), Spec: infrav1.Metal3DataTemplateSpec{
-		ClusterName: g.Cluster,
+		ClusterName: o.Cluster,
 		MetaData:    &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "template", Value: dataTemplate}}},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	m.operate(ctx, g.Management.RESTConfig)
+	m.operate(ctx, o.Management.RESTConfig)
 	m.faults = provider.DisturbanceBy(context.WithoutCancel(ctx), &is.Fault, m.operator, m.hosts)
 	if is.begin != nil {
 		return m, is.begin(m, ctx)
@@ -133,15 +133,15 @@ func (m *target) Machine(meta metav1.ObjectMeta) client.Object {
 }
 
 // Look reads the hosts before the machines: what a machine lets go of has gone before it.
-func (m *target) Look(ctx context.Context) (provider.Sight, error) {
+func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	hosts, data, machines := &bmov1alpha1.BareMetalHostList{}, &infrav1.Metal3DataList{}, &infrav1.Metal3MachineList{}
 	for _, list := range []client.ObjectList{hosts, data, machines} {
 		if err := m.client.List(ctx, list, client.InNamespace(m.cluster.Name)); err != nil {
-			return provider.Sight{}, err
+			return provider.Snapshot{}, err
 		}
 	}
 	m.mu.Lock()
-	s := provider.Sight{Machines: map[string]provider.Seen{}, Faults: slices.Clone(m.complaints)}
+	s := provider.Snapshot{Machines: map[string]provider.Seen{}, Faults: slices.Clone(m.complaints)}
 	m.mu.Unlock()
 	owned := map[string]string{}
 	for i := range hosts.Items {

@@ -40,20 +40,20 @@ type target struct {
 	disturbance *provider.Disturbance
 }
 
-// Modes implements provider.Stormed.
+// Modes implements provider.StormProvider.
 func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
 
-// LayOut implements provider.Stormed.
-func (Provider) LayOut(ctx context.Context, g provider.Ground) (provider.Target, error) {
-	m := provider.BehaviourOf(stormModes(), g.Mode)
+// NewTarget implements provider.StormProvider.
+func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
+	m := provider.BehaviourOf(stormModes(), o.Mode)
 	vcenter, err := simulator.New(stormLayout(), m.Fault.Options...) //nolint:contextcheck // A vCenter runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
 	there := func() []*simulator.Server { return []*simulator.Server{vcenter} }
 	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, vcenter, there)
-	v := &target{client: g.Client, vcenter: vcenter, disturbance: disturbance}
-	if err := v.layOut(ctx, g.Cluster); err != nil {
+	v := &target{client: o.Client, vcenter: vcenter, disturbance: disturbance}
+	if err := v.layOut(ctx, o.Cluster); err != nil {
 		vcenter.Close()
 		return nil, err
 	}
@@ -141,15 +141,15 @@ func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
 }
 
 // Look reads vCenter before the objects: what an object lets go of has gone before it.
-func (v *target) Look(ctx context.Context) (provider.Sight, error) {
+func (v *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	vms := v.vcenter.VMs()
 	owners, machines := &infrav1.VSphereVMList{}, &infrav1.VSphereMachineList{}
 	for _, list := range []client.ObjectList{owners, machines} {
 		if err := v.client.List(ctx, list, client.InNamespace(v.cluster.Name)); err != nil {
-			return provider.Sight{}, err
+			return provider.Snapshot{}, err
 		}
 	}
-	s := provider.Sight{Machines: map[string]provider.Seen{}}
+	s := provider.Snapshot{Machines: map[string]provider.Seen{}}
 	byUID := map[string]string{}
 	for _, owner := range owners.Items {
 		byUID[string(owner.UID)] = owner.Name

@@ -27,8 +27,8 @@ const (
 	readyLimit = 2 * time.Minute
 )
 
-// ground is the management cluster that all control planes are in.
-type ground struct {
+// environment is the management cluster that all control planes are in.
+type environment struct {
 	about      provider.Description
 	root       string
 	setup      provider.Setup
@@ -45,8 +45,8 @@ type ground struct {
 }
 
 // prepare starts everything. What it returns is to be closed, whatever becomes of the rest; ctx ends when something of it fails.
-func prepare(ctx context.Context, options Options, sited provider.Sited, dir string) (*ground, context.Context, error) {
-	g := &ground{about: options.Provider.Describe(), sites: sited.Sites()}
+func prepare(ctx context.Context, options Options, sited provider.SitesProvider, dir string) (*environment, context.Context, error) {
+	g := &environment{about: options.Provider.Describe(), sites: sited.Sites()}
 	ctx, g.end = context.WithCancelCause(ctx)
 	if err := g.start(ctx, options, dir); err != nil {
 		return g, ctx, err
@@ -63,7 +63,7 @@ func prepare(ctx context.Context, options Options, sited provider.Sited, dir str
 	return g, ctx, nil
 }
 
-func (g *ground) start(ctx context.Context, options Options, dir string) error {
+func (g *environment) start(ctx context.Context, options Options, dir string) error {
 	builder, err := binaries.New(options.Progress)
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func (g *ground) start(ctx context.Context, options Options, dir string) error {
 	return err
 }
 
-// beside runs something until the ground is closed, and ends everything when it fails.
-func (g *ground) beside(ctx context.Context, what string, run func(context.Context) error) {
+// beside runs something until the environment is closed, and ends everything when it fails.
+func (g *environment) beside(ctx context.Context, what string, run func(context.Context) error) {
 	g.background.Go(func() {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
 			g.end(fmt.Errorf("simulating %s: %w", what, err))
@@ -108,7 +108,7 @@ func (g *ground) beside(ctx context.Context, what string, run func(context.Conte
 }
 
 // kill kills the provider's manager and starts it again, unless it has only just been started. It reports whether it did.
-func (g *ground) kill(ctx context.Context) (bool, error) {
+func (g *environment) kill(ctx context.Context) (bool, error) {
 	if !g.mu.TryLock() {
 		return false, nil
 	}
@@ -131,7 +131,7 @@ func (g *ground) kill(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-func (g *ground) close() {
+func (g *environment) close() {
 	if g.management != nil {
 		g.management.Stop()
 	}
@@ -140,7 +140,7 @@ func (g *ground) close() {
 }
 
 // kinds are those of the provider.
-func (g *ground) kinds() kinds {
+func (g *environment) kinds() kinds {
 	var found kinds
 	for kind := range g.about.Kinds {
 		switch kind.Kind {

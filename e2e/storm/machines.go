@@ -115,7 +115,7 @@ func (r *run) delete(ctx context.Context, name string) error {
 }
 
 // sweep deletes the Machines and the bootstrap data of the machines that have gone.
-func (r *run) sweep(ctx context.Context, s provider.Sight) error {
+func (r *run) sweep(ctx context.Context, s provider.Snapshot) error {
 	for name, m := range r.members {
 		if _, exists := s.Machines[name]; exists || m.gone || !m.deleting {
 			continue
