@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
 // version is a release; series leave the patch out.
@@ -137,6 +138,36 @@ func storedVersions(e *examination) {
 				strings.Join(older, ", "), e.served[0]))
 		}
 	}
+}
+
+// contract looks whether Cluster API will read another version of a kind than it has read so far. It watches the one that it has met first.
+func contract(e *examination) {
+	if e.Alone {
+		return
+	}
+	for i := range e.CRDs {
+		crd := &e.CRDs[i]
+		if !slices.Contains(e.Kinds, text(crd, "spec", "names", "kind")) || text(crd, "spec", "group") != e.Group {
+			continue
+		}
+		read := readVersion(crd.GetLabels())
+		if read == "" || read == e.served[0] {
+			continue
+		}
+		e.about(crd, Changes, "Contract", fmt.Sprintf("Cluster API has read it in %s and will read it in %s: restart its manager when the new components are "+
+			"applied, since it goes on watching the former: kubectl rollout restart deployment -n capi-system capi-controller-manager", read, e.served[0]))
+		return // the others are no news
+	}
+}
+
+// readVersion is the version of a kind that Cluster API reads, by the labels of the CRD: the latest of those that keep to the latest contract.
+func readVersion(labels map[string]string) string {
+	for _, contract := range []string{"v1beta2", "v1beta1"} {
+		if versions := strings.Split(labels["cluster.x-k8s.io/"+contract], "_"); versions[0] != "" {
+			return slices.MaxFunc(versions, kubeversion.CompareKubeAwareVersionStrings)
+		}
+	}
+	return ""
 }
 
 // supervisor looks for what upstream serves beside, and this provider does not.

@@ -61,7 +61,7 @@ func Examine(provider Provider, in Installation) []Finding {
 	if provider.Alone {
 		general = nil
 	}
-	for _, rule := range slices.Concat(general, []func(*examination){storedVersions, leases, managedFields, deletions}, provider.rules) {
+	for _, rule := range slices.Concat(general, []func(*examination){storedVersions, contract, leases, managedFields, deletions}, provider.rules) {
 		rule(e)
 	}
 	slices.SortStableFunc(e.findings, func(a, b Finding) int {

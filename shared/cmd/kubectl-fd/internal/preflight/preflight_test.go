@@ -31,7 +31,7 @@ deployments:
   spec: {template: {spec: {containers: [{name: manager, image: "registry/manager:v1.16.1", args: [--leader-elect, --v=4, "--feature-gates=PriorityQueue=true,NodeAntiAffinity=false"]}]}}}
 crds:
 - kind: CustomResourceDefinition
-  metadata: {name: vsphereclusters.infrastructure.cluster.x-k8s.io}
+  metadata: {name: vsphereclusters.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1beta2}}
   spec: {group: infrastructure.cluster.x-k8s.io, names: {kind: VSphereCluster}}
   status: {storedVersions: [v1beta2]}
 machines:
@@ -125,6 +125,7 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"our own":                            {change{"version: v1.16.1", "version: v2.0.0"}, preflight.Changes, "Versions", "Provider infrastructure-vsphere", "already"},
 		"objects stored in v1beta1":          {change{"[v1beta2]", "[v1beta1, v1beta2]"}, preflight.Changes, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "written anew in v1beta2"},
 		"objects stored in v1alpha3":         {change{"[v1beta2]", "[v1alpha3, v1beta2]"}, preflight.Stops, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "v1alpha3, which this provider does not serve"},
+		"a contract of before":               {change{"cluster.x-k8s.io/v1beta2: v1beta2", "cluster.x-k8s.io/v1beta1: v1alpha4_v1beta1"}, preflight.Changes, "Contract", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "has read it in v1beta1 and will read it in v1beta2: restart"},
 		"a Supervisor":                       {change{"group: infra", "group: vmware.infra"}, preflight.Stops, "Supervisor", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "for this provider"},
 		"no leader election":                 {change{"--leader-elect,", "--leader-elect=false,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "beside the new manager"},
 		"a lease of another name":            {change{"--leader-elect,", "--leader-election-id=mine,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "asks for capv-controller-manager-runtime"},
