@@ -48,6 +48,13 @@ func (d Docker) ImageID(ctx context.Context, image string) (string, error) {
 	return d.inspect(ctx, "{{.Id}}", image)
 }
 
+// RemoveReplaced removes the images that others made of the same have taken the name of: they would fill the disk, more with each
+// change of the sources. Those of containers stay.
+func (d Docker) RemoveReplaced(ctx context.Context) error {
+	_, err := d.Run(ctx, "image", "prune", "--force", "--filter", "label="+SourceLabel)
+	return err
+}
+
 func (d Docker) inspect(ctx context.Context, format, image string) (string, error) {
 	out, err := d.Run(ctx, "image", "inspect", "--format", format, image)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such image") {

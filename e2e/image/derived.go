@@ -50,7 +50,10 @@ func (i Derived) Ensure(ctx context.Context, d docker.Docker) error {
 	if err != nil {
 		return fmt.Errorf("making image %s: %w", i.Name, err)
 	}
-	return d.Remove(ctx, builder)
+	if err := d.Remove(ctx, builder); err != nil {
+		return err
+	}
+	return d.RemoveReplaced(ctx)
 }
 
 // sum identifies everything that the image is made of.

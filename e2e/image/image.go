@@ -61,5 +61,5 @@ func (i Image) Ensure(ctx context.Context, d docker.Docker) (built bool, err err
 	if err != nil {
 		return false, fmt.Errorf("making image %s: %w", i.Name, err)
 	}
-	return true, nil
+	return true, d.RemoveReplaced(ctx)
 }
