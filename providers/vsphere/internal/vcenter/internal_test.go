@@ -177,6 +177,29 @@ func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	g.Expect(server.Calls()).To(HaveKeyWithValue("REST POST /rest/com/vmware/cis/session", 2))
 }
 
+func TestAZoneWhoseTagWasDeletedAndMadeAnewIsWellAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := StartVCenter(t, simulator.ThreeZones())
+	s := dialled(t, server, nil)
+	zone := lookup.ZoneSpec{
+		Placement: lookup.Placement{Datacenter: "dc-1", ComputeCluster: "zone-a"},
+		Zone:      lookup.ZoneTag{Name: "zone-a", Category: simulator.ZoneCategory, Type: "ComputeCluster"},
+	}
+	problems := func() []lookup.ZoneProblem {
+		s.tags.Forget() // as after a minute
+		report, err := s.CheckZone(t.Context(), zone)
+		g.Expect(err).NotTo(HaveOccurred())
+		return report.Problems
+	}
+	g.Expect(problems()).To(BeEmpty())
+	g.Expect(server.DeleteTag("zone-a")).To(Succeed())
+	g.Expect(server.MakeTag(simulator.Tag{Category: simulator.ZoneCategory, Name: "zone-a", On: []string{"/dc-1/host/zone-a"}})).To(Succeed())
+	g.Expect(problems()).To(BeEmpty(), "what it was called is known for minutes yet")
+	g.Expect(server.DeleteTag("zone-a")).To(Succeed())
+	g.Expect(problems()).To(HaveLen(1))
+}
+
 func TestPathTemplate(t *testing.T) {
 	g := NewWithT(t)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/rest/com/vmware/cis/tagging/tag/id:urn:vmomi:x:GLOBAL", nil)

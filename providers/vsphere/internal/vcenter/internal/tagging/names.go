@@ -60,8 +60,23 @@ func (n *names) identify(ctx context.Context, manager *tags.Manager, want invent
 	return "", nil
 }
 
-// forget has a tag no longer known that was found to be gone.
-func (n *names) forget(id string) { delete(n.tags, id) }
+// tag asks for the tag of a name anew; nil if there is none. One that is known may have gone, and another have its name by now.
+func (n *names) tag(ctx context.Context, manager *tags.Manager, want inventory.TagName) (*tags.Tag, error) {
+	for {
+		id, err := n.identify(ctx, manager, want)
+		if err != nil || id == "" {
+			return nil, err
+		}
+		tag, err := manager.GetTag(ctx, id)
+		if err == nil {
+			return tag, nil
+		}
+		if restapi.IgnoreGone(err) != nil {
+			return nil, err
+		}
+		delete(n.tags, id)
+	}
+}
 
 func (n *names) categoryOf(ctx context.Context, manager *tags.Manager, name string) (string, error) {
 	ids, err := manager.ListCategories(ctx)

@@ -167,7 +167,7 @@ func (t *Tags) read(ctx context.Context, objects []inventory.Ref, wanted []inven
 	}
 	ids := map[inventory.TagName]string{}
 	for _, name := range names {
-		if ids[name], err = t.names.identify(ctx, manager, name); err != nil {
+		if ids[name], err = t.identify(ctx, manager, name, answers); err != nil {
 			return err
 		}
 	}
@@ -182,6 +182,21 @@ func (t *Tags) read(ctx context.Context, objects []inventory.Ref, wanted []inven
 	defer t.mu.Unlock()
 	t.attached, t.ids, t.attachedAt = attached, ids, began
 	return nil
+}
+
+// identify returns the identifier of a tag. One that is known and attached to nothing is asked for anew: it may have been deleted, and another
+// made in its place.
+func (t *Tags) identify(ctx context.Context, manager *tags.Manager, name inventory.TagName, answers []tags.AttachedTags) (string, error) {
+	id, err := t.names.identify(ctx, manager, name)
+	attached := slices.ContainsFunc(answers, func(answer tags.AttachedTags) bool { return slices.Contains(answer.TagIDs, id) })
+	if err != nil || id == "" || attached {
+		return id, err
+	}
+	tag, err := t.names.tag(ctx, manager, name)
+	if tag == nil {
+		return "", err
+	}
+	return tag.ID, nil
 }
 
 // Named tells people what some tags are called. It looks up few of them, and none if it cannot.

@@ -69,21 +69,11 @@ func (t *Tags) detail(ctx context.Context, manager *tags.Manager, name inventory
 		}
 		found.Categories[name.Category] = category
 	}
-	for {
-		id, err := t.names.identify(ctx, manager, name)
-		if err != nil || id == "" {
-			return err
-		}
-		tag, err := manager.GetTag(ctx, id)
-		if err == nil {
-			found.Tags[name] = tag
-			return nil
-		}
-		if restapi.IgnoreGone(err) != nil {
-			return err
-		}
-		t.names.forget(id) // another may have its name by now
+	tag, err := t.names.tag(ctx, manager, name)
+	if tag != nil {
+		found.Tags[name] = tag
 	}
+	return err
 }
 
 // Forget has everything read again that may have changed.
