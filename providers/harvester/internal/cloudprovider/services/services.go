@@ -84,9 +84,10 @@ func (s *Services) GetLoadBalancerName(_ context.Context, _ string, service *cor
 }
 
 // EnsureLoadBalancer gives the Service its address. To wait is no failure, of which the framework would warn: Follow says what for, and goes on.
+// Nor is that Follow, or somebody else, has just written it.
 func (s *Services) EnsureLoadBalancer(ctx context.Context, _ string, service *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	err := s.ensure(ctx, service)
-	if waits := (&waitError{}); errors.As(err, &waits) {
+	if waits := (&waitError{}); errors.As(err, &waits) || apierrors.IsConflict(err) {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	if err != nil {
