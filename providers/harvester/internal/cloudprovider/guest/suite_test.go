@@ -5,7 +5,9 @@ package guest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -34,7 +36,6 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/guest"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
-	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 // patience is for a machine that is busy with other things.
@@ -46,8 +47,11 @@ const asProgram = "RUN_CLOUD_PROVIDER"
 // uninitialized is the taint of a Node that waits for its cloud provider.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// The Harvester cluster is shared by all tests; every test has its own namespace there, and guest clusters that are API servers of its own.
-var sim *simulator.Simulator
+// The Harvester cluster is shared by all tests; every test has its own namespace there, and guest clusters that are API servers for it alone.
+var (
+	sim    *simulator.Simulator
+	guests apiServers
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
@@ -55,7 +59,20 @@ func TestMain(m *testing.M) {
 		utilruntime.Must(err)
 		os.Exit(cli.Run(command))
 	}
-	simulator.Main(m, &sim)
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	if sim, err = simulator.Run(context.Background()); err != nil {
+		return 0, fmt.Errorf("starting Harvester simulator: %w", err)
+	}
+	code = m.Run()
+	return code, errors.Join(guests.stop(), sim.Stop())
 }
 
 // site is a namespace of the Harvester cluster.
@@ -150,16 +167,14 @@ type cluster struct {
 
 func (s *site) cluster(name string) *cluster {
 	s.t.Helper()
-	env := testenv.Start(s.t, testenv.Options{Scheme: clientgoscheme.Scheme, Configure: func(plane *envtest.ControlPlane) {
-		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.53.0.0/16,fd00:53::/112")
-	}})
+	env := guests.take(s.t)
 	c := &cluster{site: s, name: name}
 	var err error
 	c.client, err = client.NewWithWatch(env.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	s.Expect(err).NotTo(HaveOccurred())
 	folder := s.t.TempDir()
 	c.kubeconfig, c.harvester = filepath.Join(folder, "guest"), filepath.Join(folder, "harvester")
-	user, err := env.AddUser(envtest.User{Name: "cloud-provider"}, nil)
+	user, err := env.AddUser(envtest.User{Name: c.account()}, nil)
 	s.Expect(err).NotTo(HaveOccurred())
 	data, err := user.KubeConfig()
 	s.Expect(err).NotTo(HaveOccurred())
@@ -172,7 +187,7 @@ func (s *site) cluster(name string) *cluster {
 	return c
 }
 
-// account is the name of the cloud provider on Harvester.
+// account is the name of the cloud provider, on Harvester and in the guest cluster.
 func (c *cluster) account() string { return c.namespace + "-" + c.name }
 
 // bind makes a kubeconfig of Harvester with these rights in its namespace alone.
@@ -182,14 +197,17 @@ func (c *cluster) bind(rules []rbacv1.PolicyRule) {
 	c.Expect(os.WriteFile(c.harvester, sim.KubeconfigFor(c.account(), rules, c.namespace), 0o600)).To(Succeed())
 }
 
+// accountLabel marks the rights of a cloud provider in the guest cluster.
+const accountLabel = "test.faultline.io/account"
+
 // allow gives the cloud provider rights in the guest cluster.
 func (c *cluster) allow(rules []rbacv1.PolicyRule) {
 	c.t.Helper()
-	meta := metav1.ObjectMeta{Name: "cloud-provider"}
+	meta := metav1.ObjectMeta{Name: c.account(), Labels: map[string]string{accountLabel: ""}}
 	c.Expect(c.client.Create(c.t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules})).To(Succeed())
 	c.Expect(c.client.Create(c.t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "cloud-provider"}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: c.account()}},
 	})).To(Succeed())
 }
 

@@ -1,0 +1,86 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/faultline-io/faultline/shared/testenv"
+)
+
+// apiServers are those of guest clusters. A test has those that it uses to itself, and leaves them to the next as they were:
+// to start one takes longer than most tests.
+type apiServers struct {
+	free  []*envtest.Environment
+	stops []func() error
+}
+
+// take returns one that nobody uses until the test ends.
+func (a *apiServers) take(t *testing.T) *envtest.Environment {
+	t.Helper()
+	if len(a.free) == 0 {
+		env, stop, err := testenv.Open(t.Context(), testenv.Options{Scheme: clientgoscheme.Scheme, Configure: func(plane *envtest.ControlPlane) {
+			plane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.53.0.0/16,fd00:53::/112")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.stops, a.free = append(a.stops, stop), append(a.free, env)
+	}
+	last := len(a.free) - 1
+	env := a.free[last]
+	a.free = a.free[:last]
+	t.Cleanup(func() {
+		if err := empty(context.WithoutCancel(t.Context()), env); err != nil {
+			t.Errorf("removing what was in the guest cluster: %v", err)
+			return // Nobody takes it again.
+		}
+		a.free = append(a.free, env)
+	})
+	return env
+}
+
+// stop ends all of them.
+func (a *apiServers) stop() error {
+	var errs []error
+	for _, stop := range a.stops {
+		errs = append(errs, stop())
+	}
+	return errors.Join(errs...)
+}
+
+// empty removes what a test and its cloud provider have made, also what the cloud provider has not let go.
+func empty(ctx context.Context, env *envtest.Environment) error {
+	c, err := client.New(env.Config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return err
+	}
+	services := &corev1.ServiceList{}
+	if err := c.List(ctx, services); err != nil {
+		return err
+	}
+	for i := range services.Items {
+		service := &services.Items[i]
+		if service.Name == "kubernetes" { // The API server's own.
+			continue
+		}
+		release := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := errors.Join(client.IgnoreNotFound(c.Patch(ctx, service, release)), client.IgnoreNotFound(c.Delete(ctx, service))); err != nil {
+			return err
+		}
+	}
+	account := client.MatchingLabels{accountLabel: ""}
+	return errors.Join(
+		c.DeleteAllOf(ctx, &corev1.Node{}), c.DeleteAllOf(ctx, &corev1.Event{}, client.InNamespace("default")),
+		c.DeleteAllOf(ctx, &rbacv1.ClusterRoleBinding{}, account), c.DeleteAllOf(ctx, &rbacv1.ClusterRole{}, account),
+	)
+}
