@@ -123,9 +123,10 @@ func (r *roster) chain(most int, preferred []string) ([]string, error) {
 		if len(after) == 0 {
 			break
 		}
-		last = slices.MinFunc(after, func(a, b *failuredomain.Machine) int {
-			return cmp.Or(trueFirst(slices.Contains(preferred, a.Name), slices.Contains(preferred, b.Name)), cmp.Compare(a.Name, b.Name))
-		}).Name
+		if kept := slices.DeleteFunc(slices.Clone(after), func(m *failuredomain.Machine) bool { return !slices.Contains(preferred, m.Name) }); len(kept) > 0 {
+			after = kept
+		}
+		last = slices.MinFunc(after, func(a, b *failuredomain.Machine) int { return cmp.Compare(a.Name, b.Name) }).Name
 		names = append(names, last)
 		left.remove(last)
 	}
@@ -141,15 +142,4 @@ func (r *roster) victim() (string, error) {
 	return slices.MinFunc(groups[0], func(a, b *failuredomain.Machine) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	}).Name, nil
-}
-
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
 }
