@@ -52,16 +52,22 @@ func Shared(t *testing.T, folder string, refusals []Refusal) {
 	g.Expect(string(stored)).To(gomega.Equal(data), "kubectl fd preflight knows another rule: run the test with UPDATE_REFUSED=1, and its tests")
 }
 
+// NewRefusal is what a webhook finds wrong in an object, as Written has it.
+func NewRefusal(name string, object map[string]any, errs field.ErrorList) Refusal {
+	refusal := Refusal{Name: name, Object: object}
+	for _, err := range errs {
+		refusal.Fields = append(refusal.Fields, err.Field)
+	}
+	return refusal
+}
+
 // SharedCases is Shared for the cases of Run, which are about the spec of a kind.
 func SharedCases[T any](t *testing.T, folder string, valid func() T, validate func(T, *field.Path) field.ErrorList, cases []Case[T]) {
 	t.Helper()
 	kind := strings.TrimSuffix(reflect.TypeFor[T]().Name(), "Spec")
 	of := func(name string, spec T) Refusal {
-		refusal := Refusal{Name: name, Object: Written(t, kind, spec)}
-		for _, err := range validate(spec, field.NewPath("spec")) {
-			refusal.Fields = append(refusal.Fields, err.Field)
-		}
-		return refusal
+		t.Helper()
+		return NewRefusal(name, Written(t, kind, "m", spec), validate(spec, field.NewPath("spec")))
 	}
 	refusals := []Refusal{of("valid", valid())}
 	for _, c := range cases {
@@ -72,13 +78,13 @@ func SharedCases[T any](t *testing.T, folder string, valid func() T, validate fu
 	Shared(t, folder, refusals)
 }
 
-// Written is an object with a spec, as it is written.
-func Written(t *testing.T, kind string, spec any) map[string]any {
+// Written is an object of the default namespace with a spec, as it is written.
+func Written(t *testing.T, kind, called string, spec any) map[string]any {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	data, err := json.Marshal(spec)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	fields := map[string]any{}
 	g.Expect(json.Unmarshal(data, &fields)).To(gomega.Succeed())
-	return map[string]any{"kind": kind, "metadata": map[string]any{"name": "m", "namespace": "default"}, "spec": fields}
+	return map[string]any{"kind": kind, "metadata": map[string]any{"name": called, "namespace": "default"}, "spec": fields}
 }

@@ -17,12 +17,7 @@ import (
 func TestWhatIsRefusedOfObjectsIsShared(t *testing.T) {
 	var refusals []rulestest.Refusal
 	add := func(name, kind, called string, spec any, errs field.ErrorList) {
-		refusal := rulestest.Refusal{Name: name, Object: rulestest.Written(t, kind, spec)}
-		refusal.Object["metadata"] = map[string]any{"name": called, "namespace": "default"}
-		for _, err := range errs {
-			refusal.Fields = append(refusal.Fields, err.Field)
-		}
-		refusals = append(refusals, refusal)
+		refusals = append(refusals, rulestest.NewRefusal(name, rulestest.Written(t, kind, called, spec), errs))
 	}
 	for name, ref := range map[string]string{"a pool of one name": "", "a pool of two names": "other", "a pool that upstream has recorded": "default-demo-ippool"} {
 		cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("Demo"), Spec: validCluster()}

@@ -17,12 +17,7 @@ import (
 func TestWhatIsRefusedOfObjectsIsShared(t *testing.T) {
 	var refusals []rulestest.Refusal
 	add := func(name, kind, called string, spec any, errs field.ErrorList) {
-		refusal := rulestest.Refusal{Name: name, Object: rulestest.Written(t, kind, spec)}
-		refusal.Object["metadata"] = map[string]any{"name": called, "namespace": namespace}
-		for _, err := range errs {
-			refusal.Fields = append(refusal.Fields, err.Field)
-		}
-		refusals = append(refusals, refusal)
+		refusals = append(refusals, rulestest.NewRefusal(name, rulestest.Written(t, kind, called, spec), errs))
 	}
 	cluster := &infrav1.Metal3Cluster{Spec: validCluster()}
 	add("a cluster", "Metal3Cluster", "m", cluster.Spec, validateClusterObject(cluster))
