@@ -82,7 +82,7 @@ func Start(tb testing.TB, opts ...Option) *Simulator {
 }
 
 // Main runs the tests of a package, which share the Simulator that it puts into shared, and exits; it is the end of TestMain.
-func Main(m *testing.M, shared **Simulator, opts ...Option) {
+func Main(m interface{ Run() int }, shared **Simulator, opts ...Option) {
 	code, err := runTests(m, shared, opts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -91,7 +91,7 @@ func Main(m *testing.M, shared **Simulator, opts ...Option) {
 	os.Exit(code)
 }
 
-func runTests(m *testing.M, shared **Simulator, opts []Option) (int, error) {
+func runTests(m interface{ Run() int }, shared **Simulator, opts []Option) (int, error) {
 	s, err := Run(context.Background(), opts...)
 	if err != nil {
 		return 0, fmt.Errorf("starting Harvester simulator: %w", err)

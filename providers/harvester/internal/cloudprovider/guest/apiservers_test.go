@@ -6,6 +6,8 @@ package guest_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,13 +51,19 @@ func (a *apiServers) take(t *testing.T) *envtest.Environment {
 	return env
 }
 
-// stop ends all of them.
-func (a *apiServers) stop() error {
-	var errs []error
-	for _, stop := range a.stops {
-		errs = append(errs, stop())
+// withGuests are tests that leave API servers behind.
+type withGuests struct{ *testing.M }
+
+// Run runs the tests, and ends the API servers.
+func (m withGuests) Run() int {
+	code := m.M.Run()
+	for _, stop := range guests.stops {
+		if err := stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
-	return errors.Join(errs...)
+	return code
 }
 
 // empty removes what a test and its cloud provider have made, also what the cloud provider has not let go.

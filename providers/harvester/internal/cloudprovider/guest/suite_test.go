@@ -5,9 +5,7 @@ package guest_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -59,20 +57,7 @@ func TestMain(m *testing.M) {
 		utilruntime.Must(err)
 		os.Exit(cli.Run(command))
 	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	if sim, err = simulator.Run(context.Background()); err != nil {
-		return 0, fmt.Errorf("starting Harvester simulator: %w", err)
-	}
-	code = m.Run()
-	return code, errors.Join(guests.stop(), sim.Stop())
+	simulator.Main(withGuests{m}, &sim)
 }
 
 // site is a namespace of the Harvester cluster.
