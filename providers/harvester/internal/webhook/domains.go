@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules"
 	"github.com/faultline-io/faultline/shared/rules/affinity"
+	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvestermachines,verbs=get;list;watch
@@ -56,7 +57,7 @@ func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) fi
 		errs = append(errs, field.Invalid(path.Child("topologyValue"), domain.TopologyValue, notALabel+"correct it"))
 	}
 	for i, network := range domain.Networks {
-		errs = append(errs, validateReference(network, path.Child("networks").Index(i))...)
+		errs = append(errs, naming.ValidateReference(network, path.Child("networks").Index(i))...)
 	}
 	if domain.VMNetworkConfig != nil {
 		errs = append(errs, validateVMNetworkWithoutPool(*domain.VMNetworkConfig, path.Child("vmNetworkConfig"))...)

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/conversion"
 	"github.com/faultline-io/faultline/shared/rules"
 	"github.com/faultline-io/faultline/shared/rules/affinity"
+	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // HarvesterMachine validates HarvesterMachines.
@@ -85,10 +86,10 @@ func validateMachine(spec infrav1.HarvesterMachineSpec, path *field.Path) field.
 	errs := validateMemory(spec.Memory, path.Child("memory"))
 	errs = append(errs, validateVolumes(spec.Volumes, path.Child("volumes"))...)
 	for i, network := range spec.Networks {
-		errs = append(errs, validateReference(network, path.Child("networks").Index(i))...)
+		errs = append(errs, naming.ValidateReference(network, path.Child("networks").Index(i))...)
 	}
 	if spec.SSHKeyPair != "" {
-		errs = append(errs, validateReference(spec.SSHKeyPair, path.Child("sshKeyPair"))...)
+		errs = append(errs, naming.ValidateReference(spec.SSHKeyPair, path.Child("sshKeyPair"))...)
 	}
 	errs = append(errs, validateMachineNetwork(spec, path)...)
 	errs = append(errs, validateHardware(spec, path)...)

@@ -4,9 +4,7 @@
 package webhook
 
 import (
-	"net"
 	"net/netip"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,6 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules"
+	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // validateVMNetwork has the rules of addresses from pools.
@@ -34,7 +33,7 @@ func validateVMNetwork(config infrav1.VMNetworkConfig, path *field.Path) field.E
 		}
 	}
 	errs = append(errs, validateAddress(config.Gateway, path.Child("gateway"))...)
-	if !isMask(config.SubnetMask) {
+	if !naming.IsSubnetMask(config.SubnetMask) {
 		errs = append(errs, field.Invalid(path.Child("subnetMask"), config.SubnetMask, "is no mask of a subnet: use one such as 255.255.255.0"))
 	}
 	return append(errs, validateResolver(config.DNSServers, config.DNSSearch, path)...)
@@ -74,7 +73,7 @@ func validateVMNetworkWithoutPool(config infrav1.VMNetworkConfig, path *field.Pa
 
 // validatePool has the rules of a pool that is to be made.
 func validatePool(pool infrav1.IPPool, path *field.Path) field.ErrorList {
-	errs := validateReference(pool.VMNetwork, path.Child("vmNetwork"))
+	errs := naming.ValidateReference(pool.VMNetwork, path.Child("vmNetwork"))
 	subnet, err := netip.ParsePrefix(pool.Subnet)
 	if err != nil {
 		return append(errs, field.Invalid(path.Child("subnet"), pool.Subnet, "is no subnet: use one such as 172.17.1.0/24"))
@@ -106,7 +105,7 @@ func validateResolver(servers, search []string, path *field.Path) field.ErrorLis
 		errs = append(errs, validateAddress(server, path.Child("dnsServers").Index(i))...)
 	}
 	for i, domain := range search {
-		if len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(domain, ".")))) > 0 {
+		if !naming.IsSearchDomain(domain) {
 			errs = append(errs, field.Invalid(path.Child("dnsSearch").Index(i), domain, "is no domain: use one such as example.com"))
 		}
 	}
@@ -118,16 +117,6 @@ func validateAddress(address string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, address, "is no address: use one such as 172.17.1.1")}
 	}
 	return nil
-}
-
-// isMask reports whether a text is a mask with all its ones first.
-func isMask(text string) bool {
-	ip := net.ParseIP(text)
-	if four := ip.To4(); four != nil {
-		ip = four
-	}
-	ones, bits := net.IPMask(ip).Size()
-	return bits > 0 && ones > 0
 }
 
 // warnVMNetwork has what is accepted of addresses from pools, and may surprise.

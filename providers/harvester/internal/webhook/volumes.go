@@ -4,25 +4,11 @@
 package webhook
 
 import (
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/rules/naming"
 )
-
-// validateReference wants namespace/name or name.
-func validateReference(reference string, path *field.Path) field.ErrorList {
-	namespace, name, found := strings.Cut(reference, "/")
-	if !found {
-		namespace, name = "default", reference
-	}
-	if len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, reference, "names no object on Harvester: use namespace/name, or name in the target namespace")}
-}
 
 // validateVolumes has the rules of volumes, each and together.
 func validateVolumes(volumes []infrav1.Volume, path *field.Path) field.ErrorList {
@@ -48,7 +34,7 @@ func validateVolume(volume infrav1.Volume, path *field.Path) field.ErrorList {
 	case volume.VolumeType == infrav1.VolumeTypeImage && volume.ImageName == "":
 		errs = append(errs, field.Required(path.Child("imageName"), "name the image that the volume is filled from"))
 	case volume.VolumeType == infrav1.VolumeTypeImage:
-		errs = append(errs, validateImage(volume.ImageName, path.Child("imageName"))...)
+		errs = append(errs, naming.ValidateImage(volume.ImageName, path.Child("imageName"))...)
 	case volume.StorageClass == "":
 		errs = append(errs, field.Required(path.Child("storageClass"), "name the storage class of the volume"))
 	}
@@ -60,14 +46,4 @@ func validateVolume(volume infrav1.Volume, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("volumeSize"), "say how large the volume is, as no image does, such as 40Gi"))
 	}
 	return errs
-}
-
-// validateImage wants namespace/name or name, where name can be a display name,
-// which nearly any text is.
-func validateImage(reference string, path *field.Path) field.ErrorList {
-	namespace, name, found := strings.Cut(reference, "/")
-	if !found || len(validation.IsDNS1123Label(namespace)) == 0 && name != "" {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, reference, "names no image: use namespace/name, or name in the target namespace")}
 }

@@ -5,7 +5,6 @@ package preflight
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline-io/faultline/shared/rules/affinity"
+	"github.com/faultline-io/faultline/shared/rules/naming"
 )
 
 // harvesterKinds are what this provider's webhook refuses.
@@ -149,7 +149,7 @@ func (s harvesterClusterSpec) listeners(path *field.Path) field.ErrorList {
 }
 
 func (p harvesterPool) errors(path *field.Path) field.ErrorList {
-	errs := object(p.VMNetwork, path.Child("vmNetwork"))
+	errs := naming.ValidateReference(p.VMNetwork, path.Child("vmNetwork"))
 	subnet, err := netip.ParsePrefix(p.Subnet)
 	if err != nil {
 		return append(errs, field.Invalid(path.Child("subnet"), p.Subnet, "is no subnet"))
@@ -192,11 +192,7 @@ func (n harvesterVMNetwork) errors(path *field.Path) field.ErrorList {
 		}
 	}
 	errs = append(errs, address(n.Gateway, path.Child("gateway"))...)
-	mask := net.ParseIP(n.SubnetMask)
-	if four := mask.To4(); four != nil {
-		mask = four
-	}
-	if ones, _ := net.IPMask(mask).Size(); ones == 0 {
+	if !naming.IsSubnetMask(n.SubnetMask) {
 		errs = append(errs, field.Invalid(path.Child("subnetMask"), n.SubnetMask, "is no mask of a subnet"))
 	}
 	return append(errs, resolver(n.DNSServers, n.DNSSearch, path)...)
@@ -208,23 +204,11 @@ func resolver(servers, search []string, path *field.Path) field.ErrorList {
 		errs = append(errs, address(server, path.Child("dnsServers").Index(i))...)
 	}
 	for i, domain := range search {
-		if len(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(domain, ".")))) > 0 {
+		if !naming.IsSearchDomain(domain) {
 			errs = append(errs, field.Invalid(path.Child("dnsSearch").Index(i), domain, "is no domain"))
 		}
 	}
 	return errs
-}
-
-// object wants namespace/name or name.
-func object(named string, path *field.Path) field.ErrorList {
-	namespace, name, found := strings.Cut(named, "/")
-	if !found {
-		namespace, name = "default", named
-	}
-	if len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, named, "names no object on Harvester: use namespace/name, or name in the target namespace")}
 }
 
 // harvesterMachineSpec is what is looked at of a HarvesterMachine.
@@ -267,10 +251,10 @@ func harvesterMachine(object *unstructured.Unstructured, path *field.Path) field
 func (s harvesterMachineSpec) errors(path *field.Path) field.ErrorList {
 	errs := volumes(s.Volumes, path.Child("volumes"))
 	for i, network := range s.Networks {
-		errs = append(errs, object(network, path.Child("networks").Index(i))...)
+		errs = append(errs, naming.ValidateReference(network, path.Child("networks").Index(i))...)
 	}
 	if s.SSHKeyPair != "" {
-		errs = append(errs, object(s.SSHKeyPair, path.Child("sshKeyPair"))...)
+		errs = append(errs, naming.ValidateReference(s.SSHKeyPair, path.Child("sshKeyPair"))...)
 	}
 	errs = append(errs, s.network(path)...)
 	errs = append(errs, s.hardware(path)...)
@@ -344,14 +328,13 @@ func volumes(volumes []harvesterVolume, path *field.Path) field.ErrorList {
 
 // source wants an image, by namespace/name or a name, or a storage class.
 func (v harvesterVolume) source(path *field.Path) field.ErrorList {
-	namespace, name, found := strings.Cut(v.ImageName, "/")
 	switch {
 	case v.VolumeType != "image" && v.StorageClass == "":
 		return field.ErrorList{field.Required(path.Child("storageClass"), "name the storage class of the volume")}
 	case v.VolumeType == "image" && v.ImageName == "":
 		return field.ErrorList{field.Required(path.Child("imageName"), "name the image that the volume is filled from")}
-	case v.VolumeType == "image" && found && (len(validation.IsDNS1123Label(namespace)) > 0 || name == ""):
-		return field.ErrorList{field.Invalid(path.Child("imageName"), v.ImageName, "names no image: use namespace/name, or name in the target namespace")}
+	case v.VolumeType == "image":
+		return naming.ValidateImage(v.ImageName, path.Child("imageName"))
 	}
 	return nil
 }
