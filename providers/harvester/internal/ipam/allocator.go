@@ -102,36 +102,38 @@ type Settled struct {
 	Several []string
 	// Told says that the condition is another.
 	Told bool
-
-	stopped bool
 }
 
 // Settle brings the counts and the history of a pool to what its holders say, and the condition Ready to why it is not. It does nothing, but
 // ask for the version, when they say so. From now on the pool gives no address while there are obstacles.
-func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (Settled, error) {
-	is, err := a.settle(ctx, pool, obstacles, why)
-	if err == nil && is.stopped && len(obstacles) == 0 { // the pools themselves know whether that is over
-		a.with(pool, func(q *queue) { q.pool = nil })
-		is, err = a.settle(ctx, pool, nil, why)
+func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (is Settled, _ error) {
+	if len(obstacles) == 0 {
+		a.resume(pool)
 	}
+	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
+		if len(obstacles) > 0 {
+			p.stops(stops(obstacles))
+		}
+		is = Settled{Held: len(p.holders)}
+		is.Doubled, is.Several = p.Doubled()
+		reason, message := why(is)
+		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
+		return p.tidy(is.Told), nil
+	}})
 	if err != nil {
 		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
 	}
 	return is, nil
 }
 
-func (a *Allocator) settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(Settled) (reason, message string)) (is Settled, _ error) {
-	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *Pool) (bool, error) {
-		if len(obstacles) > 0 {
-			p.stops(stops(obstacles))
+// resume has a pool that gave no address be read again, since the pools themselves know whether that is over. Whoever is told next that it
+// is ready gets one.
+func (a *Allocator) resume(pool string) {
+	a.with(pool, func(q *queue) {
+		if q.pool != nil && q.pool.problem != nil {
+			q.pool = nil
 		}
-		is = Settled{Held: len(p.holders), stopped: p.problem != nil}
-		is.Doubled, is.Several = p.Doubled()
-		reason, message := why(is)
-		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
-		return p.tidy(is.Told), nil
-	}})
-	return is, err
+	})
 }
 
 // stops is why a pool with obstacles gives no address.

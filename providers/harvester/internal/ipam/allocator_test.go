@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -354,6 +356,33 @@ func TestAnAddressIsReleasedToAPoolThatGivesNone(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("spec.ranges[0]")))
 	g.Expect(allocator.Release(t.Context(), made.Name, "default/a")).To(Succeed())
 	g.Expect(object(t, made.Name).Status.Allocated).To(BeEmpty())
+}
+
+func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "mended-", "", lbv1.Range{Subnet: "10.99.0.0/24"})
+	allocator := ipam.NewAllocator(api, api)
+	obstacles := field.ErrorList{field.Invalid(field.NewPath("spec", "ranges").Index(0), "10.99.0.0/24", "has addresses of another")}
+	_, err := allocator.Settle(t.Context(), made.Name, obstacles, func(ipam.Settled) (string, string) { return "RangesInvalid", "no address is given" })
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = allocator.Claim(t.Context(), made.Name, "default/a")
+	g.Expect(err).To(MatchError(ContainSubstring("has addresses of another")))
+
+	claimed := make(chan error)
+	ask := sync.OnceFunc(func() {
+		go func() {
+			_, err := allocator.Claim(t.Context(), made.Name, "default/a")
+			claimed <- err
+		}()
+		<-time.After(50 * time.Millisecond) // it stands in line now, behind the condition that is about to be written
+	})
+	_, err = allocator.Settle(t.Context(), made.Name, nil, func(ipam.Settled) (string, string) {
+		ask()
+		return "", ""
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(<-claimed).NotTo(HaveOccurred())
 }
 
 // The webhook may not see one of two pools that are made at the same time.
