@@ -4,6 +4,8 @@
 package vspheredeploymentzone
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -12,15 +14,18 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-func TestEveryCheckHasADocumentedCondition(t *testing.T) {
+func TestEveryCheckOfAZoneHasAConditionAndItsReasonAWayOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	shown := map[string]bool{}
 	reasons := map[vcenter.ZoneReason]bool{}
+	waysOut, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "troubleshooting.md"))
+	g.Expect(err).NotTo(HaveOccurred())
 	for _, check := range vcenter.ZoneChecks() {
 		shown[check.Condition] = true
 		g.Expect(reasons).NotTo(HaveKey(check.Reason), "two checks cannot be told apart")
 		reasons[check.Reason] = true
+		g.Expect(string(waysOut)).To(ContainSubstring("`"+string(check.Reason)+"`"), "docs/troubleshooting.md does not say what to do about it")
 	}
 	documented := map[string]bool{}
 	for _, condition := range []string{
