@@ -3,6 +3,9 @@ module github.com/faultline-io/faultline/shared/cmd/kubectl-fd
 go 1.26.0
 
 require (
+	github.com/faultline-io/faultline/providers/harvester v0.0.0
+	github.com/faultline-io/faultline/providers/metal3 v0.0.0
+	github.com/faultline-io/faultline/providers/vsphere v0.0.0
 	github.com/faultline-io/faultline/shared v0.0.0
 	github.com/go-logr/logr v1.4.4
 	github.com/onsi/gomega v1.42.1
@@ -61,6 +64,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/monochromegane/go-gitignore v0.0.0-20200626010858-205db1a8cc00 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/openshift/custom-resource-status v1.1.2 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
@@ -101,6 +105,9 @@ require (
 	k8s.io/component-base v0.36.3 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/streaming v0.36.3 // indirect
+	kubevirt.io/api v1.8.0 // indirect
+	kubevirt.io/containerized-data-importer-api v1.64.0 // indirect
+	kubevirt.io/controller-lifecycle-operator-sdk/api v0.2.4 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
@@ -108,4 +115,9 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 )
 
-replace github.com/faultline-io/faultline/shared => ../..
+replace (
+	github.com/faultline-io/faultline/providers/harvester => ../../../providers/harvester
+	github.com/faultline-io/faultline/providers/metal3 => ../../../providers/metal3
+	github.com/faultline-io/faultline/providers/vsphere => ../../../providers/vsphere
+	github.com/faultline-io/faultline/shared => ../..
+)

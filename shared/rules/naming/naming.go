@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package naming is about texts in specs that name something. It is for webhooks, and for kubectl fd, which says before what they refuse.
+// Package naming is about texts in specs that name something.
 package naming
 
 import (

@@ -4,7 +4,6 @@
 package ipam_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
 // expectErrors wants errors at these fields, in this order, that say these words; each line is a field and words of its error.
@@ -149,37 +147,4 @@ func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
 	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.2": "ns/a"}})))
 	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{Allocated: map[string]string{"10.0.0.3": "ns/b", "10.0.0.2": "ns/a"}})),
 		"status.allocated: 2 of the pool's addresses are held, such as 10.0.0.2 by ns/a: delete the load balancers and machines that hold them first")
-}
-
-// What is refused of a pool alone is known to kubectl fd preflight, too.
-func TestWhatIsRefusedOfAPoolIsShared(t *testing.T) {
-	t.Parallel()
-	all := lbv1.Tuple{Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}
-	valid := func() lbv1.IPPoolSpec {
-		return lbv1.IPPoolSpec{
-			Ranges:   []lbv1.Range{{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.9"}, {Subnet: "10.0.0.0/24", RangeStart: "10.0.0.10"}, {Subnet: "10.1.0.7/32"}, {Subnet: "fd00::/64"}},
-			Selector: lbv1.Selector{Scope: []lbv1.Tuple{{Project: "p", Namespace: "a", GuestCluster: lbv1.All}, {Namespace: "a"}}},
-		}
-	}
-	ranges := func(given ...lbv1.Range) func(*lbv1.IPPoolSpec) {
-		return func(spec *lbv1.IPPoolSpec) { spec.Ranges = given }
-	}
-	rulestest.SharedCases(t, rulestest.Folder(filepath.Join("..", "..", "..", ".."), "harvester-load-balancer"), valid,
-		func(spec lbv1.IPPoolSpec, _ *field.Path) field.ErrorList { return ipam.ValidatePool(spec) }, []rulestest.Case[lbv1.IPPoolSpec]{
-			{Name: "no range", Change: ranges()},
-			{Name: "turned round", Change: ranges(lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.9", RangeEnd: "10.0.0.5"})},
-			{Name: "the gateway alone", Change: ranges(lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.1", RangeEnd: "10.0.0.1"})},
-			{Name: "the gateway inside", Change: ranges(lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.5", Gateway: "10.0.0.3"})},
-			{Name: "no subnet", Change: ranges(lbv1.Range{Subnet: "10.0.0.0"})},
-			{Name: "outside of the subnet", Change: ranges(lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.1.5"})},
-			{Name: "the subnet's own address", Change: ranges(lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.0"})},
-			{Name: "the broadcast address", Change: ranges(lbv1.Range{Subnet: "10.0.0.0/24", RangeEnd: "10.0.0.255"})},
-			{Name: "two addresses", Change: ranges(lbv1.Range{Subnet: "10.0.0.6/31", RangeStart: "10.0.0.6"})},
-			{Name: "one address, and another", Change: ranges(lbv1.Range{Subnet: "10.0.0.7/32", RangeStart: "10.0.0.8"})},
-			{Name: "two with the same", Change: ranges(lbv1.Range{Subnet: "10.0.0.5/32"}, lbv1.Range{Subnet: "10.0.0.0/8"})},
-			{Name: "two broken ones", Change: ranges(lbv1.Range{Subnet: "a"}, lbv1.Range{Subnet: "10.0.0.0/24"}, lbv1.Range{Subnet: "b"})},
-			{Name: "IPv6 that overlaps", Change: ranges(lbv1.Range{Subnet: "fd00::/64"}, lbv1.Range{Subnet: "fd00::/32"})},
-			{Name: "all beside others", Change: func(spec *lbv1.IPPoolSpec) { spec.Selector.Scope = append(spec.Selector.Scope, all) }},
-			{Name: "the same twice", Change: func(spec *lbv1.IPPoolSpec) { spec.Selector.Scope = []lbv1.Tuple{{Namespace: "b"}, {Namespace: "b"}} }},
-		})
 }

@@ -4,7 +4,6 @@
 package loadbalancer_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -48,7 +47,6 @@ func TestTheRulesOfALoadBalancer(t *testing.T) {
 		{Name: "a guest cluster's, which are its own business", Change: func(s *lbv1.LoadBalancerSpec) { s.WorkloadType, s.Listeners = lbv1.WorkloadCluster, nil }},
 	}
 	rulestest.Run(t, valid, validate, cases)
-	rulestest.SharedCases(t, rulestest.Folder(filepath.Join("..", "..", "..", ".."), "harvester-load-balancer"), valid, validate, cases)
 }
 
 func TestWhatALoadBalancerIsForAndHowItGetsItsAddressCannotBeChanged(t *testing.T) {

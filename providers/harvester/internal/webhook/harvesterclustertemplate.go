@@ -32,9 +32,8 @@ func (w *HarvesterClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
 // ValidateCreate refuses templates of clusters that would be refused. What is
 // left empty is for patches of the ClusterClass to fill in.
 func (w *HarvesterClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.HarvesterClusterTemplate) (admission.Warnings, error) {
-	path := field.NewPath("spec", "template", "spec")
-	spec := template.Spec.Template.Spec
-	return warnClusterTemplate(spec, path), refuse("HarvesterClusterTemplate", template.Name, validateCluster(spec, path))
+	return warnClusterTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
+		refuse("HarvesterClusterTemplate", template.Name, validateClusterTemplate(template))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would. Others are allowed:
@@ -44,7 +43,11 @@ func (w *HarvesterClusterTemplate) ValidateUpdate(_ context.Context, before, aft
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
 	return rules.AddedWarnings(warnClusterTemplate(from, path), warnClusterTemplate(to, path)),
-		refuse("HarvesterClusterTemplate", after.Name, rules.Added(validateCluster(from, path), validateCluster(to, path)))
+		refuse("HarvesterClusterTemplate", after.Name, rules.Added(validateClusterTemplate(before), validateClusterTemplate(after)))
+}
+
+func validateClusterTemplate(template *infrav1.HarvesterClusterTemplate) field.ErrorList {
+	return validateCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 }
 
 // warnClusterTemplate has what is accepted of a template, and may surprise.

@@ -32,8 +32,8 @@ func (w *HarvesterMachineTemplate) SetupWithManager(mgr ctrl.Manager) error {
 // ValidateCreate refuses templates of machines that would be refused. What is
 // left empty is for patches of the ClusterClass to fill in.
 func (w *HarvesterMachineTemplate) ValidateCreate(_ context.Context, template *infrav1.HarvesterMachineTemplate) (admission.Warnings, error) {
-	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
-	return warnMachineTemplate(spec, path), refuse("HarvesterMachineTemplate", template.Name, validateMachineTemplate(spec, path))
+	return warnMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
+		refuse("HarvesterMachineTemplate", template.Name, validateTemplateObject(template))
 }
 
 // ValidateUpdate refuses every change of the machine's spec, except to dry runs
@@ -45,9 +45,13 @@ func (w *HarvesterMachineTemplate) ValidateUpdate(ctx context.Context, before, a
 	if err != nil {
 		return nil, err
 	}
-	errs = append(rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path)), errs...)
+	errs = append(rules.Added(validateTemplateObject(before), validateTemplateObject(after)), errs...)
 	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
 		refuse("HarvesterMachineTemplate", after.Name, errs)
+}
+
+func validateTemplateObject(template *infrav1.HarvesterMachineTemplate) field.ErrorList {
+	return validateMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 }
 
 // validateMachineTemplate has the rules of a machine, and forbids what only a

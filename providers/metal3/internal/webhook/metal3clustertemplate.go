@@ -32,9 +32,8 @@ func (w *Metal3ClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
 // ValidateCreate refuses templates of clusters that would be refused. Where a
 // cluster is reached is for the ClusterClass to fill in.
 func (w *Metal3ClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.Metal3ClusterTemplate) (admission.Warnings, error) {
-	path := field.NewPath("spec", "template", "spec")
-	spec := template.Spec.Template.Spec
-	return warnCluster(spec, path), refuse("Metal3ClusterTemplate", template.Name, validateCluster(spec, path))
+	return warnCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
+		refuse("Metal3ClusterTemplate", template.Name, validateClusterTemplate(template))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would. Others are allowed:
@@ -43,5 +42,9 @@ func (w *Metal3ClusterTemplate) ValidateUpdate(_ context.Context, before, after 
 	path := field.NewPath("spec", "template", "spec")
 	from, to := before.Spec.Template.Spec, after.Spec.Template.Spec
 	return rules.AddedWarnings(warnCluster(from, path), warnCluster(to, path)),
-		refuse("Metal3ClusterTemplate", after.Name, rules.Added(validateCluster(from, path), validateCluster(to, path)))
+		refuse("Metal3ClusterTemplate", after.Name, rules.Added(validateClusterTemplate(before), validateClusterTemplate(after)))
+}
+
+func validateClusterTemplate(template *infrav1.Metal3ClusterTemplate) field.ErrorList {
+	return validateCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 }

@@ -31,19 +31,22 @@ func (w *Metal3DataTemplate) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses templates that nothing could be rendered from.
 func (w *Metal3DataTemplate) ValidateCreate(_ context.Context, template *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return warnDataTemplate(template.Spec, path), refuse("Metal3DataTemplate", template.Name, validateDataTemplate(template.Spec, path))
+	return warnDataTemplate(template.Spec, field.NewPath("spec")), refuse("Metal3DataTemplate", template.Name, validateDataTemplateObject(template))
 }
 
 // ValidateUpdate refuses to change what is rendered: machines made from one
 // template would differ.
 func (w *Metal3DataTemplate) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateDataTemplate(before.Spec, path), validateDataTemplate(after.Spec, path))
+	errs := rules.Added(validateDataTemplateObject(before), validateDataTemplateObject(after))
 	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"create another Metal3DataTemplate and name it in a new Metal3MachineTemplate", "clusterName")...)
 	return rules.AddedWarnings(warnDataTemplate(before.Spec, path), warnDataTemplate(after.Spec, path)),
 		refuse("Metal3DataTemplate", after.Name, errs)
+}
+
+func validateDataTemplateObject(template *infrav1.Metal3DataTemplate) field.ErrorList {
+	return validateDataTemplate(template.Spec, field.NewPath("spec"))
 }
 
 // validateDataTemplate has the rules of what is rendered.

@@ -32,17 +32,18 @@ func (w *Metal3Machine) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses machines that no host could be provisioned for.
 func (w *Metal3Machine) ValidateCreate(_ context.Context, machine *infrav1.Metal3Machine) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return warnMachine(machine.Spec, path),
-		refuse("Metal3Machine", machine.Name, validateMachine(machine.Spec, machine.Namespace, path))
+	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("Metal3Machine", machine.Name, validateMachineObject(machine))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *Metal3Machine) ValidateUpdate(_ context.Context, before, after *infrav1.Metal3Machine) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateMachine(before.Spec, before.Namespace, path), validateMachine(after.Spec, after.Namespace, path))
 	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
-		refuse("Metal3Machine", after.Name, errs)
+		refuse("Metal3Machine", after.Name, rules.Added(validateMachineObject(before), validateMachineObject(after)))
+}
+
+func validateMachineObject(machine *infrav1.Metal3Machine) field.ErrorList {
+	return validateMachine(machine.Spec, machine.Namespace, field.NewPath("spec"))
 }
 
 // validateMachine has the rules of a machine, on its own or in a template.

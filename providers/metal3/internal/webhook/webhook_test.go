@@ -4,16 +4,12 @@
 package webhook
 
 import (
-	"path/filepath"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
-
-// shared is where kubectl fd preflight finds what is refused.
-var shared = rulestest.Folder(filepath.Join("..", "..", "..", ".."), "metal3")
 
 // ruleCase is one object and the errors that are expected of it.
 type ruleCase[T any] struct {
@@ -30,5 +26,4 @@ func testRules[T any](t *testing.T, valid func() T, validate func(T, *field.Path
 		all = append(all, rulestest.Case[T]{Name: c.name, Change: c.change, Want: c.want})
 	}
 	rulestest.Run(t, valid, validate, all)
-	rulestest.SharedCases(t, shared, valid, validate, all)
 }

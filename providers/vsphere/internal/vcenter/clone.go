@@ -16,6 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/limits"
 )
 
 // CloneSpec describes a virtual machine to be made from a template.
@@ -29,9 +30,9 @@ type CloneSpec struct {
 	Snapshot string
 
 	Placement      lookup.Resolved
-	NumCPUs        int32   // at least MinCPUs
+	NumCPUs        int32   // at least limits.MinCPUs
 	CoresPerSocket *int32  // nil: all processors in one socket; 0: vSphere 8 chooses when the machine is powered on
-	MemoryMiB      int64   // at least MinMemoryMiB
+	MemoryMiB      int64   // at least limits.MinMemoryMiB
 	DiskGiB        int32   // size of the first disk; 0 leaves it. The disks of a linked clone cannot grow: ignored
 	FurtherGiB     []int32 // sizes of the template's further disks; as DiskGiB
 	DataDisks      []DataDisk
@@ -48,12 +49,6 @@ type NICSpec struct {
 	Network lookup.NetworkBacking
 	MAC     string // "": vCenter chooses
 }
-
-// What Kubernetes needs to start at all, and a machine gets that asks for less.
-const (
-	MinCPUs      = 2
-	MinMemoryMiB = 2048
-)
 
 // CloneVM starts to clone and returns the task: one call, and another when the template has not been read or has
 // changed. The virtual machine comes up powered off with the network cards of the spec only. ErrNoSnapshot and
@@ -147,12 +142,12 @@ func cloneSpec(spec CloneSpec, template templateData) (types.VirtualMachineClone
 
 // configSpec never leaves the template's cores per socket: vCenter refuses a number of processors that is no multiple of it.
 func configSpec(spec CloneSpec) *types.VirtualMachineConfigSpec {
-	cpus := max(spec.NumCPUs, MinCPUs)
+	cpus := max(spec.NumCPUs, limits.MinCPUs)
 	return &types.VirtualMachineConfigSpec{
 		Annotation:   spec.Annotation,
 		InstanceUuid: spec.InstanceUUID,
 		NumCPUs:      cpus,
-		MemoryMB:     max(spec.MemoryMiB, MinMemoryMiB),
+		MemoryMB:     max(spec.MemoryMiB, limits.MinMemoryMiB),
 
 		NumCoresPerSocket: cmp.Or(spec.CoresPerSocket, &cpus),
 		Flags:             &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(true)}, // volumes are found by it

@@ -14,7 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/limits"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -73,11 +73,11 @@ func warnClone(spec infrav1.VirtualMachineCloneSpec, path *field.Path) admission
 // validateSize has what vSphere wants of processors and memory.
 func validateSize(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	cpus := max(spec.NumCPUs, vcenter.MinCPUs)
+	cpus := max(spec.NumCPUs, limits.MinCPUs)
 	if cores := spec.NumCoresPerSocket; cores != nil && *cores > 0 && cpus%*cores != 0 {
 		errs = append(errs, field.Invalid(path.Child("numCoresPerSocket"), *cores, fmt.Sprintf(
 			"numCPUs, which is %d (%d when it is not set), must be a multiple of it; choose one that divides numCPUs, or set numCPUs",
-			cpus, vcenter.MinCPUs)))
+			cpus, limits.MinCPUs)))
 	}
 	if spec.MemoryMiB%memoryStepMiB != 0 {
 		errs = append(errs, field.Invalid(path.Child("memoryMiB"), spec.MemoryMiB, "must be a multiple of 4; round it up"))

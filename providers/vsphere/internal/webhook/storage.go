@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/limits"
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
@@ -32,10 +32,10 @@ func validateDisks(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field
 
 // validateResources has what vSphere wants of reservations and limits.
 func validateResources(spec infrav1.VirtualMachineCloneSpec, path *field.Path) field.ErrorList {
-	requests, limits := spec.Resources.Requests, spec.Resources.Limits
-	errs := validateAllocation("cpu", requests.CPU, limits.CPU, path)
-	errs = append(errs, validateAllocation("memory", requests.Memory, limits.Memory, path)...)
-	mebibytes := max(spec.MemoryMiB, vcenter.MinMemoryMiB)
+	requests, allowed := spec.Resources.Requests, spec.Resources.Limits
+	errs := validateAllocation("cpu", requests.CPU, allowed.CPU, path)
+	errs = append(errs, validateAllocation("memory", requests.Memory, allowed.Memory, path)...)
+	mebibytes := max(spec.MemoryMiB, limits.MinMemoryMiB)
 	if size := resource.NewQuantity(mebibytes<<20, resource.BinarySI); requests.Memory.Cmp(*size) > 0 {
 		errs = append(errs, field.Invalid(path.Child("requests", "memory"), requests.Memory.String(), fmt.Sprintf(
 			"must not be more than the memory of the machine, which is %s; lower it, or raise memoryMiB", size)))

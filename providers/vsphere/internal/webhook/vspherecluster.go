@@ -32,15 +32,18 @@ func (w *VSphereCluster) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses clusters that could not be reconciled.
 func (w *VSphereCluster) ValidateCreate(_ context.Context, cluster *infrav1.VSphereCluster) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return warnCluster(cluster.Spec, path), refuse("VSphereCluster", cluster.Name, validateCluster(cluster.Spec, path))
+	return warnCluster(cluster.Spec, field.NewPath("spec")), refuse("VSphereCluster", cluster.Name, validateClusterObject(cluster))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *VSphereCluster) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereCluster) (admission.Warnings, error) {
 	path := field.NewPath("spec")
 	return rules.AddedWarnings(warnCluster(before.Spec, path), warnCluster(after.Spec, path)),
-		refuse("VSphereCluster", after.Name, rules.Added(validateCluster(before.Spec, path), validateCluster(after.Spec, path)))
+		refuse("VSphereCluster", after.Name, rules.Added(validateClusterObject(before), validateClusterObject(after)))
+}
+
+func validateClusterObject(cluster *infrav1.VSphereCluster) field.ErrorList {
+	return validateCluster(cluster.Spec, field.NewPath("spec"))
 }
 
 // validateCluster has the rules of a cluster, on its own or in a template.

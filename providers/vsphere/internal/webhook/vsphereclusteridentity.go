@@ -34,16 +34,18 @@ func (w *VSphereClusterIdentity) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses identities that nobody could use.
 func (w *VSphereClusterIdentity) ValidateCreate(_ context.Context, identity *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return warnIdentity(identity.Spec, path), refuse("VSphereClusterIdentity", identity.Name, validateIdentity(identity.Spec, path))
+	return warnIdentity(identity.Spec, field.NewPath("spec")), refuse("VSphereClusterIdentity", identity.Name, validateIdentityObject(identity))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would.
 func (w *VSphereClusterIdentity) ValidateUpdate(_ context.Context, before, after *infrav1.VSphereClusterIdentity) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateIdentity(before.Spec, path), validateIdentity(after.Spec, path))
 	return rules.AddedWarnings(warnIdentity(before.Spec, path), warnIdentity(after.Spec, path)),
-		refuse("VSphereClusterIdentity", after.Name, errs)
+		refuse("VSphereClusterIdentity", after.Name, rules.Added(validateIdentityObject(before), validateIdentityObject(after)))
+}
+
+func validateIdentityObject(identity *infrav1.VSphereClusterIdentity) field.ErrorList {
+	return validateIdentity(identity.Spec, field.NewPath("spec"))
 }
 
 func validateIdentity(spec infrav1.VSphereClusterIdentitySpec, path *field.Path) field.ErrorList {

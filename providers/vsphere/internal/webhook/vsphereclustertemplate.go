@@ -31,12 +31,8 @@ func (w *VSphereClusterTemplate) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses templates of clusters that would be refused.
 func (w *VSphereClusterTemplate) ValidateCreate(_ context.Context, template *infrav1.VSphereClusterTemplate) (admission.Warnings, error) {
-	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
-	errs := validateCluster(spec, path)
-	if len(spec.ClusterModules) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("clusterModules"), "a module belongs to one cluster, and the controller records it there: remove it"))
-	}
-	return warnCluster(spec, path), refuse("VSphereClusterTemplate", template.Name, errs)
+	return warnCluster(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
+		refuse("VSphereClusterTemplate", template.Name, validateClusterTemplate(template))
 }
 
 // ValidateUpdate refuses every change of the cluster's spec.
@@ -44,4 +40,14 @@ func (w *VSphereClusterTemplate) ValidateUpdate(_ context.Context, before, after
 	errs := rules.Changed(&before.Spec.Template.Spec, &after.Spec.Template.Spec, field.NewPath("spec", "template", "spec"),
 		"create another VSphereClusterTemplate and name it in the ClusterClass")
 	return nil, refuse("VSphereClusterTemplate", after.Name, errs)
+}
+
+// validateClusterTemplate has the rules of a cluster, and forbids what only a single cluster can have.
+func validateClusterTemplate(template *infrav1.VSphereClusterTemplate) field.ErrorList {
+	path, spec := field.NewPath("spec", "template", "spec"), template.Spec.Template.Spec
+	errs := validateCluster(spec, path)
+	if len(spec.ClusterModules) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("clusterModules"), "a module belongs to one cluster, and the controller records it there: remove it"))
+	}
+	return errs
 }

@@ -50,18 +50,17 @@ func (w *VSphereDeploymentZone) Default(_ context.Context, zone *infrav1.VSphere
 
 // ValidateCreate refuses zones that could not be used.
 func (w *VSphereDeploymentZone) ValidateCreate(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	if err := refuse("VSphereDeploymentZone", zone.Name, validateZone(zone.Spec, path)); err != nil {
+	if err := refuse("VSphereDeploymentZone", zone.Name, validateZoneObject(zone)); err != nil {
 		return nil, err
 	}
-	return w.warn(ctx, zone.Spec, path)
+	return w.warn(ctx, zone.Spec, field.NewPath("spec"))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would, and those that
 // would put a zone that has machines in another place than they are.
 func (w *VSphereDeploymentZone) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereDeploymentZone) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateZone(before.Spec, path), validateZone(after.Spec, path))
+	errs := rules.Added(validateZoneObject(before), validateZoneObject(after))
 	errs = append(errs, validateConfigured(before, after, path)...)
 	if len(movedZone(before, after, "")) > 0 {
 		machines, err := machinesIn(ctx, w.Reader, after.Name)
@@ -102,6 +101,10 @@ func (w *VSphereDeploymentZone) warn(ctx context.Context, spec infrav1.VSphereDe
 		return nil, fmt.Errorf("reading VSphereFailureDomain %s: %w", spec.FailureDomain, err)
 	}
 	return warnings, nil
+}
+
+func validateZoneObject(zone *infrav1.VSphereDeploymentZone) field.ErrorList {
+	return validateZone(zone.Spec, field.NewPath("spec"))
 }
 
 // validateZone has the rules of a zone.

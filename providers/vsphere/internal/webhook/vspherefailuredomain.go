@@ -39,7 +39,7 @@ func (w *VSphereFailureDomain) SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses failure domains that contradict themselves.
 func (w *VSphereFailureDomain) ValidateCreate(_ context.Context, domain *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
-	return nil, refuse("VSphereFailureDomain", domain.Name, validateFailureDomain(domain.Spec, field.NewPath("spec")))
+	return nil, refuse("VSphereFailureDomain", domain.Name, validateDomainObject(domain))
 }
 
 // ValidateUpdate refuses changes that ValidateCreate would, and all changes of
@@ -47,7 +47,7 @@ func (w *VSphereFailureDomain) ValidateCreate(_ context.Context, domain *infrav1
 // says.
 func (w *VSphereFailureDomain) ValidateUpdate(ctx context.Context, before, after *infrav1.VSphereFailureDomain) (admission.Warnings, error) {
 	path := field.NewPath("spec")
-	errs := rules.Added(validateFailureDomain(before.Spec, path), validateFailureDomain(after.Spec, path))
+	errs := rules.Added(validateDomainObject(before), validateDomainObject(after))
 	if len(rules.Changed(&before.Spec, &after.Spec, path, "")) > 0 {
 		zones, err := zonesOf(ctx, w.Reader, after.Name)
 		if err != nil {
@@ -80,6 +80,10 @@ func (w *VSphereFailureDomain) ValidateDelete(ctx context.Context, domain *infra
 		field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf(
 			"%s in the failure domain; delete its VSphereDeploymentZones %s, with the last of which it goes once no machine is in it",
 			rules.InUseBy("Machine", machines), rules.Abbreviated(zones)))})
+}
+
+func validateDomainObject(domain *infrav1.VSphereFailureDomain) field.ErrorList {
+	return validateFailureDomain(domain.Spec, field.NewPath("spec"))
 }
 
 // validateFailureDomain has the rules of a failure domain.

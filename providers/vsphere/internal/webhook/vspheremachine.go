@@ -52,8 +52,7 @@ func (w *VSphereMachine) Default(_ context.Context, machine *infrav1.VSphereMach
 
 // ValidateCreate refuses machines that could not be cloned as asked.
 func (w *VSphereMachine) ValidateCreate(_ context.Context, machine *infrav1.VSphereMachine) (admission.Warnings, error) {
-	path := field.NewPath("spec")
-	return warnMachine(machine.Spec, path), refuse("VSphereMachine", machine.Name, validateMachine(machine.Spec, path))
+	return warnMachine(machine.Spec, field.NewPath("spec")), refuse("VSphereMachine", machine.Name, validateMachineObject(machine))
 }
 
 // ValidateUpdate refuses to change what a machine is. How it is powered off may
@@ -65,12 +64,16 @@ func (w *VSphereMachine) ValidateUpdate(ctx context.Context, before, after *infr
 		return nil, err
 	}
 	path := field.NewPath("spec")
-	errs := rules.Added(validateMachine(before.Spec, path), validateMachine(after.Spec, path))
+	errs := rules.Added(validateMachineObject(before), validateMachineObject(after))
 	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"change the VSphereMachineTemplate that the machine is made from, and the machine is replaced",
 		"providerID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "network.devices")...)
 	return rules.AddedWarnings(warnMachine(before.Spec, path), warnMachine(after.Spec, path)),
 		refuse("VSphereMachine", after.Name, errs)
+}
+
+func validateMachineObject(machine *infrav1.VSphereMachine) field.ErrorList {
+	return validateMachine(machine.Spec, field.NewPath("spec"))
 }
 
 // validateMachine has the rules of a machine, on its own or in a template.

@@ -50,9 +50,8 @@ func (w *VSphereMachineTemplate) Default(ctx context.Context, template *infrav1.
 
 // ValidateCreate refuses templates of machines that would be refused.
 func (w *VSphereMachineTemplate) ValidateCreate(_ context.Context, template *infrav1.VSphereMachineTemplate) (admission.Warnings, error) {
-	path := field.NewPath("spec", "template", "spec")
-	spec := template.Spec.Template.Spec
-	return warnMachineTemplate(spec, path), refuse("VSphereMachineTemplate", template.Name, validateMachineTemplate(spec, path))
+	return warnMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec")),
+		refuse("VSphereMachineTemplate", template.Name, validateTemplateObject(template))
 }
 
 // ValidateUpdate refuses every change of the machine's spec, except to dry runs
@@ -64,9 +63,13 @@ func (w *VSphereMachineTemplate) ValidateUpdate(ctx context.Context, before, aft
 	if err != nil {
 		return nil, err
 	}
-	errs = append(rules.Added(validateMachineTemplate(from, path), validateMachineTemplate(to, path)), errs...)
+	errs = append(rules.Added(validateTemplateObject(before), validateTemplateObject(after)), errs...)
 	return rules.AddedWarnings(warnMachineTemplate(from, path), warnMachineTemplate(to, path)),
 		refuse("VSphereMachineTemplate", after.Name, errs)
+}
+
+func validateTemplateObject(template *infrav1.VSphereMachineTemplate) field.ErrorList {
+	return validateMachineTemplate(template.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 }
 
 // validateMachineTemplate has the rules of a machine, and forbids what only a

@@ -43,8 +43,7 @@ func (w *VSphereVM) Default(_ context.Context, vm *infrav1.VSphereVM) error {
 
 // ValidateCreate refuses virtual machines that could not be cloned as asked.
 func (w *VSphereVM) ValidateCreate(_ context.Context, vm *infrav1.VSphereVM) (admission.Warnings, error) {
-	errs := append(validateVM(vm.Spec, field.NewPath("spec")), validateGuestName(vm.Name, vm.Spec.OS, field.NewPath("metadata", "name"))...)
-	return nil, refuse("VSphereVM", vm.Name, errs)
+	return nil, refuse("VSphereVM", vm.Name, validateVMObject(vm))
 }
 
 // ValidateUpdate refuses to change what a virtual machine is and where. How it
@@ -61,10 +60,14 @@ func (w *VSphereVM) ValidateUpdate(ctx context.Context, before, after *infrav1.V
 		mutable = append(mutable, "biosUUID")
 	}
 	path := field.NewPath("spec")
-	errs := rules.Added(validateVM(before.Spec, path), validateVM(after.Spec, path))
+	errs := rules.Added(validateVMObject(before), validateVMObject(after))
 	errs = append(errs, rules.Changed(&before.Spec, &after.Spec, path,
 		"it was settled when the machine was made; change the VSphereMachineTemplate, and the machine is replaced", mutable...)...)
 	return nil, refuse("VSphereVM", after.Name, errs)
+}
+
+func validateVMObject(vm *infrav1.VSphereVM) field.ErrorList {
+	return append(validateVM(vm.Spec, field.NewPath("spec")), validateGuestName(vm.Name, vm.Spec.OS, field.NewPath("metadata", "name"))...)
 }
 
 // validateVM has the rules of a virtual machine with everything decided.

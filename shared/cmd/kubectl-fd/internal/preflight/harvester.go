@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	harvesterrules "github.com/faultline-io/faultline/providers/harvester/validation"
 )
 
 func harvester() Provider {
@@ -19,7 +21,7 @@ func harvester() Provider {
 		Kinds: []string{"HarvesterCluster", "HarvesterClusterTemplate", "HarvesterMachine", "HarvesterMachineTemplate"},
 		first: version{0, 1, 0}, last: version{0, 10, 0},
 		rules: []func(*examination){
-			refused(harvesterKinds()...), endpoints, sameNames, hostDomains, cloudProviders, rancher, poolNames, virtualMachines, dhcp, harvesterInGeneral,
+			refused(harvesterrules.Written), endpoints, sameNames, hostDomains, cloudProviders, rancher, poolNames, virtualMachines, dhcp, harvesterInGeneral,
 		},
 	}
 }

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline-io/faultline/providers/metal3/validation"
 )
 
 const (
@@ -34,7 +35,7 @@ func metal3() Provider {
 		Beside: []schema.GroupKind{{Group: "metal3.io", Kind: "BareMetalHost"}},
 		first:  version{1, 1, 0}, last: version{1, 14, 0},
 		rules: []func(*examination){
-			refused(metal3Kinds()...), variables, racks, racksOfMachines, prefixes, sharedHosts, hostsOfMachines, hosts, remediations, foreignPools,
+			refused(validation.Written), variables, racks, racksOfMachines, prefixes, sharedHosts, hostsOfMachines, hosts, remediations, foreignPools,
 			metal3InGeneral,
 		},
 	}
@@ -91,24 +92,10 @@ func racks(e *examination) {
 		return fmt.Sprintf("its machines go to hosts with the labels of failure domains %s only, and wait where there is none: label the hosts first, or set failureDomainPolicy: Preferred in new templates",
 			strings.Join(names, ", "))
 	}, "Metal3Cluster")
-	for _, at := range []struct {
-		kind string
-		spec []string
-	}{{"Metal3Cluster", []string{"spec"}}, {"Metal3ClusterTemplate", []string{"spec", "template", "spec"}}} {
-		for i := range e.Objects[at.kind] {
-			object := &e.Objects[at.kind][i]
-			for j, name := range domainsOf(object, at.spec...) {
-				path := field.NewPath(at.spec[0], at.spec[1:]...).Child("failureDomains").Index(j).Child("name")
-				for _, wrong := range labelValue(name, path) {
-					e.aboutField(object, wrong.Field, Stops, "FailureDomains", fmt.Sprintf("failure domain %q can be no label of a host, so that no machine would get one: give it another name first", name))
-				}
-			}
-		}
-	}
 	for i := range e.Objects["Metal3Cluster"] {
 		cluster := &e.Objects["Metal3Cluster"][i]
 		for j, name := range domainsOf(cluster) {
-			if len(labelValue(name, nil)) == 0 && e.labelled(cluster.GetNamespace(), name) == 0 {
+			if e.labelled(cluster.GetNamespace(), name) == 0 {
 				e.aboutField(cluster, fmt.Sprintf("spec.failureDomains[%d].name", j), Stops, "FailureDomains", fmt.Sprintf(
 					"no BareMetalHost of the namespace has the label %s=%s: a machine that is to be there waits, and a cluster with no host in a domain for control planes is not provisioned; label hosts, which upstream heeds too",
 					hostDomain, name))
@@ -129,11 +116,8 @@ func (e *examination) labelled(namespace, domain string) int {
 }
 
 // domainsOf are the names of a cluster's failure domains: a list in v1beta2, a map in v1beta1.
-func domainsOf(object *unstructured.Unstructured, spec ...string) []string {
-	if len(spec) == 0 {
-		spec = []string{"spec"}
-	}
-	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, append(slices.Clone(spec), "failureDomains")...)
+func domainsOf(cluster *unstructured.Unstructured) []string {
+	value, _, _ := unstructured.NestedFieldNoCopy(cluster.Object, "spec", "failureDomains")
 	var names []string
 	switch domains := value.(type) {
 	case []any:

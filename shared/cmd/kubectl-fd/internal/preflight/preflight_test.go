@@ -45,10 +45,10 @@ objects:
     namespace: default
     ownerReferences: [{kind: Cluster, name: c}]
     managedFields: [{manager: kubectl, apiVersion: infrastructure.cluster.x-k8s.io/v1beta2}]
-  spec: {server: "https://vc.example/sdk", thumbprint: "AA:BB", failureDomainSelector: {matchLabels: {of: c}}}
+  spec: {server: "https://vc.example/sdk", thumbprint: "AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA", failureDomainSelector: {matchLabels: {of: c}}}
 - kind: VSphereFailureDomain
   metadata: {name: domain, ownerReferences: [{kind: VSphereDeploymentZone, name: zone}]}
-  spec: {region: {type: Datacenter}, zone: {type: ComputeCluster}}
+  spec: {region: {type: Datacenter}, zone: {type: ComputeCluster}, topology: {datacenter: dc, computeCluster: cc}}
 - kind: VSphereDeploymentZone
   metadata: {name: zone, labels: {of: c}}
   spec: {server: vc.example, failureDomain: domain}
@@ -65,6 +65,12 @@ objects:
 // listed is how an installation is written down for a test.
 type listed struct {
 	Providers, Deployments, Leases, CRDs, Machines, Claims, Objects []map[string]any
+}
+
+// stored are the versions of objects that are written down without one, by what their kinds begin with.
+var stored = map[string]string{
+	"VSphere": preflight.Group + "/v1beta2", "Metal3": preflight.Group + "/v1beta2", "Harvester": preflight.Group + "/v1beta1",
+	"IPPool": preflight.LoadBalancerGroup + "/v1beta1", "LoadBalancer": preflight.LoadBalancerGroup + "/v1beta1",
 }
 
 func installation(t *testing.T, text string) preflight.Installation {
@@ -86,6 +92,11 @@ func installation(t *testing.T, text string) preflight.Installation {
 		Machines: objects(l.Machines), Claims: objects(l.Claims), Objects: map[string][]unstructured.Unstructured{},
 	}
 	for _, object := range objects(l.Objects) {
+		for prefix, version := range stored {
+			if strings.HasPrefix(object.GetKind(), prefix) {
+				object.SetAPIVersion(version)
+			}
+		}
 		in.Objects[object.GetKind()] = append(in.Objects[object.GetKind()], object)
 	}
 	return in
@@ -136,12 +147,12 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"an applier of v1beta1":              {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1"}, preflight.Changes, "ManagedFields", "VSphereCluster ", "keep what they own"},
 		"an applier of v1alpha4":             {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4"}, preflight.Stops, "ManagedFields", "VSphereCluster c", "kubectl last wrote it as v1alpha4"},
 		"an object on its way out":           {change{"name: t,", "name: t, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a],"}, preflight.Check, "Deletion", "VSphereMachineTemplate t", "finalizers a"},
-		"a certificate nobody vouches for":   {change{`thumbprint: "AA:BB"`, `thumbprint: ""`}, preflight.Check, "Thumbprint", "VSphereCluster c", "certificate of vc.example;"},
-		"cluster modules":                    {change{`thumbprint: "AA:BB"`, `thumbprint: "AA:BB", clusterModules: [{}]`}, preflight.Check, "ClusterModules", "VSphereCluster c", "1 cluster modules"},
+		"a certificate nobody vouches for":   {change{`thumbprint: "AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA"`, `thumbprint: ""`}, preflight.Check, "Thumbprint", "VSphereCluster c", "certificate of vc.example;"},
+		"cluster modules":                    {change{`failureDomainSelector:`, `clusterModules: [{}], failureDomainSelector:`}, preflight.Check, "ClusterModules", "VSphereCluster c", "1 cluster modules"},
 		"a zone that is not ready":           {change{"{ready: true}", "{ready: false}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "is not ready"},
 		"a zone without its domain":          {change{"failureDomain: domain", "failureDomain: other"}, preflight.Stops, "Zones", "VSphereDeploymentZone zone", "VSphereFailureDomain other"},
 		"a zone that no cluster selects":     {change{"matchLabels: {of: c}", "matchLabels: {of: d}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "no VSphereCluster selects it"},
-		"a zone larger than its region":      {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "FailureDomains", "VSphereFailureDomain domain", "which is smaller"},
+		"a host group for a region":          {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "Refused", "VSphereFailureDomain domain", "make the region a Datacenter"},
 		"a domain without owners":            {change{"[{kind: VSphereDeploymentZone, name: zone}]", "[]"}, preflight.Changes, "FailureDomains", "VSphereFailureDomain domain", "deleted with the last of them"},
 		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is no VSphereDeploymentZone"},
 		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "on vCenter other.example"},

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline-io/faultline/providers/vsphere/validation"
 )
 
 // Group is that of all infrastructure providers' kinds, and LoadBalancerGroup that of what gives addresses on Harvester.
@@ -102,7 +104,7 @@ func vsphere() Provider {
 			clustercache-client-burst`)...),
 		gates: strings.Fields(`PriorityQueue ReconcilerRateLimiting NodeAntiAffinity AllAlpha AllBeta`),
 		rules: []func(*examination){
-			thumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
+			refused(validation.Written), thumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
 		},
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline-io/faultline/providers/vsphere/validation"
 )
 
 // thumbprints looks for vCenters whose certificate nobody has vouched for: upstream does not look at it then.
@@ -88,16 +90,8 @@ func selects(cluster, zone *unstructured.Unstructured) bool {
 	return err == nil && of.Matches(labels.Set(zone.GetLabels()))
 }
 
-// failureDomains looks for what cannot be created again here.
+// failureDomains says which are owned from now on.
 func failureDomains(e *examination) {
-	size := map[string]int{"Datacenter": 3, "ComputeCluster": 2, "HostGroup": 1}
-	e.each(Check, "FailureDomains", func(domain *unstructured.Unstructured) string {
-		region, zone := text(domain, "spec", "region", "type"), text(domain, "spec", "zone", "type")
-		if size[zone] <= size[region] {
-			return ""
-		}
-		return fmt.Sprintf("its zone is a %s and its region a %s, which is smaller: it stays, but cannot be created again; exchange the two", zone, region)
-	}, "VSphereFailureDomain")
 	e.each(Changes, "FailureDomains", func(domain *unstructured.Unstructured) string {
 		named := slices.ContainsFunc(e.Objects["VSphereDeploymentZone"], func(zone unstructured.Unstructured) bool {
 			return text(&zone, "spec", "failureDomain") == domain.GetName()
@@ -151,13 +145,12 @@ func clone(object *unstructured.Unstructured) []string {
 
 // smallMachines looks for memory that is raised.
 func smallMachines(e *examination) {
-	const least = 2048
 	e.each(Changes, "Memory", func(object *unstructured.Unstructured) string {
 		memory, found, _ := unstructured.NestedInt64(object.Object, append(clone(object), "memoryMiB")...)
-		if !found || memory == 0 || memory >= least {
+		if !found || memory == 0 || memory >= validation.MinMemoryMiB {
 			return ""
 		}
-		return fmt.Sprintf("memoryMiB is %d: machines that are made anew get %d, the least that kubeadm takes", memory, least)
+		return fmt.Sprintf("memoryMiB is %d: machines that are made anew get %d, the least that kubeadm takes", memory, validation.MinMemoryMiB)
 	}, "VSphereMachineTemplate")
 }
 
