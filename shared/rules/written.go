@@ -17,11 +17,14 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// Creation has the rules of creating an object of a kind as it is written, in any version of the scheme.
-type Creation func(*runtime.Scheme) (func(*unstructured.Unstructured) (field.ErrorList, error), error)
+type (
+	// Creation has the rules of creating an object of a kind, in any version of the scheme.
+	Creation func(*runtime.Scheme) (creation, error)
+	creation func(context.Context, *unstructured.Unstructured) (field.ErrorList, error)
+)
 
 // Written has the rules of creating objects of some kinds, for those who are no webhook and have objects as they are written.
-type Written map[string]func(*unstructured.Unstructured) (field.ErrorList, error)
+type Written map[string]creation
 
 // NewWritten returns the rules of those kinds that have some. The function adds all their versions to a scheme.
 func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error) {
@@ -43,12 +46,12 @@ func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error)
 }
 
 // Errors returns what the webhook would refuse of an object were it created. It fails for what is no object of its kind and version.
-func (w Written) Errors(object *unstructured.Unstructured) (field.ErrorList, error) {
+func (w Written) Errors(ctx context.Context, object *unstructured.Unstructured) (field.ErrorList, error) {
 	errors, found := w[object.GetKind()]
 	if !found {
 		return nil, nil
 	}
-	return errors(object)
+	return errors(ctx, object)
 }
 
 // object is a pointer to a kind.
@@ -60,13 +63,13 @@ type object[T any] interface {
 // Create has rules that know the hub of a kind. Objects of other versions are converted to it, as the API server has it done before it
 // asks a webhook; there is no converter for a kind of one version.
 func Create[T any, hub object[T]](converter conversion.Constructor, validate func(hub) field.ErrorList) Creation {
-	return func(scheme *runtime.Scheme) (func(*unstructured.Unstructured) (field.ErrorList, error), error) {
+	return func(scheme *runtime.Scheme) (creation, error) {
 		read, err := reader[T, hub](scheme, converter)
 		if err != nil {
 			return nil, err
 		}
-		return func(written *unstructured.Unstructured) (field.ErrorList, error) {
-			object, err := read(written)
+		return func(ctx context.Context, written *unstructured.Unstructured) (field.ErrorList, error) {
+			object, err := read(ctx, written)
 			if err != nil {
 				return nil, err
 			}
@@ -76,13 +79,15 @@ func Create[T any, hub object[T]](converter conversion.Constructor, validate fun
 }
 
 // reader reads an object, whatever version it is written in, as the hub.
-func reader[T any, hub object[T]](scheme *runtime.Scheme, converter conversion.Constructor) (func(*unstructured.Unstructured) (hub, error), error) {
+func reader[T any, hub object[T]](scheme *runtime.Scheme, converter conversion.Constructor) (func(context.Context, *unstructured.Unstructured) (hub, error), error) {
 	kind, err := apiutil.GVKForObject(hub(new(T)), scheme)
 	if err != nil || converter == nil {
-		return func(written *unstructured.Unstructured) (hub, error) { return readAs[T, hub](written, kind) }, err
+		return func(_ context.Context, written *unstructured.Unstructured) (hub, error) {
+			return readAs[T, hub](written, kind)
+		}, err
 	}
 	convert, err := converter(scheme)
-	return func(written *unstructured.Unstructured) (hub, error) {
+	return func(ctx context.Context, written *unstructured.Unstructured) (hub, error) {
 		if written.GroupVersionKind() == kind {
 			return readAs[T, hub](written, kind)
 		}
@@ -95,7 +100,7 @@ func reader[T any, hub object[T]](scheme *runtime.Scheme, converter conversion.C
 		}
 		to := hub(new(T))
 		to.GetObjectKind().SetGroupVersionKind(kind)
-		return to, convert.ConvertObject(context.Background(), spoke, to)
+		return to, convert.ConvertObject(ctx, spoke, to)
 	}, err
 }
 

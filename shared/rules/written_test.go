@@ -28,14 +28,14 @@ func TestRulesAreAskedOfWhatIsWritten(t *testing.T) {
 		o.SetNamespace("here")
 		return o
 	}
-	errs, err := written.Errors(object("Machine", "v1beta2", map[string]any{"clusterName": "c"}))
+	errs, err := written.Errors(t.Context(), object("Machine", "v1beta2", map[string]any{"clusterName": "c"}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(errs.ToAggregate()).To(MatchError(`spec.clusterName: Invalid value: "c": in here`))
 	for _, kind := range []string{"Cluster", "MachineSet"} {
-		g.Expect(written.Errors(object(kind, "v1beta2", nil))).To(BeEmpty(), "a kind without rules")
+		g.Expect(written.Errors(t.Context(), object(kind, "v1beta2", nil))).To(BeEmpty(), "a kind without rules")
 	}
-	_, err = written.Errors(object("Machine", "v1alpha1", nil))
+	_, err = written.Errors(t.Context(), object("Machine", "v1alpha1", nil))
 	g.Expect(err).To(MatchError("Machine is not served in cluster.x-k8s.io/v1alpha1, but in cluster.x-k8s.io/v1beta2"))
-	_, err = written.Errors(object("Machine", "v1beta2", "text"))
+	_, err = written.Errors(t.Context(), object("Machine", "v1beta2", "text"))
 	g.Expect(err).To(HaveOccurred(), "what is no object of its kind")
 }

@@ -4,6 +4,7 @@
 package preflight
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -34,7 +35,7 @@ func refused(rulesOf func() (rules.Written, error)) func(*examination) {
 }
 
 func (e *examination) refusedOf(object *unstructured.Unstructured, written rules.Written) {
-	errs, err := written.Errors(object)
+	errs, err := written.Errors(context.Background(), object) // nobody is asked
 	verdict, consequence := e.consequence(object)
 	if err != nil {
 		e.about(object, verdict, "Refused", fmt.Sprintf("it cannot be read: %v; %s", err, consequence))
