@@ -44,18 +44,24 @@ func TestDemoOnBareMetal(t *testing.T) {
 	}
 }
 
-// TestDemoOnVSphere tells the demo and then, on the same management cluster, how it
-// fails: starting a management cluster is half of what a demo costs.
+// TestDemoOnVSphere tells the demo and, on the same management cluster, how a MachineSet
+// scales down and how a demo fails: starting a management cluster is half of what it
+// costs.
 func TestDemoOnVSphere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	told := &transcript{}
 	s := demoOf(t, Options{Provider: vsphere.Provider{}, Flavor: topology, Out: told})
-	err := s.run(s.steps())
-	t.Log(told)
-	if err != nil {
-		t.Fatal(Explain(err))
+	steps := s.steps()
+	run := func(steps []step) {
+		if err := s.run(steps); err != nil {
+			t.Fatal(told, Explain(err))
+		}
 	}
+	run(steps[:len(steps)-1])
+	t.Run("workers of which several go at once stay spread", func(t *testing.T) { testScaleDown(t, s) })
+	run(steps[len(steps)-1:])
+	t.Log(told)
 	all := told.String() + s.summary()
 	for _, part := range []string{
 		"Ready=False", "no control plane (DatastoreNotFound)", "Ready=True", "from nothing to ready", "leaves nothing",
