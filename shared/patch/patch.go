@@ -109,6 +109,20 @@ func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, e
 	return len(fields) > 0, status, nil
 }
 
+// ConditionsOnly reports whether there is something to send, and nothing of it but conditions.
+func (p *Patch) ConditionsOnly(obj client.Object) (bool, error) {
+	spec, status, err := p.changed(obj)
+	if err != nil || spec || status == nil {
+		return false, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(status, &fields); err != nil {
+		return false, fmt.Errorf("comparing %s: %w", obj.GetName(), err)
+	}
+	_, conditions := fields["conditions"]
+	return conditions && len(fields) == 1, nil
+}
+
 // statusPatch is what is sent to change the status; conditions go with the resource version where versioned.
 func (p *Patch) statusPatch(obj client.Object, status json.RawMessage, versioned bool) (client.Patch, error) {
 	fields := map[string]any{}

@@ -67,19 +67,29 @@ func newMachine() *clusterv1.Machine {
 func TestApplySendsWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		change       func(*clusterv1.Machine)
-		spec, status int
+		change         func(*clusterv1.Machine)
+		spec, status   int
+		conditionsOnly bool
 	}{
-		"nothing":        {func(*clusterv1.Machine) {}, 0, 0},
-		"there and back": {func(machine *clusterv1.Machine) { machine.Labels = map[string]string{} }, 0, 0},
+		"nothing":        {func(*clusterv1.Machine) {}, 0, 0, false},
+		"there and back": {func(machine *clusterv1.Machine) { machine.Labels = map[string]string{} }, 0, 0, false},
 		"metadata": {func(machine *clusterv1.Machine) {
 			machine.Finalizers = append(machine.Finalizers, clusterv1.MachineFinalizer)
-		}, 1, 0},
-		"spec":   {func(machine *clusterv1.Machine) { machine.Spec.ProviderID = "42" }, 1, 0},
-		"status": {func(machine *clusterv1.Machine) { machine.Status.FailureDomain = "a" }, 0, 1},
+		}, 1, 0, false},
+		"spec":       {func(machine *clusterv1.Machine) { machine.Spec.ProviderID = "42" }, 1, 0, false},
+		"status":     {func(machine *clusterv1.Machine) { machine.Status.FailureDomain = "a" }, 0, 1, false},
+		"conditions": {say, 0, 1, true},
+		"conditions and spec": {func(machine *clusterv1.Machine) {
+			machine.Spec.ProviderID = "42"
+			say(machine)
+		}, 1, 1, false},
+		"conditions and status": {func(machine *clusterv1.Machine) {
+			machine.Status.FailureDomain = "a"
+			say(machine)
+		}, 0, 1, false},
 		"all of it": {func(machine *clusterv1.Machine) {
 			machine.Annotations, machine.Spec.ProviderID, machine.Status.Phase = map[string]string{"a": "b"}, "42", "Running"
-		}, 1, 1},
+		}, 1, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +99,7 @@ func TestApplySendsWhatHasChanged(t *testing.T) {
 			machine := stored(t, c)
 			p := patch.From(machine)
 			tc.change(machine)
+			g.Expect(p.ConditionsOnly(machine)).To(Equal(tc.conditionsOnly))
 			g.Expect(p.Apply(t.Context(), c, machine)).To(Succeed())
 			g.Expect(sent.spec).To(HaveLen(tc.spec))
 			g.Expect(sent.status).To(HaveLen(tc.status))
@@ -98,6 +109,10 @@ func TestApplySendsWhatHasChanged(t *testing.T) {
 			g.Expect(machine.ResourceVersion).To(Equal(stored(t, c).ResourceVersion), "it is known which version was written last")
 		})
 	}
+}
+
+func say(machine *clusterv1.Machine) {
+	machine.Status.Conditions = []metav1.Condition{{Type: "Said", Status: metav1.ConditionTrue, Reason: "Said"}}
 }
 
 // Who takes a condition off an object that has no status yet leaves an empty list.

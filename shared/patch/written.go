@@ -48,16 +48,29 @@ type lastWrite struct {
 	standBack time.Duration
 }
 
-// Note remembers the version of an object just written.
+// Note remembers the version of an object just written, and since when it is known.
 func (w *Written) Note(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.objects == nil {
 		w.objects = map[client.ObjectKey]lastWrite{}
 	}
-	w.objects[client.ObjectKeyFromObject(obj)] = lastWrite{
-		uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now(), standBack: CatchUp,
+	key := client.ObjectKeyFromObject(obj)
+	now := lastWrite{uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now(), standBack: CatchUp}
+	if last, ok := w.objects[key]; ok && last.uid == now.uid && last.version == now.version {
+		now.at = last.at
 	}
+	w.objects[key] = now
+}
+
+// At is since when the last version of obj that was noted is known; when it was created, if none was.
+func (w *Written) At(obj client.Object) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last, ok := w.objects[client.ObjectKeyFromObject(obj)]; ok && last.uid == obj.GetUID() {
+		return last.at
+	}
+	return obj.GetCreationTimestamp().Time
 }
 
 // Behind reports whether obj is older than the last write.

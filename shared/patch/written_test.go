@@ -50,6 +50,25 @@ func TestObjectOfAnotherUIDIsNotBehind(t *testing.T) {
 	g.Expect(written.StandBack(after)).To(BeZero(), "it was made anew in a restored etcd")
 }
 
+func TestAnObjectWasWrittenWhenItWasNotedOrElseCreated(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var written patch.Written
+	machine := at("machine", "100")
+	machine.UID, machine.CreationTimestamp.Time = "one", time.Now().Add(-time.Hour)
+	g.Expect(written.At(machine)).To(Equal(machine.CreationTimestamp.Time))
+	written.Note(machine)
+	first := written.At(machine)
+	g.Expect(first).To(BeTemporally("~", time.Now(), time.Minute))
+	written.Note(machine)
+	g.Expect(written.At(machine)).To(Equal(first), "nothing was written")
+	machine.ResourceVersion = "101"
+	written.Note(machine)
+	g.Expect(written.At(machine)).To(BeTemporally(">", first))
+	machine.UID = "two"
+	g.Expect(written.At(machine)).To(Equal(machine.CreationTimestamp.Time), "that was another one of the name")
+}
+
 // TestAfterEtcdWasRestoredNobodyStandsBackForEver: versions are lower than before then, and stay so for a long time.
 func TestAfterEtcdWasRestoredNobodyStandsBackForEver(t *testing.T) {
 	t.Parallel()

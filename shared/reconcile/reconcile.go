@@ -38,7 +38,8 @@ type Scope interface {
 //   - waits in silence while another's write is to come first;
 //   - does nothing but say so while the object or its Cluster is paused;
 //   - deletes, or adds the finalizer and does the normal work;
-//   - sums up, and writes everything that has changed in as few requests as there can be, also when the work has failed.
+//   - sums up, and writes everything that has changed in as few requests as there can be, also when the work has failed; conditions that
+//     are about to change again it may write later.
 //
 // Work, or a write, that has lost against another's is no error: the loop comes again when the cache has had time to show it.
 type Loop[T client.Object, S Scope] struct {
@@ -68,6 +69,10 @@ type Loop[T client.Object, S Scope] struct {
 	// Quiet is how long an object that is neither paused nor being deleted is to be left as it is, not even its finalizer written, because
 	// another's write is to come first. It may be nil.
 	Quiet func(S) time.Duration
+	// Settle is how long conditions of an object that is neither paused nor being deleted, and whose work has not failed, may be left unwritten
+	// since the last write of the object, or since the loop has first seen it. It is for those that are about to change again, and does not
+	// put off what else has changed: then conditions are written too. It may be nil.
+	Settle func(S) time.Duration
 	// Summarize completes the status before it is written. It may be nil, as may what follows.
 	Summarize func(context.Context, S) error
 	// Stored is told that everything has been written.
@@ -108,7 +113,8 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	}
 	work := l.work(obj, s)
 	defer func() {
-		result, reterr = outcome(result, reterr, l.save(ctx, &p, obj, s))
+		settled, err := l.save(ctx, &p, obj, s, reterr != nil)
+		result, reterr = outcome(sooner(result, settled), reterr, err)
 	}()
 	if work == nil {
 		return ctrl.Result{}, nil
@@ -163,22 +169,53 @@ func (l Loop[T, S]) showPaused(obj T, is bool) {
 	status.Paused(o, is)
 }
 
-func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S) error {
+// save writes what has changed, or returns when it is to be looked at again because it has not been written yet.
+func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed bool) (time.Duration, error) {
 	idle := l.Paused == nil && paused(s.Owner(), obj) // nothing has been looked at that could be summed up
 	if l.Summarize != nil && !idle {
 		if err := l.Summarize(ctx, s); err != nil {
-			return ignoreGone(obj, err)
+			return 0, ignoreGone(obj, err)
 		}
 	}
 	l.V1Beta1.Show(obj)
+	if !failed {
+		if wait, err := l.settles(p, obj, s); err != nil || wait > 0 {
+			l.Written.Note(obj) // Metadata and spec may have been written.
+			return wait, err
+		}
+	}
 	if err := p.Apply(ctx, l.Client, obj); err != nil {
-		return ignoreGone(obj, err)
+		return 0, ignoreGone(obj, err)
 	}
 	l.Written.Note(obj)
 	if l.Stored != nil && !idle {
 		l.Stored(s)
 	}
-	return nil
+	return 0, nil
+}
+
+// settles is how long what has changed is still left unwritten.
+func (l Loop[T, S]) settles(p *patch.Patch, obj T, s S) (time.Duration, error) {
+	if l.Settle == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
+		return 0, nil
+	}
+	wait := l.Settle(s) - time.Since(l.Written.At(obj))
+	if wait <= 0 {
+		return 0, nil
+	}
+	only, err := p.ConditionsOnly(obj)
+	if !only {
+		wait = 0
+	}
+	return wait, err
+}
+
+// sooner is the result, or an earlier one after so long; 0 is never.
+func sooner(result ctrl.Result, after time.Duration) ctrl.Result {
+	if after > 0 && (result.RequeueAfter <= 0 || after < result.RequeueAfter) {
+		result.RequeueAfter = after
+	}
+	return result
 }
 
 // ignoreGone is no error when the object has gone with its finalizer.

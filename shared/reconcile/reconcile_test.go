@@ -256,6 +256,76 @@ func TestAnObjectThatAnotherIsToWriteFirstIsLeftAsItIs(t *testing.T) {
 	w.Expect(w.called).To(ContainElement("delete"))
 }
 
+func TestConditionsThatAreAboutToChangeAreWrittenLaterAndWithWhateverElseChanges(t *testing.T) {
+	t.Parallel()
+	const paused, deleting = "paused", "deleting"
+	for name, tc := range map[string]struct {
+		settle  time.Duration
+		is      string
+		domain  string
+		fails   error
+		patches int
+		again   time.Duration
+	}{
+		"conditions alone":                      {settle: time.Minute, again: time.Minute},
+		"when the work comes again before that": {settle: 2 * time.Hour, again: time.Hour},
+		"after that time":                       {patches: 1, again: time.Hour},
+		"something else has changed":            {settle: time.Minute, domain: "b", patches: 1, again: time.Hour},
+		"the work has failed":                   {settle: time.Minute, fails: errors.New("broken"), patches: 1, again: time.Hour},
+		"the object is paused":                  {settle: time.Minute, is: paused, patches: 1},
+		"the object is being deleted":           {settle: time.Minute, is: deleting, patches: 1, again: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cluster())
+			stage, domain, settle := "One", "a", time.Duration(0)
+			work := func(_ context.Context, s *scope) (ctrl.Result, error) {
+				status.False(s.cluster, "Stage", stage, "")
+				s.cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: domain}}
+				return ctrl.Result{RequeueAfter: time.Hour}, w.fails
+			}
+			w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
+				l.Normal, l.Delete, l.Settle = work, work, func(*scope) time.Duration { return settle }
+			}
+			_, err := w.run()
+			w.Expect(err).NotTo(HaveOccurred())
+			switch tc.is {
+			case paused:
+				w.owner = &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+			case deleting:
+				w.Expect(w.client.Delete(t.Context(), cluster())).To(Succeed())
+			}
+			w.patched, stage, settle, w.fails = 0, "Two", tc.settle, tc.fails
+			if tc.domain != "" {
+				domain = tc.domain
+			}
+			result, err := w.run()
+			w.Expect(err != nil).To(Equal(tc.fails != nil))
+			w.Expect(w.patched).To(Equal(tc.patches))
+			w.Expect(result.RequeueAfter).To(BeNumerically("~", tc.again, time.Minute/2))
+			settle, w.fails = 0, nil
+			_, err = w.run()
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(conditions.GetReason(w.stored(), "Stage") == "Two").To(Equal(tc.is != paused), "nothing is lost")
+		})
+	}
+}
+
+func TestConditionsOfANewObjectMayBeLeftUnwrittenForAMoment(t *testing.T) {
+	t.Parallel()
+	c := cluster()
+	c.CreationTimestamp = metav1.Now()
+	w := newWorld(t, c)
+	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
+		l.Finalizer, l.Normal = "", func(context.Context, *scope) (ctrl.Result, error) { return ctrl.Result{}, nil }
+		l.Settle = func(*scope) time.Duration { return time.Hour }
+	}
+	result, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.patched).To(BeZero())
+	w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
+}
+
 func TestNothingIsDoneForWhatIsNotReadyOrAnothers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

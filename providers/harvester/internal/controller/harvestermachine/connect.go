@@ -68,7 +68,7 @@ func (s *scope) enter() steps.Progress {
 		return steps.Proceed
 	}
 	exit, entered := s.conn.Enter(s.asker())
-	if !entered {
+	if s.queued = !entered; s.queued {
 		return steps.Wait
 	}
 	s.exit = exit

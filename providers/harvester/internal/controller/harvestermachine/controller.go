@@ -53,12 +53,16 @@ type scope struct {
 	patch        *patch.Patch
 
 	// conn shows what is on Harvester, and may be written to until exit is called; both are nil before.
-	conn  *harvester.Connection
-	exit  func()
-	hosts []placement.Host
+	conn *harvester.Connection
+	exit func()
+	// queued says that the machine waits for its turn, or for what is being read of Harvester, which is soon over as a rule.
+	queued bool
+	hosts  []placement.Host
 	// vm is the machine's own; nil while it has none. vmi is its instance; nil while it does not run.
 	vm  *kubevirtv1.VirtualMachine
 	vmi *kubevirtv1.VirtualMachineInstance
+	// comesUp says that there is nothing wrong with the virtual machine, and that the status has it that there is one.
+	comesUp bool
 	// wanted is what the virtual machine is made of, as far as that is known, and note what of it is not as it was asked for.
 	wanted virtualmachine.Input
 	note   string
@@ -96,7 +100,7 @@ func (s *scope) begun() bool {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written,
-		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Summarize: r.summarize, Forget: r.forget,
+		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Settle: settle, Summarize: r.summarize, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterMachine{})
 }
 

@@ -4,7 +4,9 @@
 package harvestermachine_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -231,6 +233,20 @@ func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) 
 	sim.ForgetRequests()
 	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
 	w.Consistently(w.requests).Should(BeEmpty())
+}
+
+// Its id is written before anything is made; then its provider ID, that there is a virtual machine, and that this runs. How far that is
+// in the meantime is written every five seconds at most.
+func TestAMachineIsWrittenFourTimesUntilItIsReady(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.provisioned(w.machine("first", "zone-1")) // informers list once
+	writes := w.writes()
+	began := time.Now()
+	infra := w.machine("a", "zone-2")
+	versions := writes(infra, func(now *infrav1.HarvesterMachine) bool { return now.Status.Ready })
+	w.Expect(len(versions)).To(BeNumerically("<=", 4+int(time.Since(began)/(5*time.Second))), "%s", strings.Join(versions, "\n"))
 }
 
 func claimSpec() corev1.PersistentVolumeClaimSpec {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -60,7 +61,7 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, er
 
 // missing says what the machine waits for before it is provisioned.
 func (s *scope) missing() string {
-	if s.vmi != nil && len(s.infra.Status.Addresses) == 0 {
+	if conditions.IsTrue(s.infra, infrav1.VMRunningCondition) && len(s.infra.Status.Addresses) == 0 {
 		return fmt.Sprintf("VirtualMachine %s has no address: its guest agent reports none; see whether qemu-guest-agent runs in the guest, and whether DHCP answers there", s.place())
 	}
 	return fmt.Sprintf("Waiting for VirtualMachine %s to run", s.place())

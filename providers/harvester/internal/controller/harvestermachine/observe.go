@@ -18,7 +18,8 @@ import (
 
 // observe shows how far the virtual machine is. The machine is provisioned once it runs and has an address, and stays so.
 func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error) {
-	if !conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition) {
+	noted := conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition)
+	if !noted {
 		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
 	}
 	o := virtualmachine.Observe(s.vm, s.vmi)
@@ -26,6 +27,7 @@ func (r *Reconciler) observe(_ context.Context, s *scope) (steps.Progress, error
 		o.Running, o.Trouble = false, virtualmachine.Trouble{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
 			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.place())}
 	}
+	s.comesUp = noted && o.Trouble == virtualmachine.Trouble{}
 	s.showProvisioning(o)
 	s.showRunning(o)
 	if found := virtualmachine.Addresses(o, s.wanted.Static, s.infraCluster.Spec.ControlPlaneEndpoint.Host); len(found) > 0 {

@@ -6,6 +6,7 @@ package harvestermachine
 import (
 	"context"
 	"errors"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -49,6 +50,7 @@ func (s *scope) unseen(problem *harvester.Problem) {
 // explain turns what is no failure into a condition: what is still being read, and a right that is missing.
 func (s *scope) explain(err error) (steps.Progress, error) {
 	if errors.Is(err, harvester.ErrSyncing) {
+		s.queued = true
 		return steps.Wait, nil
 	}
 	if problem := harvester.Denied(err); problem != nil {
@@ -56,6 +58,26 @@ func (s *scope) explain(err error) (steps.Progress, error) {
 		return steps.Retry(terminalerror.Check), nil
 	}
 	return steps.Wait, err
+}
+
+const (
+	// turn is how long a machine that waits for its turn says nothing of it.
+	turn = 10 * time.Second
+	// stages is how long a virtual machine that comes up says nothing of how far it is: it may go through all stages meanwhile.
+	stages = 5 * time.Second
+)
+
+// settle is how long the machine's conditions need not be written because they are about to change: nobody waits for them before they say
+// that the machine is provisioned, or why it is not.
+func settle(s *scope) time.Duration {
+	switch {
+	case s.queued:
+		return turn
+	case s.comesUp && !s.provisioned():
+		return stages
+	default:
+		return 0
+	}
 }
 
 // summarize sets Ready. Metadata and spec are written before, because that changes the generation which the conditions are said

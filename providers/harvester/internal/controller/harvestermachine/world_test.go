@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -241,8 +242,10 @@ func (w *world) provisioned(infra *infrav1.HarvesterMachine) *infrav1.HarvesterM
 	return w.now(infra)
 }
 
-func (w *world) conditions(infra *infrav1.HarvesterMachine) (text string) {
-	for _, c := range w.now(infra).Status.Conditions {
+func (w *world) conditions(infra *infrav1.HarvesterMachine) string { return conditionsOf(w.now(infra)) }
+
+func conditionsOf(infra *infrav1.HarvesterMachine) (text string) {
+	for _, c := range infra.Status.Conditions {
 		text += fmt.Sprintf("%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 	}
 	return text
@@ -348,6 +351,33 @@ func (w *world) requests() []string {
 		}
 	}
 	return list
+}
+
+// writes follows what is written to machines from now on. What it returns waits until a machine is as it is to be, and has each version
+// of its spec, annotations and conditions up to then that was not its first.
+func (w *world) writes() func(*infrav1.HarvesterMachine, func(*infrav1.HarvesterMachine) bool) []string {
+	w.t.Helper()
+	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithTimeout(w.context(), patience)
+	w.t.Cleanup(cancel)
+	changes, err := c.Watch(ctx, &infrav1.HarvesterMachineList{}, client.InNamespace(w.name))
+	w.Expect(err).NotTo(HaveOccurred())
+	return func(infra *infrav1.HarvesterMachine, until func(*infrav1.HarvesterMachine) bool) (versions []string) {
+		w.t.Helper()
+		for event := range changes.ResultChan() {
+			now, ok := event.Object.(*infrav1.HarvesterMachine)
+			if !ok || now.Name != infra.Name || event.Type != apiwatch.Modified {
+				continue
+			}
+			versions = append(versions, fmt.Sprintf("%q %v %s", now.Spec.ProviderID, now.Annotations, conditionsOf(now)))
+			if until(now) {
+				return versions
+			}
+		}
+		w.t.Fatalf("Machine %s is not as it should be: %s", infra.Name, w.conditions(infra))
+		return nil
+	}
 }
 
 func (w *world) claims() []corev1.PersistentVolumeClaim {
