@@ -17,6 +17,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +27,43 @@ import (
 
 // subnetVariable is for another subnet than the /16.
 const subnetVariable = "FAULTLINE_IPAM_SUBNET"
+
+// BenchmarkWriteOfABlock is what it costs to write an object as the allocator does, by how many holders it has: less than with one no writer
+// can do with this API server. Run it with -benchtime 2000x.
+func BenchmarkWriteOfABlock(b *testing.B) {
+	for _, holders := range []int{1, 8, 16, 32, 64, 128, 256} {
+		b.Run(fmt.Sprintf("holders=%d", holders), func(b *testing.B) { writes(b, holders) })
+	}
+}
+
+func writes(b *testing.B, holders int) {
+	b.Helper()
+	block := &lbv1.IPPoolBlock{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}, Pool: "bench", First: "10.99.0.0", Allocated: map[string]string{}}
+	for i := range holders {
+		block.Allocated[fmt.Sprintf("10.99.0.%d", i)] = holder(i)
+	}
+	var requests, bytes atomic.Int64
+	c := meteredClient(b, &requests, &bytes)
+	if err := c.Create(b.Context(), block); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = c.Delete(context.WithoutCancel(b.Context()), block) }() // the API server ends with the tests
+	written := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPoolBlock"},
+		ObjectMeta: metav1.ObjectMeta{Name: block.Name, ResourceVersion: block.ResourceVersion},
+	}
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		since := time.Now()
+		body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"managedFields":[{}]},"allocated":{"10.99.0.0":%q}}`, written.ResourceVersion, holder(i))
+		if err := c.Patch(b.Context(), written, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(since))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+}
 
 // metered counts the bytes of what is sent.
 type metered struct {
@@ -77,7 +115,13 @@ func allAddresses(b *testing.B, clients int) {
 	if _, err := allocator.Claim(b.Context(), pool.Name, "default/one-more"); !errors.Is(err, ipam.ErrExhausted) {
 		b.Fatalf("a full pool gives one more: %v", err)
 	}
-	largest := sizes(b, pool.Name)
+	largest, blocks := sizes(b, pool.Name)
+	began := time.Now()
+	if _, err := ipam.NewAllocator(c, c).Claim(b.Context(), pool.Name, holder(0)); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "load-ms")
+	b.ReportMetric(float64(blocks), "blocks")
 	release := timed(b, clients, count, func(id string) error { return allocator.Release(b.Context(), pool.Name, id) })
 	is, err := allocator.Settle(b.Context(), pool.Name, nil, func(ipam.Settled) (string, string) { return "", "" })
 	if err != nil || is.Held != 0 {
@@ -124,7 +168,7 @@ func timed(b *testing.B, clients, count int, do func(id string) error) times {
 		wg.Go(func() {
 			for i := worker; i < count; i += clients {
 				since := time.Now()
-				if err := do(fmt.Sprintf("default/kubernetes-default-service-%d-3be238b0", i)); err != nil {
+				if err := do(holder(i)); err != nil {
 					b.Error(err)
 					return
 				}
@@ -138,8 +182,12 @@ func timed(b *testing.B, clients, count int, do func(id string) error) times {
 	return took
 }
 
-// sizes is how large the pool is as it is stored, with what the API server notes of its fields. No object of it is larger than a MiB.
-func sizes(b *testing.B, name string) int {
+// holder is a name as the cloud provider makes it.
+func holder(i int) string { return fmt.Sprintf("default/kubernetes-default-service-%d-3be238b0", i) }
+
+// sizes is how large the pool is as it is stored, with what the API server notes of its fields, and how many blocks it has. No object of it is
+// larger than a MiB.
+func sizes(b *testing.B, name string) (largest, blocks int) {
 	b.Helper()
 	pool := &lbv1.IPPool{}
 	if err := api.Get(b.Context(), client.ObjectKey{Name: name}, pool); err != nil {
@@ -162,5 +210,5 @@ func sizes(b *testing.B, name string) int {
 	for i := range list.Items {
 		size(list.Items[i])
 	}
-	return size(pool)
+	return size(pool), len(list.Items)
 }

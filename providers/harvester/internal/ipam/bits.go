@@ -8,17 +8,11 @@ import (
 	"net/netip"
 )
 
-// addressSet is a set of addresses, with one bit for each in blocks of 256. Blocks that have none are not there, so the set is as large as
-// what is in it, whatever the ranges are.
+// addressSet is a set of addresses, with one bit for each in sections of 256. Sections that have none are not there, so the set is as large
+// as what is in it, whatever the ranges are.
 type addressSet map[netip.Addr]*[4]uint64
 
-// blockOf is the first address of the block that an address is in.
-func blockOf(addr netip.Addr) netip.Addr {
-	first, _ := split(addr)
-	return first
-}
-
-// split tells the first address of the block, and which one of the block an address is.
+// split tells the first address of the section, and which one of the section an address is.
 func split(addr netip.Addr) (first netip.Addr, at uint8) {
 	if addr.Is4() {
 		b := addr.As4()
@@ -30,7 +24,7 @@ func split(addr netip.Addr) (first netip.Addr, at uint8) {
 	return netip.AddrFrom16(b), at
 }
 
-// join is the address of a block.
+// join is the address of a section.
 func join(first netip.Addr, at uint8) netip.Addr {
 	if first.Is4() {
 		b := first.As4()
@@ -44,27 +38,27 @@ func join(first netip.Addr, at uint8) netip.Addr {
 
 func (s addressSet) has(addr netip.Addr) bool {
 	first, at := split(addr)
-	block := s[first]
-	return block != nil && block[at/64]&(1<<(at%64)) != 0
+	section := s[first]
+	return section != nil && section[at/64]&(1<<(at%64)) != 0
 }
 
 func (s addressSet) add(addr netip.Addr) {
 	first, at := split(addr)
-	block := s[first]
-	if block == nil {
-		block = &[4]uint64{}
-		s[first] = block
+	section := s[first]
+	if section == nil {
+		section = &[4]uint64{}
+		s[first] = section
 	}
-	block[at/64] |= 1 << (at % 64)
+	section[at/64] |= 1 << (at % 64)
 }
 
 func (s addressSet) remove(addr netip.Addr) {
 	first, at := split(addr)
-	block := s[first]
-	if block == nil {
+	section := s[first]
+	if section == nil {
 		return
 	}
-	if block[at/64] &^= 1 << (at % 64); *block == [4]uint64{} {
+	if section[at/64] &^= 1 << (at % 64); *section == [4]uint64{} {
 		delete(s, first)
 	}
 }
@@ -73,12 +67,12 @@ func (s addressSet) remove(addr netip.Addr) {
 func (s addressSet) absent(from, to netip.Addr) (netip.Addr, bool) {
 	for from.IsValid() && !to.Less(from) {
 		first, at := split(from)
-		block := s[first]
-		if block == nil {
+		section := s[first]
+		if section == nil {
 			return from, true
 		}
 		for word := at / 64; word < 4; word++ {
-			others := ^block[word]
+			others := ^section[word]
 			if word == at/64 {
 				others &= ^uint64(0) << (at % 64)
 			}

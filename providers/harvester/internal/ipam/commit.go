@@ -90,25 +90,25 @@ func (q *queue) doubt(r *record, err error) {
 		return
 	}
 	if q.doubtful == nil {
-		q.doubtful = map[netip.Addr]bool{}
+		q.doubtful = map[netip.Prefix]bool{}
 	}
-	q.doubtful[r.first] = true
+	q.doubtful[r.of] = true
 }
 
 // fence gives what a write may be on its way to another version, so that it fails if it arrives after all. It is false when the pool is
 // another by now.
 func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
-	for first := range q.doubtful {
+	for of := range q.doubtful {
 		r := q.pool.own
-		if first.IsValid() {
-			r = q.pool.blockAt(first)
+		if of.IsValid() {
+			r = q.pool.blocks[of]
 		}
-		if r.version != "" { // a write to a block that is not there fails anyway
+		if r != nil && r.version != "" { // a write to a block that is not there fails anyway
 			if err := conflict(r, q.touch(ctx, r)); err != nil {
 				return false, notConflict(err)
 			}
 		}
-		delete(q.doubtful, first)
+		delete(q.doubtful, of)
 	}
 	return true, nil
 }
@@ -170,19 +170,28 @@ func (q *queue) relied(batch []*change) (records []*record, all bool) {
 
 // write stores what is urgent, and returns what could not be stored.
 func (q *queue) write(ctx context.Context) map[*record]error {
+	failed := each(q.pool.waiting(), func(r *record) error { return q.put(ctx, r) })
+	for r, err := range failed {
+		q.doubt(r, err)
+		failed[r] = conflict(r, err)
+	}
+	return failed
+}
+
+// each does something with some records at a time, and returns those that it could not be done with.
+func each(records []*record, do func(*record) error) map[*record]error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	failed := map[*record]error{}
 	room := make(chan struct{}, abreast)
-	for _, r := range q.pool.waiting() {
+	for _, r := range records {
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
-			if err := q.put(ctx, r); err != nil {
+			if err := do(r); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				failed[r] = conflict(r, err)
-				q.doubt(r, err)
+				failed[r] = err
 			}
 		})
 	}
@@ -199,10 +208,7 @@ func (q *queue) put(ctx context.Context, r *record) error {
 			return err
 		}
 		p.stored = now
-	case r.version == "": // nobody is held in it: see enlist
-		if err := q.create(ctx, r, r); err != nil {
-			return err
-		}
+	case r.version == "": // nobody is held in it: see enlist, which alone makes blocks
 	case r.isEmpty():
 		o := r.metadata(p.name)
 		err := q.h.Delete(ctx, o, client.Preconditions{UID: &r.uid, ResourceVersion: &r.version})
@@ -233,10 +239,13 @@ func (q *queue) patch(ctx context.Context, r *record, body map[string]any) error
 	return nil
 }
 
-// outcome is the first error of those records that a change needs to be stored.
-func (c *change) outcome(failed map[*record]error) error {
+// outcome is the error of those records that a change needs to be stored.
+func (c *change) outcome(failed map[*record]error) error { return worst(c.touched, failed) }
+
+// worst is the first error of some records that is no conflict, or else that.
+func worst(records []*record, failed map[*record]error) error {
 	var first error
-	for _, r := range c.touched {
+	for _, r := range records {
 		if err := failed[r]; err != nil && (first == nil || !apierrors.IsConflict(err)) {
 			first = err
 		}
@@ -247,7 +256,7 @@ func (c *change) outcome(failed map[*record]error) error {
 // conflict says that a record is another by now: a block may also have come, or gone.
 func conflict(r *record, err error) error {
 	if r.isBlock() && (apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)) {
-		return apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippoolblocks").GroupResource(), r.first.String(), err)
+		return apierrors.NewConflict(lbv1.GroupVersion.WithResource("ippoolblocks").GroupResource(), r.of.String(), err)
 	}
 	return err
 }

@@ -9,8 +9,9 @@
 //
 // In the status of the pool, by address and id, where other programs look for it, too: up to MaxInPool holders, so that the object stays
 // below a MiB however long names are. When there are to be more, the Allocator marks the pool with BlocksAnnotation, and from then on new
-// holders go into IPPoolBlocks, each of which has 256 neighbouring addresses. What is written for an address is as much for the last of a
-// large pool as for the first.
+// holders go into IPPoolBlocks, each of which has 32 neighbouring addresses: so few that the API server has little more to do for one of them
+// than for an object with nothing in it. What is written for an address is as much for the last of a large pool as for the first. Eight
+// blocks are a section. Those of earlier versions have the 256 addresses of a section, and are used as long as they have holders.
 //
 // An address is in one place at any moment, and none is ever moved: who is in the status stays there until the address is released. The
 // mark is set with the version of the pool, so who adds to the status at that moment either comes before, and is seen, or fails. Afterwards
@@ -29,16 +30,20 @@
 // # Several writers of blocks
 //
 // Versions of blocks do not keep a holder from an address in each of two: a manager that does not lead any more may give one at the same
-// moment, or have ended with such a write on its way. So a writer opens a block before it adds a holder to it: an annotation of the pool
-// names the writer and the blocks that it has open, some of them at a time, so that it is seldom written. Who finds another writer there
+// moment, or have ended with such a write on its way. So a writer opens a section before it adds a holder to a block of it: an annotation of
+// the pool names the writer and the sections that it has open, some of them at a time, so that it is seldom written. Who finds another writer
+// there
 //
 //  1. names itself beside it, with the version of the pool that was read, and found to be the same after its blocks were,
-//  2. gives the blocks that the other has open another version, which has all writes to them fail that are on their way,
+//  2. gives the blocks of the sections that the other has open another version, which has all writes to them fail that are on their way,
 //  3. and only then adds a holder.
 //
 // The other one fails, reads again, and finds the first there; and none is left out of the annotation before it has been kept from writing in
-// this way. A block is made before it is opened, and empty: one that is made late is in nobody's way. Repair is for holders to whom somebody
-// else has written several addresses.
+// this way. The blocks of a section are made before it is opened, and empty: one that is made late is in nobody's way. To one that comes
+// later nobody is added before it is opened again. Repair is for holders to whom somebody else has written several addresses.
+//
+// A manager of an earlier version that is still writing reads blocks as they are now, since they say the first address of their section, and
+// fails when it adds to them.
 //
 // # How addresses are given
 //

@@ -110,7 +110,7 @@ func (p *Pool) areBlocksStored(ctx context.Context, h Harvester) (bool, error) {
 			continue
 		}
 		known++
-		if versions[blockName(p.name, r.first)] != r.version {
+		if versions[blockName(p.name, r.of)] != r.version {
 			return false, nil
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Pool) areBlocksStored(ctx context.Context, h Harvester) (bool, error) {
 
 func (r *record) metadata(pool string) *metav1.PartialObjectMetadata {
 	if r.isBlock() {
-		return metadataOf("IPPoolBlock", blockName(pool, r.first))
+		return metadataOf("IPPoolBlock", blockName(pool, r.of))
 	}
 	return metadataOf("IPPool", pool)
 }

@@ -35,7 +35,7 @@ type Pool struct {
 	// inBlocks says that new holders go into blocks.
 	inBlocks bool
 	own      *record
-	blocks   map[netip.Addr]*record
+	blocks   map[netip.Prefix]*record
 	// writers are those of blocks, as they are stored. sole says that whatever others wrote of what they know fails.
 	writers writers
 	sole    bool
@@ -54,8 +54,10 @@ type Pool struct {
 	// stored is what the stored status says.
 	stored     counts
 	conditions []lbv1.Condition
-	// touched are the records that were read or changed since somebody began to note them.
+	// touched are the records that were read or changed since somebody began to note them, urgent those that somebody waits for to be
+	// stored. Other changes go with the next that are.
 	touched []*record
+	urgent  map[*record]bool
 }
 
 // holding is somebody who has an address, and the record and the spelling that it is in.
@@ -84,8 +86,8 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 	p := &Pool{
 		name: pool.Name, network: pool.Spec.Selector.Network, uid: pool.UID, spread: newSpread(ranges),
 		inBlocks: pool.Annotations[lbv1.BlocksAnnotation] == "true",
-		own:      newRecord(pool, netip.Addr{}, pool.Status.Allocated, pool.Status.AllocatedHistory),
-		blocks:   map[netip.Addr]*record{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
+		own:      newRecord(pool, netip.Prefix{}, pool.Status.Allocated, pool.Status.AllocatedHistory),
+		blocks:   map[netip.Prefix]*record{}, urgent: map[*record]bool{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
 		byID: map[string][]netip.Addr{}, former: newHistory(),
 		stored:     counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
 		conditions: slices.Clone(pool.Status.Conditions),
@@ -99,9 +101,9 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 	p.last, _ = parse(pool.Status.LastAllocated)
 	records := []*record{p.own}
 	for i := range blocks {
-		if first, ok := parse(blocks[i].First); ok && first == blockOf(first) {
-			p.blocks[first] = newRecord(&blocks[i], first, blocks[i].Allocated, blocks[i].AllocatedHistory)
-			records = append(records, p.blocks[first])
+		if of, ok := addressesOf(&blocks[i]); ok {
+			p.blocks[of] = newRecord(&blocks[i], of, blocks[i].Allocated, blocks[i].AllocatedHistory)
+			records = append(records, p.blocks[of])
 		}
 	}
 	p.writers = readWriters(pool.Annotations[writersAnnotation], p.blocks)
@@ -264,24 +266,33 @@ func (p *Pool) take(addr netip.Addr, id string) {
 	p.forget(addr)
 	h := holding{id, addr.String(), p.recordOf(addr)}
 	h.in.hold(h.given, id)
-	p.touched = append(p.touched, h.in)
+	p.changed(h.in)
 	p.put(addr, h)
 	p.last = addr
 }
 
-// recordOf is where the holder of an address that is free now is to be stored.
+// changed notes a record that is to be stored.
+func (p *Pool) changed(r *record) {
+	p.touched = append(p.touched, r)
+	p.urgent[r] = true
+}
+
+// recordOf is where the holder of an address that is free now is to be stored. A block for all of a section is used as long as it is there.
 func (p *Pool) recordOf(addr netip.Addr) *record {
 	if !p.inBlocks {
 		return p.own
 	}
+	if r := p.blocks[sectionOf(addr)]; r != nil {
+		return r
+	}
 	return p.blockAt(blockOf(addr))
 }
 
-func (p *Pool) blockAt(first netip.Addr) *record {
-	r := p.blocks[first]
+func (p *Pool) blockAt(of netip.Prefix) *record {
+	r := p.blocks[of]
 	if r == nil {
-		r = newRecord(nil, first, nil, nil)
-		p.blocks[first] = r
+		r = newRecord(nil, of, nil, nil)
+		p.blocks[of] = r
 	}
 	return r
 }
@@ -311,7 +322,7 @@ func (p *Pool) drop(addr netip.Addr, id string) {
 			continue
 		}
 		h.in.release(h.given)
-		p.touched = append(p.touched, h.in)
+		p.changed(h.in)
 		if len(p.doubled[addr]) == 0 && p.spread.gives(addr) {
 			h.in.remember(h.given, id)
 			p.former.add(addr, former{id: id, given: h.given, in: h.in})

@@ -63,8 +63,8 @@ type queue struct {
 	pool *Pool
 	// confirmed says that the pool is as it was stored after those who wait began to.
 	confirmed bool
-	// doubtful are the records, by the first address of the block, of which a write was not answered: it may take effect yet.
-	doubtful map[netip.Addr]bool
+	// doubtful are the records of which a write was not answered: it may take effect yet.
+	doubtful map[netip.Prefix]bool
 }
 
 // change is what somebody wants of a pool.

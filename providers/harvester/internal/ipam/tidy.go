@@ -9,6 +9,9 @@ import (
 	"slices"
 )
 
+// tidied is how many blocks are removed at a time: claims wait meanwhile.
+const tidied = 64
+
 // tidy drops from the history what is in no range, is held or cannot be read, has the counts stored if they are others, and blocks that say
 // nothing removed. It reports whether that, or else the pool's status as it is told to, changes anything that is stored.
 func (p *Pool) tidy(status bool) (changed bool) {
@@ -18,16 +21,29 @@ func (p *Pool) tidy(status bool) (changed bool) {
 				r.forget(given)
 			}
 		}
-		stale := r.isEmpty()
-		if !r.isBlock() {
-			stale = status || len(r.historyChanges) > 0 || p.counts() != p.stored
-		}
-		if stale {
-			r.urgent, changed = true, true
-			p.touched = append(p.touched, r)
-		}
+	}
+	if status || len(p.own.historyChanges) > 0 || p.counts() != p.stored {
+		p.changed(p.own)
+		changed = true
+	}
+	for _, r := range p.idle() {
+		p.changed(r)
+		changed = true
 	}
 	return changed
+}
+
+// idle are blocks that are to be removed: they say nothing of any address, and do not await their turn, which is soon in the section of the
+// address that was given last.
+func (p *Pool) idle() (all []*record) {
+	turn := sectionOf(p.last)
+	for of, r := range p.blocks {
+		awaits := turn.Overlaps(of) && turn != of
+		if r.isEmpty() && r.version != "" && !awaits && len(all) < tidied {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // parsed is an address, or the zero Addr for what is none.
@@ -42,12 +58,17 @@ func (p *Pool) records() []*record {
 
 // waiting are the records that somebody waits for to be stored.
 func (p *Pool) waiting() []*record {
-	return slices.DeleteFunc(p.records(), func(r *record) bool { return !r.urgent })
+	return slices.Collect(maps.Keys(p.urgent))
 }
 
-// settle forgets blocks that are not stored any more, or never were.
+// settle notes that everything is stored, and forgets blocks that are not any more, or never were.
 func (p *Pool) settle() {
-	maps.DeleteFunc(p.blocks, func(_ netip.Addr, r *record) bool { return r.version == "" })
+	for r := range p.urgent {
+		if r.isBlock() && r.version == "" {
+			delete(p.blocks, r.of)
+		}
+	}
+	clear(p.urgent)
 }
 
 // keep takes from a holder of several addresses those that it does not use; the lowest stays when it uses none.

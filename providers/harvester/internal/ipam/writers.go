@@ -18,28 +18,31 @@ import (
 const (
 	// writersAnnotation of a pool says who may have a write on its way that adds a holder to a block, and to which.
 	writersAnnotation = "loadbalancer.harvesterhci.io/writers"
-	// maxOpen is about how many blocks a writer has open, each of which the next writer has to fence.
+	// maxOpen is about how many sections a writer has open, the blocks of which the next writer has to fence.
 	maxOpen = 16
 	// maxWriters is how many writers are written down that do not write any more.
 	maxWriters = 4
 )
 
-// writers are the blocks that each writer of a pool has open, by their first addresses.
+// writers are the sections that each writer of a pool has open, by their first addresses.
 type writers map[string][]netip.Addr
 
 // readWriters reads the annotation. Of one that says nothing that can be read, somebody may write any block.
-func readWriters(annotation string, blocks map[netip.Addr]*record) writers {
+func readWriters(annotation string, blocks map[netip.Prefix]*record) writers {
 	w := writers{}
 	if annotation == "" {
 		return w
 	}
 	if err := json.Unmarshal([]byte(annotation), &w); err != nil {
-		return writers{"": slices.Collect(maps.Keys(blocks))}
+		w = writers{}
+		for of := range blocks {
+			w[""] = append(w[""], sectionOf(of.Addr()).Addr())
+		}
 	}
 	return w
 }
 
-// others are the blocks that somebody else has open.
+// others are the sections that somebody else has open.
 func (w writers) others(name string) (all []netip.Addr) {
 	for writer, open := range w {
 		if writer != name {
@@ -75,7 +78,7 @@ func (q *queue) open(ctx context.Context, _ []*change) (bool, error) {
 	return err == nil, notConflict(err)
 }
 
-// takeOver names the writer in the pool with the blocks that it adds to, and keeps others from writing, if it is shared with some. Who adds
+// takeOver names the writer in the pool with the sections that it adds to, and keeps others from writing, if it is shared with some. Who adds
 // nothing, and forgets the pool, need not name itself.
 func (q *queue) takeOver(ctx context.Context, added []*record, shared bool) error {
 	p := q.pool
@@ -97,18 +100,16 @@ func (q *queue) takeOver(ctx context.Context, added []*record, shared bool) erro
 	return nil
 }
 
-// shut has all writes to blocks fail that are on their way.
-func (q *queue) shut(ctx context.Context, blocks []netip.Addr) error {
-	for _, first := range blocks {
-		r := q.pool.blocks[first]
-		if r == nil || r.version == "" { // what is written to it has the version of one that is gone
-			continue
-		}
-		if err := conflict(r, q.touch(ctx, r)); err != nil {
-			return err
+// shut has all writes fail that are on their way to blocks of the sections. What is written to one that is not there has the version of one
+// that is gone.
+func (q *queue) shut(ctx context.Context, sections []netip.Addr) error {
+	var all []*record
+	for _, r := range q.pool.blocks {
+		if r.version != "" && slices.Contains(sections, r.section()) {
+			all = append(all, r)
 		}
 	}
-	return nil
+	return worst(all, each(all, func(r *record) error { return conflict(r, q.touch(ctx, r)) }))
 }
 
 // notConflict is no error for one that says that the pool is another by now.
@@ -119,22 +120,25 @@ func notConflict(err error) error {
 	return err
 }
 
-// enlist writes down in the pool which blocks are open. Others' stay there until they have been fenced after that: then who had them open
+// enlist writes down in the pool which sections are open. Others' stay there until they have been fenced after that: then who had them open
 // has to do the same again, and fails when the pool is another. Blocks are made before, and empty, so that they can be fenced and one that
-// is made late is in nobody's way.
+// is made late is in nobody's way; who stays makes all of a section, so that this is done once for it.
 func (q *queue) enlist(ctx context.Context, added []*record) error {
 	p, me := q.pool, q.writer()
-	open := make([]netip.Addr, 0, maxOpen)
+	var open []netip.Addr
+	var missing []*record
 	for _, r := range added {
-		if r.version == "" {
-			if err := conflict(r, q.create(ctx, newRecord(nil, r.first, nil, nil), r)); err != nil {
-				return err
-			}
+		if !slices.Contains(open, r.section()) {
+			open = append(open, r.section())
+			missing = append(missing, p.missing(r.section(), q.resident)...)
 		}
-		open = append(open, r.first)
+	}
+	failed := each(missing, func(r *record) error { return conflict(r, q.create(ctx, r)) })
+	if err := worst(missing, failed); err != nil {
+		return err
 	}
 	for _, first := range p.writers[me] {
-		if len(open) < maxOpen && p.blocks[first] != nil && !slices.Contains(open, first) {
+		if len(open) < maxOpen && !slices.Contains(open, first) {
 			open = append(open, first)
 		}
 	}
@@ -158,9 +162,9 @@ func (q *queue) enlist(ctx context.Context, added []*record) error {
 	return nil
 }
 
-// create makes the block of a record, as another says that it begins.
-func (q *queue) create(ctx context.Context, begins, r *record) error {
-	block := begins.block(q.pool.name, q.pool.uid)
+// create makes the block of a record, with nothing in it.
+func (q *queue) create(ctx context.Context, r *record) error {
+	block := r.block(q.pool.name, q.pool.uid)
 	if err := q.h.Create(ctx, block); err != nil {
 		return fmt.Errorf("creating IPPoolBlock %s: %w", block.Name, err)
 	}
@@ -182,13 +186,13 @@ func (p *Pool) added() (all []*record) {
 			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b *record) int { return a.first.Compare(b.first) })
+	slices.SortFunc(all, func(a, b *record) int { return a.of.Addr().Compare(b.of.Addr()) })
 	return all
 }
 
-// opened reports whether the writer has all of the blocks open. One that has to be made is not: it may have been removed since.
+// opened reports whether the writer has the sections of all of the blocks open. One that has to be made is not: it may have been removed since.
 func (p *Pool) opened(writer string, blocks []*record) bool {
-	return !slices.ContainsFunc(blocks, func(r *record) bool { return r.version == "" || !slices.Contains(p.writers[writer], r.first) })
+	return !slices.ContainsFunc(blocks, func(r *record) bool { return r.version == "" || !slices.Contains(p.writers[writer], r.section()) })
 }
 
 // adds reports whether somebody more holds an address.

@@ -16,11 +16,16 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 )
 
-// detained is a writer whose first write that adds to a block is on its way until it is let go.
+// detained is a writer whose first write that adds to a block, and has the text, is on its way until it is let go.
 type detained struct {
 	client.Writer
+	text         string
 	once         sync.Once
 	reached, let chan struct{}
+}
+
+func newDetained(text string) *detained {
+	return &detained{Writer: api, text: text, reached: make(chan struct{}), let: make(chan struct{})}
 }
 
 func (d *detained) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -28,7 +33,7 @@ func (d *detained) Patch(ctx context.Context, o client.Object, p client.Patch, o
 	if err != nil {
 		return err
 	}
-	if o.GetObjectKind().GroupVersionKind().Kind == "IPPoolBlock" && strings.Contains(string(data), `"allocated"`) {
+	if o.GetObjectKind().GroupVersionKind().Kind == "IPPoolBlock" && strings.Contains(string(data), `"allocated"`) && strings.Contains(string(data), d.text) {
 		d.once.Do(func() {
 			close(d.reached)
 			<-d.let
@@ -46,7 +51,7 @@ func TestAWriteOfAnOldLeaderThatArrivesLateGivesNobodyASecondAddress(t *testing.
 	_, err := ipam.NewAllocator(api, api).Claim(t.Context(), pool.Name, "default/first") // its block is there from now on
 	g.Expect(err).NotTo(HaveOccurred())
 
-	writer := &detained{Writer: api, reached: make(chan struct{}), let: make(chan struct{})}
+	writer := newDetained("")
 	type answer struct {
 		ipam.Claimed
 		err error

@@ -17,7 +17,7 @@ const (
 	PoolLabel = "loadbalancer.harvesterhci.io/pool"
 )
 
-// IPPoolBlock says who holds addresses of a large IPPool: those of 256
+// IPPoolBlock says who holds addresses of a large IPPool: those of 32
 // neighbours that the status of the pool does not have.
 //
 // +kubebuilder:object:root=true
@@ -25,6 +25,7 @@ const (
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="POOL",type="string",JSONPath=".pool"
 // +kubebuilder:printcolumn:name="FIRST",type="string",JSONPath=".first"
+// +kubebuilder:printcolumn:name="PART",type="string",JSONPath=".part"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 type IPPoolBlock struct {
 	metav1.TypeMeta `json:",inline"`
@@ -38,10 +39,16 @@ type IPPoolBlock struct {
 	// +kubebuilder:validation:MinLength=1
 	Pool string `json:"pool"`
 
-	// first is the first address of the block, whose last byte is 0.
+	// first is the first of the 256 addresses that those of the block are
+	// among; its last byte is 0.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	First string `json:"first"`
+
+	// part is which of them the block is for, as 172.17.1.32/27. Without it, it
+	// is for all of them, as earlier versions of the manager have made it.
+	// +optional
+	Part string `json:"part,omitempty"`
 
 	// allocated is who has an address, as namespace/name.
 	// +optional

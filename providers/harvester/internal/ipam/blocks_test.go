@@ -1,0 +1,176 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ipam_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// marked makes a pool whose holders are in blocks from the first on.
+func marked(t *testing.T, prefix, subnet string, annotations map[string]string) *lbv1.IPPool {
+	t.Helper()
+	pool := &lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: prefix, Annotations: map[string]string{lbv1.BlocksAnnotation: "true"}},
+		Spec:       lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet}}},
+	}
+	for key, value := range annotations {
+		pool.Annotations[key] = value
+	}
+	if err := api.Create(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// whole makes a block as earlier versions did: for 256 addresses.
+func whole(t *testing.T, pool *lbv1.IPPool, first string, allocated map[string]string) *lbv1.IPPoolBlock {
+	t.Helper()
+	block := &lbv1.IPPoolBlock{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pool.Name + "-" + first, Labels: ipam.BlocksOf(pool.Name),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: pool.Name, UID: pool.UID}},
+		},
+		Pool: pool.Name, First: first, Allocated: allocated,
+	}
+	if err := api.Create(t.Context(), block); err != nil {
+		t.Fatal(err)
+	}
+	return block
+}
+
+func TestABlockIsFor32NeighboursAndSaysWhich(t *testing.T) {
+	t.Parallel()
+	for subnet, first := range map[string]string{"10.27.0.0/16": "10.27.0.0 10.27.0.32/27 10.27.0.32-27", "fd00:27::/64": "fd00:27:: fd00:27::20/123 fd000027000000000000000000000020-123"} {
+		g := NewWithT(t)
+		pool := marked(t, "parts-", subnet, nil)
+		claimed(t, ipam.NewAllocator(api, api), pool.Name, named("lb", 200))
+		said := map[string]bool{}
+		for _, block := range blocks(t, pool.Name) {
+			part := netip.MustParsePrefix(block.Part)
+			g.Expect(part.Addr().BitLen() - part.Bits()).To(Equal(5))
+			for ip := range block.Allocated {
+				g.Expect(part.Contains(netip.MustParseAddr(ip))).To(BeTrue(), "%s in %s", ip, part)
+			}
+			said[block.First+" "+block.Part+" "+strings.TrimPrefix(block.Name, pool.Name+"-")] = true
+		}
+		g.Expect(said).To(HaveKey(first))
+	}
+}
+
+func TestABlockOfAnEarlierVersionIsCarriedOnAsLongAsItHasHolders(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pool := marked(t, "earlier-", "10.28.0.0/16", nil)
+	old := whole(t, pool, "10.28.0.0", map[string]string{"10.28.0.2": "lb/a", "10.28.0.40": "lb/b"})
+	allocator := ipam.NewAllocator(api, api)
+	b, err := allocator.Claim(t.Context(), pool.Name, "lb/b")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.IP.String()).To(Equal("10.28.0.40"))
+	c, err := allocator.Claim(t.Context(), pool.Name, "lb/c")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.IP.String()).To(Equal("10.28.0.3"))
+	g.Expect(blocks(t, pool.Name)).To(HaveExactElements(And(HaveField("Name", old.Name), HaveField("Allocated", HaveLen(3)))))
+
+	// Another manager finds all of them; when they have gone, so does the block, and the next one is made anew.
+	allocator = ipam.NewAllocator(api, api)
+	is, err := settled(t, allocator, pool.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(is.Held).To(Equal(3))
+	for _, id := range []string{"lb/a", "lb/b", "lb/c"} {
+		g.Expect(allocator.Release(t.Context(), pool.Name, id)).To(Succeed())
+	}
+	now := blocks(t, pool.Name)[0]
+	g.Expect(now.AllocatedHistory).To(HaveLen(3))
+	now.AllocatedHistory = nil
+	g.Expect(api.Update(t.Context(), &now)).To(Succeed())
+	allocator = ipam.NewAllocator(api, api)
+	_, err = settled(t, allocator, pool.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(blocks(t, pool.Name)).To(BeEmpty())
+	_, err = allocator.Claim(t.Context(), pool.Name, "lb/d")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(blocks(t, pool.Name)).To(HaveEach(HaveField("Part", HaveSuffix("/27"))))
+}
+
+// A manager of an earlier version that does not lead any more may have a write on its way to a block that it has open.
+func TestAWriteOfAnEarlierVersionThatArrivesLateFails(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pool := marked(t, "upgraded-", "10.29.0.0/16", map[string]string{"loadbalancer.harvesterhci.io/writers": `{"earlier":["10.29.7.0"]}`})
+	old := whole(t, pool, "10.29.7.0", map[string]string{"10.29.7.9": "lb/a"})
+	_, err := ipam.NewAllocator(api, api).Claim(t.Context(), pool.Name, "lb/b")
+	g.Expect(err).NotTo(HaveOccurred())
+	late := client.RawPatch(types.MergePatchType, []byte(
+		fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"allocated":{"10.29.7.10":"lb/b"}}`, old.ResourceVersion)))
+	g.Expect(apierrors.IsConflict(api.Patch(t.Context(), old, late))).To(BeTrue())
+}
+
+// The next one fences blocks that have nothing in them, too.
+func TestALateWriteToABlockThatWasMadeAheadGivesNobodyASecondAddress(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pool := marked(t, "ahead-", "10.30.0.0/16", nil)
+	writer := newDetained(`"10.30.0.32"`)
+	allocator := ipam.NewAllocator(writer, api)
+	claimed(t, allocator, pool.Name, named("first", 30)) // the first block is full: it has no first address, and the gateway has the next
+	answers := make(chan ipam.Claimed, 1)
+	go func() {
+		late, err := allocator.Claim(t.Context(), pool.Name, "default/web")
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- late
+	}()
+	<-writer.reached
+	given := netip.MustParseAddr("10.30.9.9")
+	g.Expect(ipam.NewAllocator(api, api).Give(t.Context(), pool.Name, "default/web", given)).To(Succeed())
+	close(writer.let)
+	g.Expect((<-answers).IP).To(Equal(given))
+	stored := map[string]map[string]string{}
+	for _, block := range blocks(t, pool.Name) {
+		stored[block.Name] = block.Allocated
+	}
+	g.Expect(several(stored)).To(BeEmpty())
+}
+
+// poolWrites is a writer that counts what it writes of pools themselves.
+type poolWrites struct {
+	client.Writer
+	count atomic.Int32
+}
+
+func (w *poolWrites) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if o.GetObjectKind().GroupVersionKind().Kind == "IPPool" {
+		w.count.Add(1)
+	}
+	return w.Writer.Patch(ctx, o, p, opts...)
+}
+
+// The pool may be large.
+func TestAPoolWithBlocksIsWrittenOnceFor256Addresses(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	pool := marked(t, "seldom-", "10.31.0.0/16", nil)
+	writer := &poolWrites{Writer: api}
+	allocator := ipam.NewAllocator(writer, api)
+	for _, id := range named("lb", 2*256) {
+		_, err := allocator.Claim(t.Context(), pool.Name, id)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(writer.count.Load()).To(BeEquivalentTo(3), "two of a section are no addresses to give")
+}
