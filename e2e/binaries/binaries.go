@@ -31,6 +31,10 @@ const AssetsVariable = "KUBEBUILDER_ASSETS"
 // CAPIVariable names the version of Cluster API to build instead of the one that the repository is made for, such as v1.13.6.
 const CAPIVariable = "FAULTLINE_CAPI"
 
+// CAPVVariable names the release of upstream's provider for vSphere to build instead of the usual one: v1.16.1, which is for Cluster
+// API's contract v1beta2.
+const CAPVVariable = "FAULTLINE_CAPV"
+
 // Names of the programs that can be asked for, besides those of Provider and of package programs.
 const (
 	Etcd                    = programs.Etcd
@@ -58,7 +62,6 @@ const (
 	clusterAPIModule      = "sigs.k8s.io/cluster-api"
 	clusterAPIBuildFolder = "e2e/build/clusterapi"
 	upstreamVSphereModule = "sigs.k8s.io/cluster-api-provider-vsphere"
-	upstreamVSphereFolder = "e2e/build/capv"
 	inClusterIPAMModule   = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
 	inClusterIPAMFolder   = "e2e/build/ipam"
 )
@@ -102,6 +105,8 @@ type Builder struct {
 	Source source.Source
 	// CAPI is the version of Cluster API whose managers are built; "" is the one that the repository is made for.
 	CAPI string
+	// CAPV is the release of upstream's provider for vSphere; "" is the usual one.
+	CAPV string
 	// Progress receives a line for each thing that takes time.
 	Progress io.Writer
 
@@ -111,7 +116,7 @@ type Builder struct {
 }
 
 // New returns a builder for the repository that the working directory belongs
-// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES and FAULTLINE_CAPI.
+// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES, FAULTLINE_CAPI and FAULTLINE_CAPV.
 func New(progress io.Writer) (*Builder, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -129,7 +134,9 @@ func New(progress io.Writer) (*Builder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", SourceVariable, err)
 	}
-	return &Builder{Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, CAPI: os.Getenv(CAPIVariable), Progress: progress}, nil
+	return &Builder{
+		Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, CAPI: os.Getenv(CAPIVariable), CAPV: os.Getenv(CAPVVariable), Progress: progress,
+	}, nil
 }
 
 // findRoot walks up from dir to the folder that holds go.work.
@@ -255,7 +262,11 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 
 // Upstream is the source folder of the provider that ours takes over from, where its CRDs, RBAC rules and webhook manifests are.
 func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error) {
-	return b.source(ctx, upstreamVSphereFolder, upstreamVSphereModule)
+	dir, version, err = b.source(ctx, upstreamVSphereFolder(b.CAPV), upstreamVSphereModule)
+	if err == nil && b.CAPV != "" && b.CAPV != version {
+		err = fmt.Errorf("%s is %s: leave it out or choose %s", CAPVVariable, b.CAPV, version)
+	}
+	return dir, version, err
 }
 
 // InClusterIPAM is the source folder of that provider, where its CRDs, RBAC rules and webhook manifests are.

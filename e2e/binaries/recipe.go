@@ -18,7 +18,7 @@ import (
 
 // recipe looks up how a program is built.
 func (b *Builder) recipe(name string) (recipe.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint(), upstreamVSphere(), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), []recipe.Recipe{golangciLint(), upstreamVSphere(b.CAPV), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -82,12 +82,20 @@ func harvesterPrograms() []recipe.Recipe {
 }
 
 // upstreamVSphere is what ours takes over from.
-func upstreamVSphere() recipe.Recipe {
+func upstreamVSphere(version string) recipe.Recipe {
 	return recipe.Recipe{
-		Name: UpstreamVSphere, Folder: upstreamVSphereFolder, Package: upstreamVSphereModule, Module: upstreamVSphereModule,
+		Name: UpstreamVSphere, Folder: upstreamVSphereFolder(version), Package: upstreamVSphereModule, Module: upstreamVSphereModule,
 		Flags:    func(version string) string { return recipe.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
 		Estimate: 4 * time.Minute,
 	}
+}
+
+// upstreamVSphereFolder has the module that requires a release: the last one for Cluster API's contract v1beta1, or one for v1beta2.
+func upstreamVSphereFolder(version string) string {
+	if version == "" {
+		return "e2e/build/capv"
+	}
+	return "e2e/build/capv-v1beta2"
 }
 
 // inClusterIPAM reports the version of a library of its own.

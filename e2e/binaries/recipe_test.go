@@ -9,6 +9,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+func TestUpstreamsProviderIsOfTheContractThatIsAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	for version, folder := range map[string]string{"": "e2e/build/capv", "v1.16.1": "e2e/build/capv-v1beta2"} {
+		r, err := (&Builder{CAPV: version}).recipe(UpstreamVSphere)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Folder).To(Equal(folder), version)
+	}
+}
+
 func TestAnotherVersionOfClusterAPIIsBuiltAsItWasPublished(t *testing.T) {
 	g := NewWithT(t)
 	for _, test := range []struct{ version, pkg, folder string }{
