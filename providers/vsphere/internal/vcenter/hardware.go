@@ -45,7 +45,8 @@ func (s *Session) Hardware(ctx context.Context, vmRef string) (Hardware, error) 
 	return read, err
 }
 
-// HardwareSeen is Hardware from memory as long as the stream reports no change of the configuration: no call.
+// HardwareSeen is Hardware from memory as long as the stream reports no change of the configuration: no call. From the first time on
+// each such change is a VMChanged event.
 func (s *Session) HardwareSeen(ctx context.Context, vmRef string) (Hardware, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	version := s.index.VersionOf(r)
@@ -75,6 +76,14 @@ func (h *hardwareSeen) get(r inventory.Ref, version string) (Hardware, bool) {
 	defer h.mu.Unlock()
 	known, ok := h.known[r]
 	return known.Hardware, ok && version != "" && known.version == version
+}
+
+// watched reports whether somebody keeps an eye on the hardware of a machine.
+func (h *hardwareSeen) watched(r inventory.Ref) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, known := h.known[r]
+	return known
 }
 
 // put forgets the machines that are not shown any more.

@@ -6,6 +6,7 @@ package vcenter
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -311,7 +312,7 @@ func (s *Session) report(c inventory.Changes) {
 		s.emit(s.taskEvent(task))
 	}
 	s.follower.unwant(c.Gone...)
-	for _, vm := range c.VMs {
+	for _, vm := range slices.Concat(c.VMs, slices.DeleteFunc(c.Configured, func(m inventory.Machine) bool { return !s.hardware.watched(m.Ref) })) {
 		s.emit(Event{Kind: VMChanged, VM: vm.Ref.String(), InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
 	}
 	if c.Structural {

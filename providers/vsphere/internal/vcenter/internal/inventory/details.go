@@ -85,7 +85,10 @@ func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 	if !shown {
 		return
 	}
-	before.changeVersion = now.changeVersion // says that something changed, which is not news to anyone by itself
+	if known && before.changeVersion != now.changeVersion {
+		c.Configured = append(c.Configured, *m)
+	}
+	before.changeVersion = now.changeVersion // says that something changed, which is not news to everyone
 	if !reflect.DeepEqual(before, now) {
 		c.vm(m)
 	}
