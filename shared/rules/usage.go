@@ -33,8 +33,6 @@ func Abbreviated(names []string) string {
 type Kind struct {
 	Name     string
 	Webhooks interface{ SetupWithManager(ctrl.Manager) error }
-	// Creation has the rules by which they refuse to have an object created, nil for none. They look at the object alone.
-	Creation Creation
 }
 
 // Setup registers the webhooks of every kind.

@@ -26,21 +26,18 @@ type (
 // Written has the rules of creating objects of some kinds, for those who are no webhook and have objects as they are written.
 type Written map[string]creation
 
-// NewWritten returns the rules of those kinds that have some. The function adds all their versions to a scheme.
-func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error) {
+// NewWritten returns the rules of kinds, which look at the object alone. The function adds all versions of the kinds to a scheme.
+func NewWritten(add func(*runtime.Scheme) error, kinds map[string]Creation) (Written, error) {
 	scheme, written := runtime.NewScheme(), Written{}
 	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("making a scheme: %w", err)
 	}
-	for _, kind := range kinds {
-		if kind.Creation == nil {
-			continue
-		}
-		errors, err := kind.Creation(scheme)
+	for kind, creation := range kinds {
+		errors, err := creation(scheme)
 		if err != nil {
-			return nil, fmt.Errorf("making the rules of %s: %w", kind.Name, err)
+			return nil, fmt.Errorf("making the rules of %s: %w", kind, err)
 		}
-		written[kind.Name] = errors
+		written[kind] = errors
 	}
 	return written, nil
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -28,23 +27,24 @@ import (
 // SetupWithManager registers the webhooks of every kind. The manager's scheme
 // has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
+	return rules.Setup(mgr,
+		rules.Kind{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "HarvesterClusterTemplate", Webhooks: &HarvesterClusterTemplate{}},
+		rules.Kind{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{}},
+		rules.Kind{Name: "HarvesterMachineTemplate", Webhooks: &HarvesterMachineTemplate{}},
+	)
 }
 
 // Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
-	}, kinds(nil)...)
-}
-
-func kinds(reader client.Reader) []rules.Kind {
-	return []rules.Kind{
-		{Name: "HarvesterCluster", Webhooks: &HarvesterCluster{Reader: reader}, Creation: rules.Create(conversion.Cluster(), validateClusterObject)},
-		{Name: "HarvesterClusterTemplate", Webhooks: &HarvesterClusterTemplate{}, Creation: rules.Create(conversion.ClusterTemplate(), validateClusterTemplate)},
-		{Name: "HarvesterMachine", Webhooks: &HarvesterMachine{}, Creation: rules.Create(conversion.Machine(), validateMachineObject)},
-		{Name: "HarvesterMachineTemplate", Webhooks: &HarvesterMachineTemplate{}, Creation: rules.Create(conversion.MachineTemplate(), validateTemplateObject)},
-	}
+	}, map[string]rules.Creation{
+		"HarvesterCluster":         rules.Create(conversion.Cluster(), validateClusterObject),
+		"HarvesterClusterTemplate": rules.Create(conversion.ClusterTemplate(), validateClusterTemplate),
+		"HarvesterMachine":         rules.Create(conversion.Machine(), validateMachineObject),
+		"HarvesterMachineTemplate": rules.Create(conversion.MachineTemplate(), validateTemplateObject),
+	})
 }
 
 // refuse makes one error of an object's errors, nil when there are none.

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
@@ -27,28 +26,32 @@ import (
 // SetupWithManager registers the webhooks of every kind. The manager's scheme
 // has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
+	return rules.Setup(mgr,
+		rules.Kind{Name: "Metal3Cluster", Webhooks: &Metal3Cluster{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "Metal3ClusterTemplate", Webhooks: &Metal3ClusterTemplate{}},
+		rules.Kind{Name: "Metal3Data", Webhooks: &Metal3Data{}},
+		rules.Kind{Name: "Metal3DataClaim", Webhooks: &Metal3DataClaim{}},
+		rules.Kind{Name: "Metal3DataTemplate", Webhooks: &Metal3DataTemplate{}},
+		rules.Kind{Name: "Metal3Machine", Webhooks: &Metal3Machine{}},
+		rules.Kind{Name: "Metal3MachineTemplate", Webhooks: &Metal3MachineTemplate{}},
+		rules.Kind{Name: "Metal3Remediation", Webhooks: &Metal3Remediation{}},
+		rules.Kind{Name: "Metal3RemediationTemplate", Webhooks: &Metal3RemediationTemplate{}},
+	)
 }
 
 // Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))
-	}, kinds(nil)...)
-}
-
-func kinds(reader client.Reader) []rules.Kind {
-	return []rules.Kind{
-		{Name: "Metal3Cluster", Webhooks: &Metal3Cluster{Reader: reader}, Creation: rules.Create(conversion.Cluster(), validateClusterObject)},
-		{Name: "Metal3ClusterTemplate", Webhooks: &Metal3ClusterTemplate{}, Creation: rules.Create(conversion.ClusterTemplate(), validateClusterTemplate)},
-		{Name: "Metal3Data", Webhooks: &Metal3Data{}, Creation: rules.Create(conversion.Data(), validateData)},
-		{Name: "Metal3DataClaim", Webhooks: &Metal3DataClaim{}, Creation: rules.Create(conversion.DataClaim(), validateDataClaim)},
-		{Name: "Metal3DataTemplate", Webhooks: &Metal3DataTemplate{}, Creation: rules.Create(conversion.DataTemplate(), validateDataTemplateObject)},
-		{Name: "Metal3Machine", Webhooks: &Metal3Machine{}, Creation: rules.Create(conversion.Machine(), validateMachineObject)},
-		{Name: "Metal3MachineTemplate", Webhooks: &Metal3MachineTemplate{}, Creation: rules.Create(conversion.MachineTemplate(), validateMachineTemplate)},
-		{Name: "Metal3Remediation", Webhooks: &Metal3Remediation{}},
-		{Name: "Metal3RemediationTemplate", Webhooks: &Metal3RemediationTemplate{}},
-	}
+	}, map[string]rules.Creation{
+		"Metal3Cluster":         rules.Create(conversion.Cluster(), validateClusterObject),
+		"Metal3ClusterTemplate": rules.Create(conversion.ClusterTemplate(), validateClusterTemplate),
+		"Metal3Data":            rules.Create(conversion.Data(), validateData),
+		"Metal3DataClaim":       rules.Create(conversion.DataClaim(), validateDataClaim),
+		"Metal3DataTemplate":    rules.Create(conversion.DataTemplate(), validateDataTemplateObject),
+		"Metal3Machine":         rules.Create(conversion.Machine(), validateMachineObject),
+		"Metal3MachineTemplate": rules.Create(conversion.MachineTemplate(), validateMachineTemplate),
+	})
 }
 
 // refuse makes one error of an object's errors, nil when there are none.

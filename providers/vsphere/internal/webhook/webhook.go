@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -27,27 +26,32 @@ import (
 // SetupWithManager registers the webhooks of every kind. The manager's scheme
 // has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
+	return rules.Setup(mgr,
+		rules.Kind{Name: "VSphereCluster", Webhooks: &VSphereCluster{}},
+		rules.Kind{Name: "VSphereClusterIdentity", Webhooks: &VSphereClusterIdentity{}},
+		rules.Kind{Name: "VSphereClusterTemplate", Webhooks: &VSphereClusterTemplate{}},
+		rules.Kind{Name: "VSphereDeploymentZone", Webhooks: &VSphereDeploymentZone{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "VSphereFailureDomain", Webhooks: &VSphereFailureDomain{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "VSphereMachine", Webhooks: &VSphereMachine{}},
+		rules.Kind{Name: "VSphereMachineTemplate", Webhooks: &VSphereMachineTemplate{}},
+		rules.Kind{Name: "VSphereVM", Webhooks: &VSphereVM{}},
+	)
 }
 
 // Written has the rules of creating objects of every kind, for those who have them as they are written in either version.
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))
-	}, kinds(nil)...)
-}
-
-func kinds(reader client.Reader) []rules.Kind {
-	return []rules.Kind{
-		{Name: "VSphereCluster", Webhooks: &VSphereCluster{}, Creation: rules.Create(conversion.Cluster, validateClusterObject)},
-		{Name: "VSphereClusterIdentity", Webhooks: &VSphereClusterIdentity{}, Creation: rules.Create(conversion.ClusterIdentity, validateIdentityObject)},
-		{Name: "VSphereClusterTemplate", Webhooks: &VSphereClusterTemplate{}, Creation: rules.Create(conversion.ClusterTemplate, validateClusterTemplate)},
-		{Name: "VSphereDeploymentZone", Webhooks: &VSphereDeploymentZone{Reader: reader}, Creation: rules.Create(conversion.DeploymentZone, validateZoneObject)},
-		{Name: "VSphereFailureDomain", Webhooks: &VSphereFailureDomain{Reader: reader}, Creation: rules.Create(conversion.FailureDomain, validateDomainObject)},
-		{Name: "VSphereMachine", Webhooks: &VSphereMachine{}, Creation: rules.Create(conversion.Machine, validateMachineObject)},
-		{Name: "VSphereMachineTemplate", Webhooks: &VSphereMachineTemplate{}, Creation: rules.Create(conversion.MachineTemplate, validateTemplateObject)},
-		{Name: "VSphereVM", Webhooks: &VSphereVM{}, Creation: rules.Create(conversion.VM, validateVMObject)},
-	}
+	}, map[string]rules.Creation{
+		"VSphereCluster":         rules.Create(conversion.Cluster, validateClusterObject),
+		"VSphereClusterIdentity": rules.Create(conversion.ClusterIdentity, validateIdentityObject),
+		"VSphereClusterTemplate": rules.Create(conversion.ClusterTemplate, validateClusterTemplate),
+		"VSphereDeploymentZone":  rules.Create(conversion.DeploymentZone, validateZoneObject),
+		"VSphereFailureDomain":   rules.Create(conversion.FailureDomain, validateDomainObject),
+		"VSphereMachine":         rules.Create(conversion.Machine, validateMachineObject),
+		"VSphereMachineTemplate": rules.Create(conversion.MachineTemplate, validateTemplateObject),
+		"VSphereVM":              rules.Create(conversion.VM, validateVMObject),
+	})
 }
 
 // refuse makes one error of an object's errors, nil when there are none.

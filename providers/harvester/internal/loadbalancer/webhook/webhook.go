@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
@@ -33,7 +32,10 @@ import (
 
 // SetupWithManager registers the webhooks of both kinds. The manager's scheme has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return rules.Setup(mgr, kinds(mgr.GetAPIReader())...)
+	return rules.Setup(mgr,
+		rules.Kind{Name: "IPPool", Webhooks: &IPPool{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "LoadBalancer", Webhooks: &LoadBalancer{Reader: mgr.GetAPIReader()}},
+	)
 }
 
 // Written has the rules of creating objects of both kinds that look at nothing else, for those who have them as they are written in any
@@ -41,19 +43,13 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func Written() (rules.Written, error) {
 	return rules.NewWritten(func(scheme *runtime.Scheme) error {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
-	}, kinds(nil)...)
-}
-
-func kinds(reader client.Reader) []rules.Kind {
-	return []rules.Kind{
-		{Name: "IPPool", Webhooks: &IPPool{Reader: reader}, Creation: rules.Create(nil, func(pool *lbv1.IPPool) field.ErrorList {
-			return ipam.ValidatePool(pool.Spec)
-		})},
-		{Name: "LoadBalancer", Webhooks: &LoadBalancer{Reader: reader}, Creation: rules.Create(conversion.LoadBalancer(), func(lb *lbv1.LoadBalancer) field.ErrorList {
+	}, map[string]rules.Creation{
+		"IPPool": rules.Create(nil, func(pool *lbv1.IPPool) field.ErrorList { return ipam.ValidatePool(pool.Spec) }),
+		"LoadBalancer": rules.Create(conversion.LoadBalancer(), func(lb *lbv1.LoadBalancer) field.ErrorList {
 			completeHealthCheck(lb.Spec.HealthCheck)
 			return loadbalancer.Validate(lb.Spec)
-		})},
-	}
+		}),
+	})
 }
 
 // refuse makes one error of an object's errors, nil when there are none.
