@@ -9,8 +9,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/status"
 )
 
 func TestAVirtualMachineThatWasJustMadeIsWaitedForAndAnOlderOneIsLookedForOnHarvester(t *testing.T) {
@@ -28,4 +30,14 @@ func TestAVirtualMachineThatWasJustMadeIsWaitedForAndAnOlderOneIsLookedForOnHarv
 	g.Expect(created(metav1.ConditionTrue, arrives).arriving(now)).To(BeZero())
 	g.Expect(created(metav1.ConditionFalse, time.Second).arriving(now)).To(BeZero(), "it is said to be gone")
 	g.Expect((&scope{infra: &infrav1.HarvesterMachine{}}).arriving(now)).To(BeZero(), "its status was lost with a move")
+}
+
+func TestAnInstanceThatDoesNotRunYetIsNotBlamedForItsGuestAgent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := &scope{infra: &infrav1.HarvesterMachine{}, infraCluster: &infrav1.HarvesterCluster{}, vmi: &kubevirtv1.VirtualMachineInstance{}}
+	status.False(s.infra, infrav1.VMRunningCondition, infrav1.VMNotRunningReason, "")
+	g.Expect(s.missing()).To(HavePrefix("Waiting for VirtualMachine"))
+	status.True(s.infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
+	g.Expect(s.missing()).To(ContainSubstring("its guest agent reports none"))
 }
