@@ -103,17 +103,12 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	api.UserAgent = "faultline-" + p.Name + "-manager"
 	// Upstream's finalizers are part of the wire format, however much the API server would prefer others.
 	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
-	cacheOptions := CacheOptions(o.Namespace, p.OwnNamespace())
-	cacheOptions.SyncPeriod = &o.syncPeriod
-	if p.Cache != nil {
-		p.Cache(&cacheOptions)
-	}
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: cmp.Or(o.leaderElectionID, p.LeaderElectionID),
 		LeaderElectionNamespace: cmp.Or(o.leaderNamespace, p.OwnNamespace()), LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: &o.leaseDuration, RenewDeadline: &o.leaseDeadline, RetryPeriod: &o.leaseRetry,
-		Cache: cacheOptions, Controller: ControllerOptions(),
+		Cache: o.cacheOptions(p), Controller: ControllerOptions(),
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port: o.webhookPort, CertDir: o.webhookCertDir, CertName: o.webhookCert, KeyName: o.webhookKey, TLSOpts: tlsOptions,
 		}),
@@ -137,6 +132,17 @@ func (p Provider) OwnNamespace() string {
 // (https://github.com/kubernetes-sigs/controller-runtime/issues/3538).
 func ControllerOptions() config.Controller {
 	return config.Controller{UsePriorityQueue: ptr.To(false)}
+}
+
+// cacheOptions are those of the provider's manager.
+func (o *Options) cacheOptions(p Provider) cache.Options {
+	options := CacheOptions(o.Namespace, p.OwnNamespace())
+	options.SyncPeriod = &o.syncPeriod
+	if p.Cache != nil {
+		p.Cache(&options)
+	}
+	newSharer().of(&options)
+	return options
 }
 
 // CacheOptions limits what a manager keeps in memory: no managed fields and, with a namespace, nothing of any other but

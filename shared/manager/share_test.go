@@ -1,0 +1,119 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	toolscache "k8s.io/client-go/tools/cache"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const decodedMachine = `{
+	"metadata": {
+		"name": "NAME", "namespace": "ns", "labels": {"cluster.x-k8s.io/cluster-name": "prod"}, "annotations": {"an/annotation": "of both"},
+		"ownerReferences": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": "set", "uid": "one"}],
+		"managedFields": [{"manager": "somebody"}]
+	},
+	"spec": {"clusterName": "prod", "bootstrap": {"dataSecretName": "secret"}, "failureDomain": "rack-1"},
+	"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""}], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}
+}`
+
+// kept is a Machine as the cache of a manager keeps it that the API server has sent.
+func kept(t *testing.T, options cache.Options, name string) *clusterv1.Machine {
+	t.Helper()
+	g := NewWithT(t)
+	machine := &clusterv1.Machine{}
+	g.Expect(json.Unmarshal([]byte(strings.ReplaceAll(decodedMachine, "NAME", name)), machine)).To(Succeed())
+	transform := options.DefaultTransform
+	for kind, how := range options.ByObject {
+		if _, ok := kind.(*clusterv1.Machine); ok {
+			transform = how.Transform
+		}
+	}
+	o, err := transform(machine)
+	g.Expect(err).NotTo(HaveOccurred())
+	return o.(*clusterv1.Machine)
+}
+
+func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
+	t.Parallel()
+	for name, provider := range map[string]Provider{"a kind with a transformation of its own": {Cache: StripObjects}, "another": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			options := (&Options{}).cacheOptions(provider)
+			a, b := kept(t, options, "a"), kept(t, options, "b")
+			g.Expect(a.ManagedFields).To(BeEmpty())
+			for _, pair := range [][2]string{
+				{a.Namespace, b.Namespace}, {key(a.Labels), key(b.Labels)}, {a.Labels[clusterv1.ClusterNameLabel], b.Labels[clusterv1.ClusterNameLabel]},
+				{a.Annotations["an/annotation"], b.Annotations["an/annotation"]}, {a.OwnerReferences[0].Kind, b.OwnerReferences[0].Kind},
+				{a.Spec.FailureDomain, b.Spec.FailureDomain}, {*a.Spec.Bootstrap.DataSecretName, *b.Spec.Bootstrap.DataSecretName},
+				{a.Status.Conditions[0].Type, b.Status.Conditions[0].Type}, {a.Status.Conditions[0].Reason, a.Status.Conditions[0].Type},
+			} {
+				g.Expect(pair[0]).To(Equal(pair[1]))
+				g.Expect(unsafe.StringData(pair[0])).To(BeIdenticalTo(unsafe.StringData(pair[1])), pair[0])
+			}
+			g.Expect(reflect.ValueOf(a.Labels).Pointer()).To(Equal(reflect.ValueOf(b.Labels).Pointer()))
+			plain := &clusterv1.Machine{}
+			g.Expect(json.Unmarshal([]byte(strings.ReplaceAll(decodedMachine, "NAME", "b")), plain)).To(Succeed())
+			plain.ManagedFields = nil
+			if name != "another" {
+				plain.Status.Addresses = nil
+			}
+			g.Expect(b).To(Equal(plain), "nothing is another")
+		})
+	}
+}
+
+func key(labels map[string]string) string {
+	for key := range labels {
+		return key
+	}
+	return ""
+}
+
+func TestWhatPushesSomethingElseOutIsRight(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newSharer()
+	for i := range 2 * knownStrings {
+		text := strconv.Itoa(i)
+		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: text, Labels: map[string]string{"number": text, text: "number"}}}
+		before := o.DeepCopy()
+		s.share(reflect.ValueOf(o))
+		if !reflect.DeepEqual(o, before) {
+			g.Expect(o).To(Equal(before))
+		}
+	}
+}
+
+func TestTombstonesAndObjectsOfEveryKindGoThroughTheCacheAsTheyAre(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	options := (&Options{}).cacheOptions(Provider{Cache: StripObjects})
+	for _, o := range []any{
+		toolscache.DeletedFinalStateUnknown{Key: "ns/a"},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string][]byte{"key": []byte("value")}},
+		&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+	} {
+		before := o
+		if object, ok := o.(client.Object); ok {
+			before = object.DeepCopyObject()
+		}
+		after, err := options.DefaultTransform(o)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(after).To(Equal(before))
+	}
+}
