@@ -48,24 +48,11 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		lost := c.controlPlaneDomains(ctx, Default)[leader]
 		Expect(lost).NotTo(BeEmpty(), "domain of %s", leader)
 		left := slices.DeleteFunc(slices.Clone(infra.Domains), func(domain string) bool { return domain == lost })
-		var machines []string
-		for machine, domain := range c.places(ctx) {
-			if domain == lost {
-				machines = append(machines, machine)
-			}
-		}
 		writer := startWriter(w.config)
 		DeferCleanup(writer.stop)
 		writer.awaitWrites(10)
 
-		By(fmt.Sprintf("Cutting off %s with %s", lost, machines))
-		Expect(environment.SetFault(ctx, infra, infra.CutOff(lost), true)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) {
-			Expect(environment.SetFault(ctx, infra, infra.CutOff(lost), false)).To(Succeed())
-		})
-		if !infra.BreakStops {
-			Expect(environment.CutPower(ctx, machines...)).To(Succeed())
-		}
+		takeBack := c.cutOff(ctx, lost)
 		cut := time.Now()
 		within := config.GetIntervals(spec, "wait-failure-domain")
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(left))
@@ -82,7 +69,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		w.served(ctx, spec, 2)
 
 		By("Taking " + lost + " back")
-		Expect(environment.SetFault(ctx, infra, infra.CutOff(lost), false)).To(Succeed())
+		takeBack()
 		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, within...).Should(ConsistOf(infra.Domains))
 		Eventually(func(g Gomega) {
 			g.Expect(c.places(ctx)).NotTo(HaveKey(leader), "the machine that was replaced is removed")
@@ -139,6 +126,26 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		writer.lostNothing(ctx)
 	})
 })
+
+// cutOff takes a failure domain away with the machines in it, until it is taken back or the spec ends.
+func (c *cluster) cutOff(ctx context.Context, domain string) (takeBack func()) {
+	var machines []string
+	for machine, in := range c.places(ctx) {
+		if in == domain {
+			machines = append(machines, machine)
+		}
+	}
+	set := func(ctx context.Context, present bool) {
+		Expect(environment.SetFault(ctx, infra, infra.CutOff(domain), present)).To(Succeed())
+	}
+	By(fmt.Sprintf("Cutting off %s with %s", domain, machines))
+	set(ctx, true)
+	DeferCleanup(func(ctx SpecContext) { set(ctx, false) }) // should this spec fail before it does
+	if !infra.BreakStops {
+		Expect(environment.CutPower(ctx, machines...)).To(Succeed())
+	}
+	return func() { set(ctx, false) }
+}
 
 // unspread leaves a failure domain without a machine of the control plane, which is another's fault or an administrator's doing,
 // and tells which.

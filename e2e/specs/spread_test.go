@@ -14,8 +14,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -48,6 +50,42 @@ var _ = Describe("Workers that name no failure domain", Ordered, Label(demonstra
 		Expect(newIn(c.spread(ctx, spec, infra.Domains), before)).To(HaveLen(1), "a third of four machines is one: the others stay")
 	})
 
+	It("stay while a failure domain is lost, spread onto it again when it returns, and stay spread when some of them go", Label("workers", onlyBoot), func(ctx SpecContext) {
+		c.shortenGrace(ctx)
+		lost := c.domainOfOne(ctx)
+		before := c.workersOutside(ctx, Default)
+
+		By("Losing " + lost)
+		takeBack := c.cutOff(ctx, lost)
+		left := slices.DeleteFunc(slices.Clone(infra.Domains), func(domain string) bool { return domain == lost })
+		Eventually(func(g Gomega) []string { return c.published(ctx, g) }, config.GetIntervals(spec, "wait-failure-domain")...).Should(ConsistOf(left))
+
+		By("Scaling out by two, which can only go to " + fmt.Sprint(left))
+		c.scale(ctx, workers+2)
+		var amid map[string]string
+		Eventually(func(g Gomega) {
+			amid = c.workersOutside(ctx, g)
+			fresh := newIn(amid, before)
+			g.Expect(fresh).To(HaveLen(2))
+			for _, machine := range c.workerMachines(ctx, g) {
+				if slices.Contains(fresh, machine.Name) {
+					g.Expect(amid[machine.Name]).To(BeElementOf(left))
+					g.Expect(conditions.IsTrue(&machine, clusterv1.MachineAvailableCondition)).To(BeTrue())
+				}
+			}
+		}, config.GetIntervals(spec, "wait-worker-nodes")...).Should(Succeed())
+		Expect(newIn(before, amid)).To(BeEmpty(), "none is moved out of a failure domain that is lost")
+
+		By("Taking " + lost + " back")
+		takeBack()
+		whole := c.spread(ctx, spec, infra.Domains)
+		Expect(newIn(whole, amid)).To(HaveLen(1), "the fewest machines are replaced")
+
+		By("Scaling in by two at once")
+		c.scale(ctx, workers)
+		Expect(newIn(c.spread(ctx, spec, infra.Domains), whole)).To(BeEmpty(), "those that stay are spread, without a move")
+	})
+
 	It("are in as many logical failure domains as are asked for", Label("logical"), func(ctx SpecContext) {
 		if c.deployment(ctx, Default).Spec.Template.Spec.FailureDomain != "" {
 			c.addDeployment(ctx, "", workers) // The other spec, which has made it, was not asked for.
@@ -77,20 +115,58 @@ func (c *cluster) domainsButOne(ctx context.Context) []string {
 	return nil
 }
 
+// domainOfOne is a failure domain in which there is only one machine, a worker.
+func (c *cluster) domainOfOne(ctx context.Context) string {
+	all := c.places(ctx)
+	for machine, domain := range c.workersOutside(ctx, Default) {
+		if sizes(all)[domain] == 1 {
+			AddReportEntry("alone in "+domain, machine)
+			return domain
+		}
+	}
+	Fail("there are more machines than one in every failure domain")
+	return ""
+}
+
 // spread waits until the machines of the MachineDeployment are spread evenly over the failure domains, as the outside system says,
 // and tells in which each is.
 func (c *cluster) spread(ctx context.Context, spec string, domains []string) (places map[string]string) {
+	nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 	c.oneAtATime(ctx, spec, func(g Gomega) {
 		places = c.workersOutside(ctx, g)
 		g.Expect(slices.Sorted(maps.Keys(sizes(places)))).To(Equal(domains))
 		g.Expect(sizes(places)).To(evenly(len(places), len(domains)))
+		c.nodesTell(ctx, g, nodes, places)
 	})
 	return places
+}
+
+// nodesTell expects each machine of the MachineDeployment to be a Node that says where the outside system has it, in which region that is,
+// and in which logical failure domain the machine is.
+func (c *cluster) nodesTell(ctx context.Context, g Gomega, nodes client.Client, places map[string]string) {
+	fresh := &clusterv1.Cluster{}
+	g.Expect(management.GetClient().Get(ctx, c.key(), fresh)).To(Succeed())
+	regions := map[string]string{}
+	for _, domain := range fresh.Status.FailureDomains {
+		regions[domain.Name] = domain.Attributes[faultlinev1.RegionAttribute]
+	}
+	for _, machine := range c.workerMachines(ctx, g) {
+		node, domain := &corev1.Node{}, places[machine.Name]
+		g.Expect(nodes.Get(ctx, client.ObjectKey{Name: machine.Status.NodeRef.Name}, node)).To(Succeed())
+		for label, value := range map[string]string{
+			corev1.LabelTopologyZone: domain, corev1.LabelTopologyRegion: regions[domain],
+			faultlinev1.DistributionKeyLabel: machine.Labels[faultlinev1.DistributionKeyLabel],
+		} {
+			g.Expect(node.Labels[label]).To(Equal(value), "label %s of Node %s", label, node.Name)
+		}
+	}
 }
 
 // keyed waits until the machines of the MachineDeployment are spread evenly over a number of logical failure domains, and tells in
 // which each is. As long as there are enough failure domains, none has machines of two, as the outside system says.
 func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[string]string) {
+	nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
+	var places map[string]string
 	c.oneAtATime(ctx, spec, func(g Gomega) {
 		keys = map[string]string{}
 		for _, machine := range c.workerMachines(ctx, g) {
@@ -100,8 +176,9 @@ func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[
 			g.Expect(sizes(keys)).To(HaveKey(fmt.Sprintf("%s-%d", c.MachineDeployments[0].Name, i)))
 		}
 		g.Expect(sizes(keys)).To(And(HaveLen(number), evenly(len(keys), number)))
+		places = c.workersOutside(ctx, g)
+		c.nodesTell(ctx, g, nodes, places)
 	})
-	places := c.workersOutside(ctx, Default)
 	Expect(places).To(HaveLen(len(keys)))
 	if number > len(infra.Domains) {
 		return keys
