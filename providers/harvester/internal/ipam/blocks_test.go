@@ -34,6 +34,11 @@ func marked(t *testing.T, prefix, subnet string, annotations map[string]string) 
 	if err := api.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // another run has the same addresses
+		if err := api.Delete(context.WithoutCancel(t.Context()), pool); err != nil {
+			t.Error(err)
+		}
+	})
 	return pool
 }
 
