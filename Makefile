@@ -205,6 +205,7 @@ tidy:
 
 .PHONY: verify
 verify: generate tidy ## Fail when a generated file or a go.mod is not what the sources say
+	@mkdir -p $(CACHE)
 	@git status --porcelain | tee $(CACHE)/verify.txt; test ! -s $(CACHE)/verify.txt
 
 ##@ Release
