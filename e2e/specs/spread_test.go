@@ -83,6 +83,7 @@ var _ = Describe("Workers that name no failure domain", Ordered, Label(demonstra
 
 		By("Scaling in by two at once")
 		c.scale(ctx, workers)
+		Eventually(func(g Gomega) { c.settled(ctx, g, workers) }, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 		Expect(newIn(c.spread(ctx, spec, infra.Domains), whole)).To(BeEmpty(), "those that stay are spread, without a move")
 	})
 
