@@ -10,8 +10,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,6 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func (w *world) machinesOnHarvester() []kubevirtv1.VirtualMachine {
@@ -66,12 +65,7 @@ func TestAMachineThatAQuotaRefusesSaysSoAndIsMadeWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 1)
 	w.cluster("c")
-	const what = "count/virtualmachines.kubevirt.io"
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "none"}}
-	quota.Spec.Hard = corev1.ResourceList{what: resource.MustParse("0")}
-	w.onHarvester(quota)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{what: resource.MustParse("0")}}
-	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed())
+	quota := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
 
 	machine := w.machine("c", "m", zoneName(1))
 	w.Expect(w.condition(machine, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)).To(ContainSubstring("exceeded quota"))

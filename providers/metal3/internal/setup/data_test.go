@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -138,7 +137,7 @@ func TestRefusalOfTheDataIsShownOnTheMachine(t *testing.T) {
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
 	w.dataTemplate("t")
-	w.quota(corev1.ResourceSecrets, "1") // the bootstrap data
+	w.user().Quota(w.name, corev1.ResourceSecrets, 1) // the bootstrap data
 	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
 	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3DataSecretRefusedReason)).To(And(
 		ContainSubstring("Secret cp-0-metadata"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -152,7 +151,7 @@ func TestRefusalOfTheClaimForDataIsShownOnTheMachine(t *testing.T) {
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
 	w.dataTemplate("t")
-	quota := w.quota("count/metal3dataclaims.infrastructure.cluster.x-k8s.io", "0")
+	quota := w.user().Quota(w.name, "count/metal3dataclaims.infrastructure.cluster.x-k8s.io", 0)
 	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
 	w.Expect(w.condition(machine, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason)).To(And(
 		ContainSubstring("Metal3DataClaim cp-0"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -168,7 +167,7 @@ func TestRefusalOfTheDataItselfIsShownOnTheMachine(t *testing.T) {
 	w := newWorld(t, simulator.Racks(1, 1))
 	w.cluster("one", "rack-1")
 	w.dataTemplate("t")
-	quota := w.quota("count/metal3datas.infrastructure.cluster.x-k8s.io", "0")
+	quota := w.user().Quota(w.name, "count/metal3datas.infrastructure.cluster.x-k8s.io", 0)
 	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
 	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).To(And(
 		ContainSubstring("Metal3Data t-0"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -177,15 +176,4 @@ func TestRefusalOfTheDataItselfIsShownOnTheMachine(t *testing.T) {
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("cp-0")}
 	w.get(claim)
 	w.Expect(claim.Status.ErrorMessage).To(BeNil())
-}
-
-// quota allows so many more of a resource in the namespace. What a controller manager would count is written down.
-func (w *world) quota(of corev1.ResourceName, more string) *corev1.ResourceQuota {
-	w.t.Helper()
-	hard, used := corev1.ResourceList{of: resource.MustParse(more)}, corev1.ResourceList{of: resource.MustParse("0")}
-	quota := &corev1.ResourceQuota{ObjectMeta: w.meta("tight"), Spec: corev1.ResourceQuotaSpec{Hard: hard}}
-	w.create(quota)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: used}
-	w.Expect(w.client.Status().Update(w.t.Context(), quota)).To(Succeed())
-	return quota
 }

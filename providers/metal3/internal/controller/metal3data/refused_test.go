@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -17,18 +16,8 @@ import (
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
-
-// quota allows none of a resource in the namespace. What a controller manager would count is written down.
-func (w *world) quota(of corev1.ResourceName) *corev1.ResourceQuota {
-	w.t.Helper()
-	none := corev1.ResourceList{of: resource.MustParse("0")}
-	quota := &corev1.ResourceQuota{ObjectMeta: w.meta("tight"), Spec: corev1.ResourceQuotaSpec{Hard: none}}
-	w.create(quota)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
-	w.Expect(w.client.Status().Update(w.t.Context(), quota)).To(Succeed())
-	return quota
-}
 
 // policy objects to every new object of a resource of Cluster API's IPAM in the namespace.
 func (w *world) policy(resources string, probe client.Object) func() {
@@ -85,7 +74,7 @@ func TestSecretThatAQuotaRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	quota := w.quota(corev1.ResourceSecrets)
+	quota := testworld.User{T: w.t, G: w.WithT, Client: w.client}.Quota(w.name, corev1.ResourceSecrets, 0)
 	data := w.machineWithData(`metaData: {strings: [{key: a, value: b}]}`)
 	w.Expect(w.refused(data, infrav1.Metal3DataSecretRefusedReason)).To(And(
 		ContainSubstring("Secret m-1-metadata"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -101,7 +90,7 @@ func TestClaimOfAMetal3AddressThatAQuotaRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	w.pool()
-	quota := w.quota("count/ipclaims.ipam.metal3.io")
+	quota := testworld.User{T: w.t, G: w.WithT, Client: w.client}.Quota(w.name, "count/ipclaims.ipam.metal3.io", 0)
 	data := w.machineWithData(metal3Pool)
 	w.Expect(w.refused(data, infrav1.Metal3DataAddressClaimRefusedReason)).To(And(
 		ContainSubstring("IPClaim t-4-p"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -132,7 +121,7 @@ func TestRefusedDataCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	w.quota(corev1.ResourceSecrets)
+	testworld.User{T: w.t, G: w.WithT, Client: w.client}.Quota(w.name, corev1.ResourceSecrets, 0)
 	data := w.machineWithData(`metaData: {strings: [{key: a, value: b}]}`)
 	w.refused(data, infrav1.Metal3DataSecretRefusedReason)
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("m-1")}

@@ -1,0 +1,34 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testworld
+
+import (
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// probed is refused by every quota here, so that it shows when the API server has learnt of one.
+const probed corev1.ResourceName = "count/configmaps"
+
+// Quota allows so many more objects of a resource in a namespace, and no ConfigMap, and returns when the API server sees to that. What a
+// controller manager would count is written down.
+func (u User) Quota(namespace string, of corev1.ResourceName, more int64) *corev1.ResourceQuota {
+	u.T.Helper()
+	none := *resource.NewQuantity(0, resource.DecimalSI)
+	hard := corev1.ResourceList{of: *resource.NewQuantity(more, resource.DecimalSI), probed: none}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tight"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+	}
+	u.G.Expect(u.Client.Create(u.T.Context(), quota)).To(gomega.Succeed())
+	quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{of: none, probed: none}}
+	u.G.Expect(u.Client.Status().Update(u.T.Context(), quota)).To(gomega.Succeed())
+	u.G.Eventually(func() error {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}}
+		return u.Client.Create(u.T.Context(), probe, client.DryRunAll)
+	}).Should(gomega.MatchError(gomega.ContainSubstring("exceeded quota: " + quota.Name)))
+	return quota
+}
