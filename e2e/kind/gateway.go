@@ -33,15 +33,20 @@ type Network struct {
 // Network is what Docker knows of the network of the node, as far as IPv4 goes.
 func (e *Environment) Network(ctx context.Context) (Network, error) {
 	out, err := e.docker(io.Discard).Run(ctx, "network", "inspect", cluster.Network, "--format",
-		"{{slice .Id 0 12}} {{range .IPAM.Config}}{{.Subnet}} {{.Gateway}} {{end}}")
+		"{{slice .ID 0 12}} {{range .IPAM.Config}}{{.Subnet}},{{.Gateway}} {{end}}")
 	if err != nil {
 		return Network{}, err
 	}
-	id, ranges, _ := strings.Cut(out, " ")
-	fields := strings.Fields(ranges)
-	for i := 0; i+1 < len(fields); i += 2 {
-		subnet, err := netip.ParsePrefix(fields[i])
-		gateway, noAddress := netip.ParseAddr(fields[i+1])
+	return parseNetwork(out)
+}
+
+// parseNetwork reads the id of a network and its subnets, each with its gateway. Docker may name none for IPv6.
+func parseNetwork(inspected string) (Network, error) {
+	id, ranges, _ := strings.Cut(inspected, " ")
+	for _, one := range strings.Fields(ranges) {
+		of, at, _ := strings.Cut(one, ",")
+		subnet, err := netip.ParsePrefix(of)
+		gateway, noAddress := netip.ParseAddr(at)
 		if err == nil && noAddress == nil && subnet.Addr().Is4() {
 			return Network{Card: "br-" + id, Gateway: gateway, Subnet: subnet}, nil
 		}
