@@ -16,7 +16,6 @@ import (
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // policy objects to every new object of a resource of Cluster API's IPAM in the namespace.
@@ -74,7 +73,7 @@ func TestSecretThatAQuotaRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	quota := testworld.User{T: w.t, G: w.WithT, Client: w.client}.Quota(w.name, corev1.ResourceSecrets, 0)
+	quota := w.user().Quota(w.name, corev1.ResourceSecrets, 0)
 	data := w.machineWithData(`metaData: {strings: [{key: a, value: b}]}`)
 	w.Expect(w.refused(data, infrav1.Metal3DataSecretRefusedReason)).To(And(
 		ContainSubstring("Secret m-1-metadata"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -90,7 +89,7 @@ func TestClaimOfAMetal3AddressThatAQuotaRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	w.pool()
-	quota := testworld.User{T: w.t, G: w.WithT, Client: w.client}.Quota(w.name, "count/ipclaims.ipam.metal3.io", 0)
+	quota := w.user().Quota(w.name, "count/ipclaims.ipam.metal3.io", 0)
 	data := w.machineWithData(metal3Pool)
 	w.Expect(w.refused(data, infrav1.Metal3DataAddressClaimRefusedReason)).To(And(
 		ContainSubstring("IPClaim t-4-p"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
@@ -121,7 +120,7 @@ func TestRefusedDataCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	testworld.User{T: w.t, G: w.WithT, Client: w.client}.Quota(w.name, corev1.ResourceSecrets, 0)
+	w.user().Quota(w.name, corev1.ResourceSecrets, 0)
 	data := w.machineWithData(`metaData: {strings: [{key: a, value: b}]}`)
 	w.refused(data, infrav1.Metal3DataSecretRefusedReason)
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("m-1")}

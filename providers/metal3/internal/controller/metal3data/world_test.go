@@ -114,16 +114,18 @@ func (w *world) gone(o client.Object) {
 	}).Should(MatchError(ContainSubstring("not found")))
 }
 
+func (w *world) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
+
 // update changes an object until no conflict is in the way.
 func update[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Whole, change)
+	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
 // updateStatus is update for what is behind the subresource.
 func updateStatus[T client.Object](w *world, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, testworld.Status, change)
+	testworld.Update(w.user(), o, testworld.Status, change)
 }
 
 // template makes a template named t.
