@@ -6,7 +6,6 @@ package vcenter
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -312,12 +311,21 @@ func (s *Session) report(c inventory.Changes) {
 		s.emit(s.taskEvent(task))
 	}
 	s.follower.unwant(c.Gone...)
-	for _, vm := range slices.Concat(c.VMs, slices.DeleteFunc(c.Configured, func(m inventory.Machine) bool { return !s.hardware.watched(m.Ref) })) {
-		s.emit(Event{Kind: VMChanged, VM: vm.Ref.String(), InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
+	for _, vm := range c.VMs {
+		s.emit(changed(vm))
+	}
+	for _, vm := range c.Configured {
+		if s.hardware.watched(vm.Ref) {
+			s.emit(changed(vm))
+		}
 	}
 	if c.Structural {
 		s.notify.trigger()
 	}
+}
+
+func changed(vm inventory.Machine) Event {
+	return Event{Kind: VMChanged, VM: vm.Ref.String(), InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name}
 }
 
 // debouncer calls f once for all triggers within a short time.

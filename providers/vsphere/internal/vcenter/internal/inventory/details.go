@@ -85,12 +85,13 @@ func (ix *Index) applyDetails(update types.ObjectUpdate, c *Changes) {
 	if !shown {
 		return
 	}
-	if known && before.changeVersion != now.changeVersion {
-		c.Configured = append(c.Configured, *m)
-	}
+	configured := known && before.changeVersion != now.changeVersion
 	before.changeVersion = now.changeVersion // says that something changed, which is not news to everyone
-	if !reflect.DeepEqual(before, now) {
+	switch {
+	case !reflect.DeepEqual(before, now):
 		c.vm(m)
+	case configured:
+		c.Configured = append(c.Configured, *m)
 	}
 	if m.Template && known && before.Snapshot != now.Snapshot {
 		c.Structural = true

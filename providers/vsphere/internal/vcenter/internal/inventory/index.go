@@ -70,7 +70,7 @@ type Changes struct {
 	at         map[Ref]int // where each of vms is
 	Tasks      []Task      // done, or gone before they were
 	Gone       []Ref       // virtual machines
-	Configured []Machine   // whose configuration has changed, in whatever way
+	Configured []Machine   // whose configuration has changed in nothing that is shown
 	Structural bool
 }
 
