@@ -101,7 +101,7 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	if err := errors.Join(told.check(options.Story, options.Flavor), options.check(builder.Root)); err != nil {
 		return nil, err
 	}
-	programs, err := builder.Ensure(ctx, append(binaries.Demo(options.Provider.Describe().Name), options.Provider.Describe().Programs...)...)
+	programs, err := builder.Ensure(ctx, options.Provider.Describe().ManagementPrograms()...)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
 // InDemo is a provider that can be shown.
@@ -69,4 +71,9 @@ type Description struct {
 	Shared []string
 	// Shown are parts of what clusterctl says of a cluster of the provider.
 	Shown []string
+}
+
+// ManagementPrograms are what a management cluster with the provider runs, with those of its simulation.
+func (d Description) ManagementPrograms() []string {
+	return append(binaries.Demo(d.Name), d.Programs...)
 }

@@ -149,6 +149,9 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 // name is that of the cluster and of its namespace.
 func (s script) name() string { return fmt.Sprintf("seed-%d", s.seed) }
 
+// tight reports whether there are no more places than it takes.
+func (s script) tight() bool { return s.room < roomy }
+
 // domainNames are short, as hosts are called after them, and no other cluster's.
 func (s script) domainNames() []string {
 	names := make([]string, s.domains)

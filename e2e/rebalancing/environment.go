@@ -46,9 +46,9 @@ type environment struct {
 
 // prepare starts everything. What it returns is to be closed, whatever becomes of the rest; ctx ends when something of it fails.
 func prepare(ctx context.Context, options Options, sited provider.SitesProvider, dir string) (*environment, context.Context, error) {
-	g := &environment{about: options.Provider.Describe(), sites: sited.Sites()}
+	g := &environment{about: options.Provider.Describe()}
 	ctx, g.end = context.WithCancelCause(ctx)
-	if err := g.start(ctx, options, dir); err != nil {
+	if err := g.start(ctx, options, sited, dir); err != nil {
 		return g, ctx, err
 	}
 	g.background.Go(func() {
@@ -63,13 +63,13 @@ func prepare(ctx context.Context, options Options, sited provider.SitesProvider,
 	return g, ctx, nil
 }
 
-func (g *environment) start(ctx context.Context, options Options, dir string) error {
+func (g *environment) start(ctx context.Context, options Options, sited provider.SitesProvider, dir string) error {
 	builder, err := binaries.New(options.Progress)
 	if err != nil {
 		return err
 	}
 	g.root = builder.Root
-	programs, err := builder.Ensure(ctx, binaries.Demo(g.about.Name)...)
+	programs, err := builder.Ensure(ctx, g.about.ManagementPrograms()...)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,9 @@ func (g *environment) start(ctx context.Context, options Options, dir string) er
 	}
 	objects, err := options.Provider.Objects()
 	if err != nil {
+		return err
+	}
+	if g.sites, err = sited.Sites(builder.AssetsDir()); err != nil {
 		return err
 	}
 	if g.setup, err = g.sites.Setup(dir); err != nil {
@@ -137,6 +140,9 @@ func (g *environment) close() {
 	}
 	g.end(nil)
 	g.background.Wait()
+	if g.sites != nil {
+		g.sites.Close()
+	}
 }
 
 // kinds are those of the provider.

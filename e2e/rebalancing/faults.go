@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -65,7 +66,26 @@ func (p *plane) calm(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := p.widen(ctx); err != nil {
+		return err
+	}
 	return p.changePlane(ctx, step{act: resume})
+}
+
+// widen ends that there is little room where the provider does not count it: a machine that waits for room keeps everything from coming to
+// rest, and whoever finds one that waits adds some. Where it is counted a move that finds none does not begin, which is rest as well.
+func (p *plane) widen(ctx context.Context) error {
+	uncounted, is := p.environment.sites.(provider.Uncounted)
+	if !is || !p.tight() {
+		return nil
+	}
+	for _, domain := range p.domainNames() {
+		if err := uncounted.AddRoom(ctx, domain, roomy); err != nil {
+			return fmt.Errorf("adding room to %s: %w", domain, err)
+		}
+	}
+	p.recorder.done(ctx, "add room", func(s *state) { s.moment.tight = false })
+	return nil
 }
 
 // intend says what a failure domain is to be used for. One stays Active.

@@ -162,7 +162,7 @@ func (p *plane) create(ctx context.Context) error {
 	if err := p.recorder.record(ctx, p.name()); err != nil {
 		return err
 	}
-	p.recorder.done(ctx, p.String(), func(s *state) { s.moment.tight = p.room < roomy })
+	p.recorder.done(ctx, p.String(), func(s *state) { s.moment.tight = p.tight() })
 	for _, object := range objects {
 		if err := p.createObject(ctx, object); err != nil {
 			return err
@@ -195,7 +195,8 @@ func (p *plane) objects() ([]*unstructured.Unstructured, error) {
 		"CONTROL_PLANE_ENDPOINT_IP": host, "CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(port), "CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas),
 		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds), "FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
 	})
-	content, err := os.ReadFile(filepath.Join(p.environment.root, "templates", p.environment.about.Name, p.environment.about.Template("")))
+	about := p.environment.about
+	content, err := os.ReadFile(filepath.Join(p.environment.root, "templates", about.Name, about.Template(p.environment.sites.Flavor())))
 	if err != nil {
 		return nil, err
 	}

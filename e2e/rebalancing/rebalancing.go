@@ -50,7 +50,7 @@ const (
 func Run(ctx context.Context, options Options) error {
 	sited, ok := options.Provider.(provider.SitesProvider)
 	if !ok {
-		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=metal3", options.Provider.Describe().Name)
+		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=metal3 or PROVIDER=harvester", options.Provider.Describe().Name)
 	}
 	if options.Seeds < 1 || options.AtOnce < 1 {
 		return fmt.Errorf("the numbers of seeds and of those at a time are to be 1 or more, not %d and %d", options.Seeds, options.AtOnce)

@@ -39,16 +39,24 @@ type simulation struct {
 
 // Simulate implements provider.Demonstrated.
 func (Provider) Simulate(programs string) (provider.Simulation, error) {
-	s := &simulation{}
 	address := lbv1.IPPool{}
 	address.Name = poolName
 	address.Spec.Ranges = []lbv1.Range{{Subnet: "127.0.0.0/8", RangeStart: "127.0.0.1", RangeEnd: "127.0.0.1", Gateway: "127.255.255.254"}}
-	var err error
-	s.harvester, err = simulator.Run(context.Background(), simulator.WithAssets(programs), simulator.WithLayout(layout()),
-		simulator.WithPools(address), simulator.WithHooks(simulator.Hooks{PowerOff: s.powerOff, PowerOn: s.powerOn}),
+	s, err := newSimulation(programs, layout(), simulator.WithPools(address),
 		// Long enough to see machines come up one after the other.
 		simulator.WithDelays(simulator.Delays{Volume: 200 * time.Millisecond, Boot: time.Second, Agent: 500 * time.Millisecond, Shutdown: 500 * time.Millisecond}))
 	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newSimulation(programs string, hosts simulator.Layout, options ...simulator.Option) (*simulation, error) {
+	s := &simulation{}
+	options = append(options, simulator.WithAssets(programs), simulator.WithLayout(hosts),
+		simulator.WithHooks(simulator.Hooks{PowerOff: s.powerOff, PowerOn: s.powerOn}))
+	var err error
+	if s.harvester, err = simulator.Run(context.Background(), options...); err != nil {
 		return nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
 	return s, nil

@@ -5,7 +5,6 @@ package metal3
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,9 +22,12 @@ type sites struct {
 }
 
 // Sites implements provider.SitesProvider.
-func (Provider) Sites() provider.Sites {
-	return &sites{simulation: newSimulation(simulator.WithoutEvents())}
+func (Provider) Sites(string) (provider.Sites, error) {
+	return &sites{simulation: newSimulation(simulator.WithoutEvents())}, nil
 }
+
+// Flavor implements provider.Sites.
+func (*sites) Flavor() string { return "" }
 
 // Run implements provider.Sites.
 func (s *sites) Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error {
@@ -37,15 +39,14 @@ func (s *sites) Run(ctx context.Context, in *managementcluster.Cluster, workload
 
 // AddCluster implements provider.Sites.
 func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
-	layout, listed := simulator.Layout{Ready: true}, []any{}
+	layout := simulator.Layout{Ready: true}
 	for _, rack := range domains {
 		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: room})
-		listed = append(listed, map[string]any{"name": rack, "controlPlane": true})
 	}
 	hosts := len(domains) * room
 	layout.First = int(s.racked.Add(int64(hosts))) - hosts + 1
-	if err := unstructured.SetNestedSlice(cluster.Object, listed, "spec", "failureDomains"); err != nil {
-		return fmt.Errorf("listing the failure domains of %s: %w", cluster.GetName(), err)
+	if err := provider.ListDomains(cluster, domains, map[string]any{"controlPlane": true}); err != nil {
+		return err
 	}
 	c, err := connect(in)
 	if err != nil {

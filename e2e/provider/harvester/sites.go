@@ -1,0 +1,92 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/providers/harvester/simulator"
+)
+
+const (
+	// siteMemory is that of a machine, of which Harvester reserves two thirds on a host. sitePlace is what a host has for each: these 1024 MiB
+	// and 256 MiB, of which what runs a machine takes nearly all.
+	siteMemory, sitePlace = "1536Mi", 1280 << 20
+	// siteFlavor is that of templates without a load balancer of Harvester's: all clusters in memory have the same address.
+	siteFlavor = "external-endpoint"
+)
+
+// sites are zones of one simulated Harvester, which takes no time for anything.
+type sites struct{ *simulation }
+
+// Sites implements provider.SitesProvider.
+func (Provider) Sites(programs string) (provider.Sites, error) {
+	s, err := newSimulation(programs, simulator.Layout{})
+	if err != nil {
+		return nil, err
+	}
+	return &sites{s}, nil
+}
+
+// Setup implements provider.Sites.
+func (s *sites) Setup(dir string) (provider.Setup, error) {
+	setup, err := s.simulation.Setup(dir)
+	if err != nil {
+		return provider.Setup{}, err
+	}
+	// Nothing boots that would look for a network card.
+	setup.Variables["VM_MEMORY"], setup.Variables["VIP_NETWORK_INTERFACE"] = siteMemory, "lo"
+	return setup, nil
+}
+
+// Flavor implements provider.Sites.
+func (*sites) Flavor() string { return siteFlavor }
+
+// Run implements provider.Sites: Harvester runs already.
+func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
+	s.workloads = workloads
+	<-ctx.Done()
+	return nil
+}
+
+// AddCluster implements provider.Sites.
+func (s *sites) AddCluster(ctx context.Context, _ *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
+	for _, zone := range domains {
+		if err := s.addHost(ctx, zone, zone+"-host", room); err != nil {
+			return err
+		}
+	}
+	return provider.ListDomains(cluster, domains, nil)
+}
+
+// AddRoom implements provider.Uncounted: it adds a host to the zone.
+func (s *sites) AddRoom(ctx context.Context, zone string, machines int) error {
+	return s.addHost(ctx, zone, zone+"-added-host", machines)
+}
+
+func (s *sites) addHost(ctx context.Context, zone, name string, machines int) error {
+	return s.harvester.AddHost(ctx, simulator.Host{
+		Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone},
+		Memory: *resource.NewQuantity(int64(machines)*sitePlace, resource.BinarySI),
+	})
+}
+
+// Lose implements provider.Sites.
+func (s *sites) Lose(ctx context.Context, zone string) error {
+	_, err := s.Break(ctx, zone)
+	return err
+}
+
+// Restore implements provider.Sites.
+func (s *sites) Restore(ctx context.Context, zone string) error {
+	_, err := s.Repair(ctx, zone)
+	return err
+}

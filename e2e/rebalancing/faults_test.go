@@ -1,0 +1,52 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalancing
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// counted are sites whose provider counts places, uncounted those of one that does not.
+type (
+	counted   struct{ provider.Sites }
+	uncounted struct {
+		counted
+		added map[string]int
+	}
+)
+
+func (u uncounted) AddRoom(_ context.Context, domain string, machines int) error {
+	u.added[domain] += machines
+	return nil
+}
+
+func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *testing.T) {
+	for name, test := range map[string]struct {
+		sites provider.Sites
+		room  int
+		tight bool
+		added map[string]int
+	}{
+		"counted":                   {sites: counted{}, room: 2, tight: true},
+		"not counted":               {sites: uncounted{added: map[string]int{}}, room: 2, added: map[string]int{"s7-a": roomy, "s7-b": roomy}},
+		"not counted, enough there": {sites: uncounted{}, room: roomy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := &plane{script: script{seed: 7, domains: 2, room: test.room}, environment: &environment{sites: test.sites}}
+			p.recorder = &recorder{state: newState(), look: func(context.Context) []member { return nil }, heed: func(moment, moment) {}}
+			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.tight = p.tight() })
+			g.Expect(p.widen(t.Context())).To(Succeed())
+			g.Expect(p.recorder.last().tight).To(Equal(test.tight))
+			if is, ok := test.sites.(uncounted); ok {
+				g.Expect(is.added).To(Equal(test.added))
+			}
+		})
+	}
+}
