@@ -118,7 +118,7 @@ func (s *Session) encrypt(ctx context.Context, spec CloneSpec, config *types.Vir
 
 // keyProviders returns those of vCenter, no older than providersAge.
 func (s *Session) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, error) {
-	manager := s.client.ServiceContent.CryptoManager
+	manager := s.api.ServiceContent.CryptoManager
 	if manager == nil {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func (s *Session) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, er
 	}
 	began := time.Now()
 	var providers []types.KmipClusterInfo
-	err := s.call(ctx, "reading key providers", func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, "reading key providers", func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.ListKmipServers(ctx, rt, &types.ListKmipServers{This: *manager})
 		if err == nil {
 			providers = res.Returnval
@@ -157,8 +157,8 @@ func (s *Session) cryptoKey(ctx context.Context, machine, value string, provider
 
 func (s *Session) newKey(ctx context.Context, machine string, provider types.KeyProviderId) (types.CryptoKeyId, error) {
 	var made types.CryptoKeyResult
-	err := s.call(ctx, FieldCryptoKey+": making a key of key provider "+provider.Id, func(ctx context.Context, rt soap.RoundTripper) error {
-		res, err := methods.GenerateKey(ctx, rt, &types.GenerateKey{This: *s.client.ServiceContent.CryptoManager, KeyProvider: &provider})
+	err := s.api.Call(ctx, FieldCryptoKey+": making a key of key provider "+provider.Id, func(ctx context.Context, rt soap.RoundTripper) error {
+		res, err := methods.GenerateKey(ctx, rt, &types.GenerateKey{This: *s.api.ServiceContent.CryptoManager, KeyProvider: &provider})
 		if err == nil {
 			made = res.Returnval
 		}
@@ -180,8 +180,8 @@ func (s *Session) newKey(ctx context.Context, machine string, provider types.Key
 
 func (s *Session) existingKey(ctx context.Context, value string, providers []types.KmipClusterInfo) (types.CryptoKeyId, error) {
 	var keys []types.CryptoKeyId
-	err := s.call(ctx, FieldCryptoKey+": reading keys", func(ctx context.Context, rt soap.RoundTripper) error {
-		res, err := methods.ListKeys(ctx, rt, &types.ListKeys{This: *s.client.ServiceContent.CryptoManager})
+	err := s.api.Call(ctx, FieldCryptoKey+": reading keys", func(ctx context.Context, rt soap.RoundTripper) error {
+		res, err := methods.ListKeys(ctx, rt, &types.ListKeys{This: *s.api.ServiceContent.CryptoManager})
 		if err == nil {
 			keys = res.Returnval
 		}

@@ -58,7 +58,7 @@ func newFollower() *follower {
 
 // createView makes the view on vCenter.
 func (s *Session) createView(ctx context.Context) error {
-	res, err := methods.CreateListView(ctx, s.client, &types.CreateListView{This: *s.client.ServiceContent.ViewManager})
+	res, err := methods.CreateListView(ctx, s.api, &types.CreateListView{This: *s.api.ServiceContent.ViewManager})
 	if err == nil {
 		s.follower.list.view = res.Returnval
 	}
@@ -220,7 +220,7 @@ func (s *Session) changeView(ctx context.Context, change listView) (gone []inven
 	}
 	bounded, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
-	res, err := methods.ModifyListView(bounded, s.client, &types.ModifyListView{This: change.view, Add: change.add, Remove: change.remove})
+	res, err := methods.ModifyListView(bounded, s.api, &types.ModifyListView{This: change.view, Add: change.add, Remove: change.remove})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (s *Session) lookAtTasks(ctx context.Context) bool {
 	if len(underWay) == 0 {
 		return false
 	}
-	read, err := s.retrieveAll(ctx, "looking after tasks", underWay, inventory.TaskProperties())
+	read, err := s.api.RetrieveAll(ctx, "looking after tasks", underWay, inventory.TaskProperties())
 	if err != nil {
 		if ctx.Err() == nil {
 			s.opts.Log.Warn("looking after tasks", "server", s.server, "error", err)

@@ -126,7 +126,7 @@ func (w *groupWriters) turn(ctx context.Context, vcenter string, cluster invento
 
 // vcenter identifies the vCenter, which may be known by several names.
 func (s *Session) vcenter() string {
-	return cmp.Or(s.client.ServiceContent.About.InstanceUuid, s.server)
+	return cmp.Or(s.api.ServiceContent.About.InstanceUuid, s.server)
 }
 
 // take empties a queue, and removes one that is empty already.

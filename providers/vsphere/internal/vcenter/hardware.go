@@ -30,7 +30,7 @@ func (s *Session) Hardware(ctx context.Context, vmRef string) (Hardware, error) 
 	var read Hardware
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	properties := []string{"config.version", "config.hardware.device", inventory.ChangeVersion}
-	err := s.retrieve(ctx, "reading the hardware of "+r.Value, r, properties, func(p []types.DynamicProperty) {
+	err := s.api.Retrieve(ctx, "reading the hardware of "+r.Value, r, properties, func(p []types.DynamicProperty) {
 		for _, property := range p {
 			switch property.Name {
 			case "config.version":

@@ -18,7 +18,6 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
@@ -217,54 +216,6 @@ func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
 	}}}})
 	g.Expect(s.Unfinished("lost")).To(HaveLen(1))
 	g.Expect(s.Unfinished("other")).To(BeEmpty())
-}
-
-// TestHangingVCenterHoldsFewOfItsCallers has a caller for each of a thousand machines, of two accounts.
-func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		all := &calls.Lines{}
-		session := func(server string) *Session {
-			return &Session{line: all.To(server), slots: make(calls.Slots, calls.Most), lose: func(error) {}}
-		}
-		one, two, other := session("hangs"), session("hangs"), session("answers")
-		answers := make(chan struct{})
-		hang := func(ctx context.Context, _ soap.RoundTripper) error {
-			select {
-			case <-answers:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		var held atomic.Int32
-		caller := func(s *Session) {
-			held.Add(1)
-			defer held.Add(-1)
-			_ = s.call(t.Context(), "calling", hang)
-		}
-		for range 500 {
-			go caller(one)
-			go caller(two)
-		}
-		synctest.Wait()
-		g.Expect(held.Load()).To(BeEquivalentTo(1000), "it may be slow only")
-		<-time.After(calls.Patience + time.Second)
-		g.Expect(held.Load()).To(BeEquivalentTo(2 * calls.Most))
-		for range 500 {
-			go caller(one)
-			go caller(two)
-		}
-		synctest.Wait()
-		g.Expect(held.Load()).To(BeEquivalentTo(2*calls.Most), "who comes later is turned away at once")
-		g.Expect(two.call(t.Context(), "calling", hang)).To(MatchError(vcerrors.ErrUnavailable))
-		quick := func(context.Context, soap.RoundTripper) error { return nil }
-		g.Expect(other.call(t.Context(), "calling", quick)).To(Succeed(), "another vCenter")
-
-		close(answers)
-		synctest.Wait()
-		g.Expect(one.call(t.Context(), "calling", quick)).To(Succeed())
-	})
 }
 
 func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {

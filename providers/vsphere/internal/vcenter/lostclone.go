@@ -61,9 +61,9 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 // made asks vCenter itself for a virtual machine: the end of its clone may be known before the stream shows it.
 func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
 	var found bool
-	err := s.call(ctx, "looking for instance UUID "+instanceUUID, func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, "looking for instance UUID "+instanceUUID, func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.FindByUuid(ctx, rt, &types.FindByUuid{
-			This: *s.client.ServiceContent.SearchIndex, Uuid: instanceUUID, VmSearch: true, InstanceUuid: types.NewBool(true),
+			This: *s.api.ServiceContent.SearchIndex, Uuid: instanceUUID, VmSearch: true, InstanceUuid: types.NewBool(true),
 		})
 		found = err == nil && res.Returnval != nil
 		return err
@@ -75,8 +75,8 @@ func (s *Session) made(ctx context.Context, instanceUUID string) (bool, error) {
 // is not. What it shows of an entity does not depend on whether the entity still exists.
 func (s *Session) runningClones(ctx context.Context) ([]types.TaskInfo, error) {
 	var clones []types.TaskInfo
-	err := s.call(ctx, "looking for running clones", func(ctx context.Context, rt soap.RoundTripper) error {
-		client := &vim25.Client{Client: s.client.Client, ServiceContent: s.client.ServiceContent, RoundTripper: rt}
+	err := s.api.Call(ctx, "looking for running clones", func(ctx context.Context, rt soap.RoundTripper) error {
+		client := &vim25.Client{Client: s.api.Client.Client, ServiceContent: s.api.ServiceContent, RoundTripper: rt}
 		history, err := task.NewManager(client).CreateCollectorForTasks(ctx, types.TaskFilterSpec{
 			State: []types.TaskInfoState{types.TaskInfoStateQueued, types.TaskInfoStateRunning},
 		})

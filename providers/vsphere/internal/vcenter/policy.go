@@ -53,9 +53,9 @@ func profile(policy string) []types.BaseVirtualMachineProfileSpec {
 
 // newPolicyService prepares the service, which has an endpoint of its own and goes by the session of the SOAP API.
 func (s *Session) newPolicyService() *storagepolicy.Service {
-	client := s.client.NewServiceClient(pbm.Path, pbm.Namespace)
+	client := s.api.NewServiceClient(pbm.Path, pbm.Namespace)
 	client.UserAgent = s.opts.UserAgent
-	client.Cookie = s.client.SessionCookie
+	client.Cookie = s.api.SessionCookie
 	return storagepolicy.New(&meter{client, s.server, s.opts}, s.slots, s.index, s.freeSpace)
 }
 
@@ -78,9 +78,9 @@ func (s *Session) freeSpace(ctx context.Context, datastores []inventory.Ref) (ma
 	for i := range datastores {
 		objects[i] = types.ObjectSpec{Obj: datastores[i]}
 	}
-	err := s.call(ctx, "reading the free space of datastores", func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, "reading the free space of datastores", func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
-			This: s.client.ServiceContent.PropertyCollector,
+			This: s.api.ServiceContent.PropertyCollector,
 			SpecSet: []types.PropertyFilterSpec{{
 				PropSet: []types.PropertySpec{{Type: "Datastore", PathSet: []string{"summary.freeSpace"}}}, ObjectSet: objects,
 			}},

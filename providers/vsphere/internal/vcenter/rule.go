@@ -164,7 +164,7 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 
 // gone is nil if vCenter says that it has no such object, and an error that says so if the account only cannot see it.
 func (s *Session) gone(ctx context.Context, r inventory.Ref) error {
-	err := s.retrieve(ctx, "reading "+r.String(), r, []string{"name"}, func([]types.DynamicProperty) {})
+	err := s.api.Retrieve(ctx, "reading "+r.String(), r, []string{"name"}, func([]types.DynamicProperty) {})
 	switch {
 	case errors.Is(err, vcerrors.ErrNotFound):
 		return nil

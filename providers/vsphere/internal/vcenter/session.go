@@ -12,14 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/soapapi"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
@@ -38,7 +37,7 @@ const (
 type Session struct {
 	server string
 	opts   *Options
-	client *vim25.Client
+	api    *soapapi.Client
 	lose   context.CancelCauseFunc // ends this session, for the reason given
 
 	index     *inventory.Index
@@ -61,7 +60,6 @@ type Session struct {
 	keys      keyring
 
 	slots    calls.Slots
-	line     *calls.Line
 	timeouts atomic.Int32
 	loggedIn bool
 
@@ -71,7 +69,7 @@ type Session struct {
 }
 
 // Version returns vCenter's version, such as "8.0.3".
-func (s *Session) Version() string { return s.client.ServiceContent.About.Version }
+func (s *Session) Version() string { return s.api.ServiceContent.About.Version }
 
 // dial opens a connection, logs in and follows the inventory. ctx is the session's life.
 func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error) {
@@ -80,10 +78,10 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 		return nil, err
 	}
 	s := &Session{
-		server: ep.Server, opts: opts, client: client, lose: lose, life: ctx,
+		server: ep.Server, opts: opts, lose: lose, life: ctx,
 		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(calls.Slots, calls.Most),
-		line: opts.lines.To(ep.Server),
 	}
+	s.api = soapapi.New(client, s.slots, opts.lines.To(ep.Server), s.judge)
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newGroups(s)
 	s.jobs = newJobs()
@@ -103,7 +101,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 	opening, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
-	content, err := methods.GetServiceContent(opening, s.client)
+	content, err := methods.GetServiceContent(opening, s.api)
 	if err != nil {
 		return err
 	}
@@ -111,9 +109,9 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 		content.SearchIndex == nil {
 		return fmt.Errorf("%w: it is no vCenter but %q", vcerrors.ErrUnreachable, content.About.FullName)
 	}
-	s.client.ServiceContent = content
+	s.api.ServiceContent = content
 	password, _ := user.Password()
-	if _, err = methods.Login(opening, s.client, &types.Login{
+	if _, err = methods.Login(opening, s.api, &types.Login{
 		This: *content.SessionManager, UserName: user.Username(), Password: password, Locale: "en_US",
 	}); err != nil {
 		return err
@@ -135,7 +133,7 @@ func (s *Session) close(ctx context.Context, why error) {
 	s.mu.Unlock() //nolint:staticcheck // an empty critical section is meant
 	s.work.Wait()
 	s.index.Close()
-	defer s.client.CloseIdleConnections()
+	defer s.api.CloseIdleConnections()
 	if !s.loggedIn || errors.Is(why, vcerrors.ErrConnecting) {
 		return
 	}
@@ -144,26 +142,9 @@ func (s *Session) close(ctx context.Context, why error) {
 	if err := s.rest.Logout(ctx); err != nil {
 		s.opts.Log.Debug("logging out of vCenter's REST API", "server", s.server, "error", err)
 	}
-	if _, err := methods.Logout(ctx, s.client, &types.Logout{This: *s.client.ServiceContent.SessionManager}); err != nil {
+	if _, err := methods.Logout(ctx, s.api, &types.Logout{This: *s.api.ServiceContent.SessionManager}); err != nil {
 		s.opts.Log.Debug("logging out of vCenter", "server", s.server, "error", err)
 	}
-}
-
-// call runs one call within its limits. doing is a gerund for the error.
-func (s *Session) call(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
-	if s.line.Hangs() {
-		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, calls.Most, calls.Patience)
-	}
-	judged := func(err error) error {
-		s.judge(err)
-		return vcerrors.Classify(err)
-	}
-	return s.slots.Run(ctx, doing, judged, func(ctx context.Context) error {
-		s.line.Begin()
-		err := f(ctx, s.client)
-		s.line.End(ctx.Err() == nil)
-		return err
-	})
 }
 
 // judge decides from a call's outcome whether the session still works. A connection that failed does not end it, but gives

@@ -63,13 +63,13 @@ func (s *Session) openStream(ctx context.Context, used func(inventory.Changes)) 
 func (s *Session) makeCollector(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
-	content := s.client.ServiceContent
+	content := s.api.ServiceContent
 	if s.collector != (inventory.Ref{}) {
-		if _, err := methods.DestroyPropertyCollector(ctx, s.client, &types.DestroyPropertyCollector{This: s.collector}); err != nil {
+		if _, err := methods.DestroyPropertyCollector(ctx, s.api, &types.DestroyPropertyCollector{This: s.collector}); err != nil {
 			return err
 		}
 	}
-	made, err := methods.CreatePropertyCollector(ctx, s.client, &types.CreatePropertyCollector{This: content.PropertyCollector})
+	made, err := methods.CreatePropertyCollector(ctx, s.api, &types.CreatePropertyCollector{This: content.PropertyCollector})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Session) makeCollector(ctx context.Context) error {
 		ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: inventoryTree()}},
 		PropSet:   inventory.Followed(),
 	}, listed(s.follower.list.view, "Task", inventory.TaskProperties()), listed(s.follower.list.view, "VirtualMachine", inventory.DetailProperties())} {
-		res, err := methods.CreateFilter(ctx, s.client, &types.CreateFilter{This: s.collector, Spec: spec})
+		res, err := methods.CreateFilter(ctx, s.api, &types.CreateFilter{This: s.collector, Spec: spec})
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (s *Session) interrupt(ctx context.Context, over <-chan struct{}, giveUp co
 	}
 	for began := time.Now(); time.Since(began) < s.overdue(); {
 		bounded, cancel := context.WithTimeout(ctx, calls.Timeout)
-		_, err := methods.CancelWaitForUpdates(bounded, s.client, &types.CancelWaitForUpdates{This: s.collector})
+		_, err := methods.CancelWaitForUpdates(bounded, s.api, &types.CancelWaitForUpdates{This: s.collector})
 		cancel()
 		if err != nil {
 			s.opts.Log.Debug("interrupting the stream", "server", s.server, "error", err)
@@ -284,7 +284,7 @@ func (s *Session) catchUp(ctx context.Context) error {
 func (s *Session) wait(ctx context.Context, patience, timeout time.Duration) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	res, err := methods.WaitForUpdatesEx(ctx, s.client, &types.WaitForUpdatesEx{
+	res, err := methods.WaitForUpdatesEx(ctx, s.api, &types.WaitForUpdatesEx{
 		This: s.collector, Version: s.position,
 		Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(patience.Seconds()))},
 	})

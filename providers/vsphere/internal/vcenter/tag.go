@@ -18,7 +18,7 @@ import (
 )
 
 func (s *Session) newRESTClient(user *url.Userinfo) *restapi.Client {
-	return restapi.New(s.client, user, s.slots, func(next http.RoundTripper) http.RoundTripper { return &restMeter{next, s.server, s.opts} })
+	return restapi.New(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper { return &restMeter{next, s.server, s.opts} })
 }
 
 // AttachTags attaches tags, given by identifier, in one call. Those that are attached already stay so.

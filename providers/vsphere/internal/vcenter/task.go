@@ -7,9 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
@@ -25,7 +22,7 @@ func (s *Session) Task(taskRef string) (inventory.Task, bool) {
 func (s *Session) LookupTask(ctx context.Context, taskRef string) (inventory.Task, error) {
 	r := inventory.ParseRef("Task", taskRef)
 	var task inventory.Task
-	err := s.retrieve(ctx, "reading task "+r.Value, r, inventory.TaskProperties(), func(properties []types.DynamicProperty) {
+	err := s.api.Retrieve(ctx, "reading task "+r.Value, r, inventory.TaskProperties(), func(properties []types.DynamicProperty) {
 		task.Ref = r.Value
 		for _, p := range properties {
 			task.Set(p.Name, p.Val)
@@ -86,7 +83,7 @@ func (s *Session) completeClone(task inventory.Task) {
 func (s *Session) refresh(ctx context.Context, r inventory.Ref, properties []string) error {
 	revision := s.index.Revision(r)
 	update := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: r}
-	err := s.retrieve(ctx, "reading "+r.String(), r, properties, func(values []types.DynamicProperty) {
+	err := s.api.Retrieve(ctx, "reading "+r.String(), r, properties, func(values []types.DynamicProperty) {
 		update.ChangeSet = assigned(values)
 	})
 	if err == nil {
@@ -101,7 +98,7 @@ func (s *Session) refreshAll(ctx context.Context, vms []inventory.Ref) error {
 	for _, r := range vms {
 		revisions[r] = s.index.Revision(r)
 	}
-	read, err := s.retrieveAll(ctx, "reading new virtual machines", vms, inventory.VMProperties())
+	read, err := s.api.RetrieveAll(ctx, "reading new virtual machines", vms, inventory.VMProperties())
 	for r, properties := range read {
 		s.report(s.index.ApplyAt(revisions[r], entering(r, properties)))
 	}
@@ -119,47 +116,4 @@ func assigned(properties []types.DynamicProperty) []types.PropertyChange {
 		set = append(set, types.PropertyChange{Name: p.Name, Op: types.PropertyChangeOpAssign, Val: p.Val})
 	}
 	return set
-}
-
-// retrieveAll reads properties of objects of one kind. Those that are gone are left out.
-func (s *Session) retrieveAll(ctx context.Context, doing string, refs []inventory.Ref, properties []string) (map[inventory.Ref][]types.DynamicProperty, error) {
-	spec := types.PropertyFilterSpec{
-		PropSet:                       []types.PropertySpec{{Type: refs[0].Type, PathSet: properties}},
-		ReportMissingObjectsInResults: types.NewBool(true),
-	}
-	for _, r := range refs {
-		spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: r})
-	}
-	read := map[inventory.Ref][]types.DynamicProperty{}
-	err := s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
-		objects, err := mo.RetrievePropertiesEx(ctx, rt, types.RetrievePropertiesEx{
-			This: s.client.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{spec},
-		})
-		for _, object := range objects {
-			read[object.Obj] = object.PropSet
-		}
-		return err
-	})
-	return read, err
-}
-
-// retrieve reads properties of one object: one call. An object that is gone is ErrNotFound.
-func (s *Session) retrieve(ctx context.Context, doing string, r inventory.Ref, properties []string, use func([]types.DynamicProperty)) error {
-	return s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
-		res, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
-			This: s.client.ServiceContent.PropertyCollector,
-			SpecSet: []types.PropertyFilterSpec{{
-				PropSet:   []types.PropertySpec{{Type: r.Type, PathSet: properties}},
-				ObjectSet: []types.ObjectSpec{{Obj: r}},
-			}},
-		})
-		if err != nil {
-			return err
-		}
-		if res.Returnval == nil || len(res.Returnval.Objects) == 0 {
-			return soap.WrapVimFault(&types.ManagedObjectNotFound{Obj: r})
-		}
-		use(res.Returnval.Objects[0].PropSet)
-		return nil
-	})
 }

@@ -108,7 +108,7 @@ func (s *Session) template(ctx context.Context, r inventory.Ref) (templateData, 
 	}
 	data := templateData{ref: r}
 	var now inventory.Details
-	err = s.retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", inventory.ChangeVersion}, func(p []types.DynamicProperty) {
+	err = s.api.Retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", inventory.ChangeVersion}, func(p []types.DynamicProperty) {
 		for _, property := range p {
 			now.Set(property.Name, property.Val)
 			switch value := property.Val.(type) {

@@ -29,7 +29,7 @@ type NIC struct {
 func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
 	var nics []NIC
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	err := s.retrieve(ctx, "reading the network cards of "+r.Value, r, []string{"config.hardware.device"}, func(p []types.DynamicProperty) {
+	err := s.api.Retrieve(ctx, "reading the network cards of "+r.Value, r, []string{"config.hardware.device"}, func(p []types.DynamicProperty) {
 		for _, property := range p {
 			nics = nicsOf(inventory.As[types.ArrayOfVirtualDevice](property.Val).VirtualDevice)
 		}
@@ -42,9 +42,9 @@ func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
 // says so: an answer without the machine is the answer to an account that may not see it.
 func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	err := s.call(ctx, "looking for "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, "looking for "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
 		_, err := methods.RetrievePropertiesEx(ctx, rt, &types.RetrievePropertiesEx{
-			This: s.client.ServiceContent.PropertyCollector,
+			This: s.api.ServiceContent.PropertyCollector,
 			SpecSet: []types.PropertyFilterSpec{{
 				PropSet:   []types.PropertySpec{{Type: r.Type, PathSet: []string{"name"}}},
 				ObjectSet: []types.ObjectSpec{{Obj: r}},
@@ -62,7 +62,7 @@ func (s *Session) Exists(ctx context.Context, vmRef string) (bool, error) {
 func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]string, error) {
 	values := map[string]string{}
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	err := s.retrieve(ctx, "reading the settings of "+r.Value, r, []string{"config.extraConfig"}, func(p []types.DynamicProperty) {
+	err := s.api.Retrieve(ctx, "reading the settings of "+r.Value, r, []string{"config.extraConfig"}, func(p []types.DynamicProperty) {
 		for _, property := range p {
 			for _, option := range inventory.As[types.ArrayOfOptionValue](property.Val).OptionValue {
 				setting := option.GetOptionValue()
@@ -76,7 +76,7 @@ func (s *Session) ExtraConfig(ctx context.Context, vmRef string) (map[string]str
 // Unregister takes a virtual machine that cannot be deleted out of vCenter's inventory. Its files, if there are any, stay.
 func (s *Session) Unregister(ctx context.Context, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.call(ctx, "unregistering "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
+	return s.api.Call(ctx, "unregistering "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
 		_, err := methods.UnregisterVM(ctx, rt, &types.UnregisterVM{This: r})
 		return err
 	})
@@ -172,7 +172,7 @@ func (s *Session) Destroy(ctx context.Context, vmRef string) (string, error) {
 // ShutdownGuest asks the guest to shut down, which needs VMware Tools in it. Its power state follows in the stream.
 func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.call(ctx, "shutting down the guest of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
+	return s.api.Call(ctx, "shutting down the guest of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) error {
 		_, err := methods.ShutdownGuest(ctx, rt, &types.ShutdownGuest{This: r})
 		return err
 	})
@@ -181,7 +181,7 @@ func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
 // start runs a call that starts a task, follows the task, and returns its reference without waiting for it.
 func (s *Session) start(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (inventory.Ref, error)) (string, error) {
 	var task inventory.Ref
-	err := s.call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
+	err := s.api.Call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
 		var err error
 		task, err = f(ctx, rt)
 		return err
