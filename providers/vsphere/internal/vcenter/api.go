@@ -5,6 +5,7 @@ package vcenter
 
 import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
@@ -30,6 +31,27 @@ type (
 	Resolved = lookup.Resolved
 	// NetworkBacking is what a network card needs to know of its network.
 	NetworkBacking = lookup.NetworkBacking
+	// CloneSpec describes a virtual machine to be made from a template.
+	CloneSpec = hardware.CloneSpec
+	// NICSpec describes a network card of it.
+	NICSpec = hardware.NICSpec
+	// NIC is a virtual network card.
+	NIC = hardware.NIC
+	// DataDisk is a disk that the template does not have.
+	DataDisk = hardware.DataDisk
+	// Provisioning is how a disk takes its space.
+	Provisioning = hardware.Provisioning
+	// Allocation is what of a resource a virtual machine is guaranteed, what it may use at most, and what it weighs.
+	Allocation = hardware.Allocation
+	// Policies are the storage policies of a virtual machine.
+	Policies = hardware.Policies
+	// Encryption is how a virtual machine is encrypted.
+	Encryption = hardware.Encryption
+	// Hardware is what of a virtual machine is settled between its clone and its first start.
+	Hardware = hardware.Installed
+	// PCIDevice is a device of the host that a virtual machine is powered on on.
+	PCIDevice = hardware.PCIDevice
+
 	// Kept is what shall be kept on a datastore of a storage policy.
 	Kept = storagepolicy.Kept
 	// ZoneSpec is what a failure domain says of vSphere.
@@ -66,6 +88,18 @@ func SurplusOf(records map[ConfiguredItem]ConfiguredRecord, uses ...map[Configur
 
 // CompareConfigured orders items as they are made.
 func CompareConfigured(a, b ConfiguredItem) int { return configuration.Compare(a, b) }
+
+// MissingDevices returns what is wanted and not there. A device that is wanted twice has to be there twice.
+func MissingDevices(there, wanted []PCIDevice) []PCIDevice {
+	return hardware.MissingDevices(there, wanted)
+}
+
+// How a disk takes its space.
+const (
+	ThinDisk          = hardware.ThinDisk
+	ThickDisk         = hardware.ThickDisk
+	EagerlyZeroedDisk = hardware.EagerlyZeroedDisk
+)
 
 // States of virtual machines and tasks, in vCenter's words.
 const (

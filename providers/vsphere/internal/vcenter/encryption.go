@@ -15,16 +15,10 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
-
-// Encryption is how a virtual machine is encrypted.
-type Encryption struct {
-	FaultTolerance, Migration string // modes of the traffic, in vCenter's words; "" leaves the template's
-	// Key names a key provider, which makes a key for the machine, or a key of one.
-	Key string
-}
 
 // Fields of specifications that a LookupError of this file or of the policies names.
 const (
@@ -90,7 +84,7 @@ func (k *keyring) keep(machine, provider string, id types.CryptoKeyId) {
 
 // encrypt has a machine encrypted with the key that its specification names. Nothing is asked of vCenter for one that
 // names none.
-func (s *Session) encrypt(ctx context.Context, spec CloneSpec, config *types.VirtualMachineConfigSpec) error {
+func (s *Session) encrypt(ctx context.Context, spec hardware.CloneSpec, config *types.VirtualMachineConfigSpec) error {
 	field, value := FieldCryptoKey, spec.Encryption.Key
 	if value == "" {
 		field, value = FieldCryptoProfile, spec.Policies.Encrypting

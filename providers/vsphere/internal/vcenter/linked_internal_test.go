@@ -32,8 +32,8 @@ func TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed(t *testing.
 	own, other := datastore(simulator.SharedDatastore), datastore("datastore-a")
 	read, err := s.template(t.Context(), inventory.ParseRef("", template.Ref))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(read.current).NotTo(BeNil())
-	snapshot := read.snapshots[0].Name
+	g.Expect(read.Current).NotTo(BeNil())
+	snapshot := read.Snapshots[0].Name
 	g.Expect(s.LinkedPossible(t.Context(), template, snapshot, other)).To(BeTrue())
 
 	s.index.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{{

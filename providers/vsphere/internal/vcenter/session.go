@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/soapapi"
@@ -52,7 +53,7 @@ type Session struct {
 	templates *templates
 	groups    *groups
 	jobs      *jobs
-	hardware  hardwareSeen
+	hardware  hardware.Seen
 	modules   modules
 	rest      *restapi.Client
 	tags      *tagging.Tags

@@ -315,7 +315,7 @@ func (s *Session) report(c inventory.Changes) {
 		s.emit(changed(vm))
 	}
 	for _, vm := range c.Configured {
-		if s.hardware.watched(vm.Ref) {
+		if s.hardware.Watched(vm.Ref) {
 			s.emit(changed(vm))
 		}
 	}

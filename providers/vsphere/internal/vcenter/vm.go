@@ -6,32 +6,24 @@ package vcenter
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
-// NIC is a virtual network card.
-type NIC struct {
-	MAC       string
-	Network   string // name of the network or reference of the port group that it is connected to
-	DeviceKey int32
-}
-
 // NICs reads the cards of a virtual machine in the order in which they were added: one call. vCenter gives a new card its
 // address when it makes the virtual machine.
-func (s *Session) NICs(ctx context.Context, vmRef string) ([]NIC, error) {
-	var nics []NIC
+func (s *Session) NICs(ctx context.Context, vmRef string) ([]hardware.NIC, error) {
+	var nics []hardware.NIC
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	err := s.api.Retrieve(ctx, "reading the network cards of "+r.Value, r, []string{"config.hardware.device"}, func(p []types.DynamicProperty) {
 		for _, property := range p {
-			nics = nicsOf(inventory.As[types.ArrayOfVirtualDevice](property.Val).VirtualDevice)
+			nics = hardware.NICs(inventory.As[types.ArrayOfVirtualDevice](property.Val).VirtualDevice)
 		}
 	})
 	return nics, err
@@ -82,36 +74,10 @@ func (s *Session) Unregister(ctx context.Context, vmRef string) error {
 	})
 }
 
-func nicsOf(devices []types.BaseVirtualDevice) []NIC {
-	var nics []NIC
-	for _, device := range devices {
-		card, ok := device.(types.BaseVirtualEthernetCard)
-		if !ok {
-			continue
-		}
-		c := card.GetVirtualEthernetCard()
-		nics = append(nics, NIC{MAC: c.MacAddress, Network: backedBy(c.Backing), DeviceKey: c.Key})
-	}
-	slices.SortStableFunc(nics, func(a, b NIC) int { return int(a.DeviceKey - b.DeviceKey) })
-	return nics
-}
-
-func backedBy(backing types.BaseVirtualDeviceBackingInfo) string {
-	switch b := backing.(type) {
-	case *types.VirtualEthernetCardNetworkBackingInfo:
-		return b.DeviceName
-	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
-		return b.Port.PortgroupKey
-	case *types.VirtualEthernetCardOpaqueNetworkBackingInfo:
-		return b.OpaqueNetworkId
-	}
-	return ""
-}
-
 // SetExtraConfig sets advanced settings of a virtual machine, such as guestinfo variables. An empty value removes one.
 func (s *Session) SetExtraConfig(ctx context.Context, vmRef string, values map[string]string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.reconfigure(ctx, "reconfiguring "+r.Value, r, types.VirtualMachineConfigSpec{ExtraConfig: extraConfig(values)})
+	return s.reconfigure(ctx, "reconfiguring "+r.Value, r, types.VirtualMachineConfigSpec{ExtraConfig: hardware.ExtraConfig(values)})
 }
 
 // reconfigure starts to change the configuration of a virtual machine.
@@ -123,14 +89,6 @@ func (s *Session) reconfigure(ctx context.Context, doing string, vm inventory.Re
 		}
 		return res.Returnval, nil
 	})
-}
-
-func extraConfig(values map[string]string) []types.BaseOptionValue {
-	var options []types.BaseOptionValue
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		options = append(options, &types.OptionValue{Key: name, Value: values[name]})
-	}
-	return options
 }
 
 // PowerOn starts to power a virtual machine on.

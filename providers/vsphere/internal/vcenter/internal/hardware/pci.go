@@ -1,16 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package hardware
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
-
-	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 )
 
 // PCIDevice is a device that a virtual machine has, or is to have, of the host that it is powered on on: any of a vendor and a
@@ -45,21 +42,6 @@ func MissingDevices(there, wanted []PCIDevice) []PCIDevice {
 		}
 	}
 	return missing
-}
-
-// AddPCIDevices starts to add devices to a virtual machine that is off, the hardware of which was read just now. vCenter powers
-// a machine with such devices on only with all of its memory reserved, whatever size it has, so that goes with them. It refuses
-// if the configuration has changed since it was read: a call of which the answer was lost does not add the devices twice.
-func (s *Session) AddPCIDevices(ctx context.Context, vmRef string, read Hardware, devices []PCIDevice) (string, error) {
-	r := inventory.ParseRef("VirtualMachine", vmRef)
-	spec := types.VirtualMachineConfigSpec{ChangeVersion: read.configuration, MemoryReservationLockedToMax: types.NewBool(true)}
-	for i, device := range devices {
-		spec.DeviceChange = append(spec.DeviceChange, &types.VirtualDeviceConfigSpec{
-			Operation: types.VirtualDeviceConfigSpecOperationAdd,
-			Device:    &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{Key: -300 - int32(i), Backing: device.backing()}}, //nolint:gosec // there are few
-		})
-	}
-	return s.reconfigure(ctx, "adding devices to "+r.Value, r, spec)
 }
 
 func (d PCIDevice) backing() types.BaseVirtualDeviceBackingInfo {

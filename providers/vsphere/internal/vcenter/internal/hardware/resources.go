@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package hardware
 
 import "github.com/vmware/govmomi/vim25/types"
 
@@ -28,4 +28,11 @@ func (a Allocation) info() *types.ResourceAllocationInfo {
 		info.Shares = &types.SharesInfo{Shares: a.Shares, Level: types.SharesLevelCustom}
 	}
 	return info
+}
+
+// Encryption is how a virtual machine is encrypted.
+type Encryption struct {
+	FaultTolerance, Migration string // modes of the traffic, in vCenter's words; "" leaves the template's
+	// Key names a key provider, which makes a key for the machine, or a key of one.
+	Key string
 }
