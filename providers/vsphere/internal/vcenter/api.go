@@ -5,6 +5,7 @@ package vcenter
 
 import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/configuration"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
@@ -99,6 +100,13 @@ const (
 	ThinDisk          = hardware.ThinDisk
 	ThickDisk         = hardware.ThickDisk
 	EagerlyZeroedDisk = hardware.EagerlyZeroedDisk
+)
+
+// Fields of specifications that a LookupError about policies or encryption names.
+const (
+	FieldStoragePolicy = storagepolicy.Field
+	FieldCryptoProfile = encryption.FieldProfile
+	FieldCryptoKey     = encryption.FieldKey
 )
 
 // States of virtual machines and tasks, in vCenter's words.

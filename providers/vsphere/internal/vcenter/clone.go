@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
@@ -28,7 +29,10 @@ func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string,
 	if err != nil {
 		return "", fmt.Errorf("cloning template %s: %w", spec.Template.Path, err)
 	}
-	if err := s.encrypt(ctx, spec, clone.Config); err != nil {
+	clone.Config.Crypto, err = s.keys.Crypto(ctx, encryption.Wanted{
+		Machine: spec.InstanceUUID, Key: spec.Encryption.Key, Policy: spec.Policies.Encrypting,
+	})
+	if err != nil {
 		return "", err
 	}
 	task, err := s.start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {

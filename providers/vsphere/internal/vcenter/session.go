@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
@@ -58,7 +59,7 @@ type Session struct {
 	rest      *restapi.Client
 	tags      *tagging.Tags
 	policies  *storagepolicy.Service
-	keys      keyring
+	keys      *encryption.Keyring
 
 	slots    calls.Slots
 	timeouts atomic.Int32
@@ -90,6 +91,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	s.rest = s.newRESTClient(user)
 	s.tags = tagging.New(s.rest, s.index.Shows)
 	s.policies = s.newPolicyService()
+	s.keys = encryption.New(s.api)
 
 	if err := s.connect(ctx, user); err != nil {
 		err = vcerrors.OfSession(err)
