@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/clustermodules"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
@@ -55,7 +56,7 @@ type Session struct {
 	groups    *groups
 	jobs      *jobs
 	hardware  hardware.Seen
-	modules   modules
+	modules   *clustermodules.Modules
 	rest      *restapi.Client
 	tags      *tagging.Tags
 	policies  *storagepolicy.Service
@@ -90,6 +91,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.rest = s.newRESTClient(user)
 	s.tags = tagging.New(s.rest, s.index.Shows)
+	s.modules = clustermodules.New(s.rest)
 	s.policies = s.newPolicyService()
 	s.keys = encryption.New(s.api)
 
