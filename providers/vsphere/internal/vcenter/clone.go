@@ -35,7 +35,7 @@ func (s *Session) CloneVM(ctx context.Context, spec hardware.CloneSpec) (string,
 	if err != nil {
 		return "", err
 	}
-	task, err := s.start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	task, err := s.stream.Start(ctx, "cloning template "+spec.Template.Path, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.CloneVM_Task(ctx, rt, &types.CloneVM_Task{
 			This: template.Ref, Folder: inventory.ParseRef("Folder", spec.Placement.FolderRef), Name: spec.Name, Spec: clone,
 		})

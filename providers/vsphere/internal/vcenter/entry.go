@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/stream"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -106,7 +108,7 @@ func (e *entry) run() {
 		if time.Since(began) > settled {
 			delay = backoff{}
 		}
-		pause(e.life, delay.next(err))
+		calls.Pause(e.life, delay.next(err))
 		if errors.Is(err, vcerrors.ErrUnauthorized) {
 			e.awaitUser()
 		}
@@ -136,7 +138,7 @@ func (e *entry) serve() error {
 		e.set(s, nil)
 		e.up()
 		began := time.Now()
-		err = s.follow(ctx)
+		err = s.stream.Follow(ctx)
 		if time.Since(began) > settled {
 			delay = backoff{}
 		}
@@ -152,15 +154,14 @@ func (e *entry) serve() error {
 // as after a longer outage, so that an interruption that follows another must not be repaired at once.
 func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backoff) error {
 	for {
-		var interrupted *interruption
-		if !errors.As(err, &interrupted) {
+		if !stream.Interrupted(err) {
 			return err
 		}
 		if wait := delay.next(err); wait > 0 {
 			e.failed(err)
-			pause(ctx, wait)
+			calls.Pause(ctx, wait)
 		}
-		err = s.resume(ctx)
+		err = s.stream.Resume(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -189,13 +190,4 @@ func (b *backoff) next(err error) time.Duration {
 	wait := b.last
 	b.last = min(max(2*b.last, minBackoff), maxBackoff)
 	return wait + rand.N(wait/5+1) //nolint:gosec // spreads logins, protects nothing
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

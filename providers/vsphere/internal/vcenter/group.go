@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
@@ -78,7 +79,7 @@ func (g *groups) join(cluster inventory.Ref, m inventory.Membership) error {
 // write works a cluster's queue off.
 func (g *groups) write(ctx context.Context, cluster inventory.Ref) {
 	for {
-		pause(ctx, joinWindow)
+		calls.Pause(ctx, joinWindow)
 		done, err := g.s.opts.writers.turn(ctx, g.s.vcenter(), cluster)
 		if err != nil {
 			return // the session is over; who still wants to join asks the next one
@@ -170,7 +171,7 @@ func (g *groups) add(ctx context.Context, cluster inventory.Ref, joins []invento
 			failures[m] = fmt.Errorf("joining group %s: %w", m.Group, err)
 		}
 	}
-	if err := g.s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
+	if err := g.s.stream.Refresh(ctx, cluster, "configurationEx"); err != nil {
 		fail(err, joins...)
 		return failures
 	}
@@ -193,7 +194,7 @@ func (g *groups) add(ctx context.Context, cluster inventory.Ref, joins []invento
 		fail(err, writing...)
 		return failures
 	}
-	if err := g.s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
+	if err := g.s.stream.Refresh(ctx, cluster, "configurationEx"); err != nil {
 		fail(err, writing...)
 	}
 	return failures
@@ -222,7 +223,7 @@ func (g *groups) reconfigure(ctx context.Context, cluster inventory.Ref, wanted 
 
 // reconfigureCluster changes groups and rules, and waits for the task.
 func (s *Session) reconfigureCluster(ctx context.Context, cluster inventory.Ref, spec *types.ClusterConfigSpecEx) error {
-	started, err := s.start(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return s.stream.Run(ctx, "reconfiguring "+cluster.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.ReconfigureComputeResource_Task(ctx, rt, &types.ReconfigureComputeResource_Task{
 			This: cluster, Spec: spec, Modify: true,
 		})
@@ -231,14 +232,6 @@ func (s *Session) reconfigureCluster(ctx context.Context, cluster inventory.Ref,
 		}
 		return res.Returnval, nil
 	})
-	if err != nil {
-		return err
-	}
-	task, err := s.await(ctx, started)
-	if err != nil {
-		return err
-	}
-	return task.Err
 }
 
 // HasGroup reports whether the compute cluster has a group of virtual machines of that name, as far as the account sees.

@@ -42,7 +42,7 @@ func (s *Session) HardwareSeen(ctx context.Context, vmRef string) (hardware.Inst
 // UpgradeHardware starts to give a virtual machine that is off a newer version of virtual hardware, which cannot be undone.
 func (s *Session) UpgradeHardware(ctx context.Context, vmRef, version string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "upgrading the hardware of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return s.stream.Start(ctx, "upgrading the hardware of "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.UpgradeVM_Task(ctx, rt, &types.UpgradeVM_Task{This: r, Version: version})
 		if err != nil {
 			return inventory.Ref{}, err

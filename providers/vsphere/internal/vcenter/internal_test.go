@@ -7,15 +7,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
@@ -82,27 +79,6 @@ func TestBackoff(t *testing.T) {
 	g.Expect(new(backoff).next(fmt.Errorf("%w", vcerrors.ErrUnauthorized))).To(Equal(time.Minute))
 }
 
-func TestSessionThatDoesNotAnswerIsInDoubt(t *testing.T) {
-	g := NewWithT(t)
-	var lost error
-	s := &Session{lose: func(err error) { lost = err }}
-	s.judge(context.DeadlineExceeded)
-	s.judge(context.DeadlineExceeded)
-	s.judge(nil)
-	s.judge(context.DeadlineExceeded)
-	s.judge(context.DeadlineExceeded)
-	g.Expect(s.doubts.settle()).NotTo(HaveOccurred(), "any answer shows that it is alive")
-	s.judge(context.DeadlineExceeded)
-	g.Expect(s.doubts.settle()).To(MatchError(vcerrors.ErrUnreachable))
-	s.judge(&url.Error{Op: "Post", URL: "https://host/sdk", Err: syscall.ECONNRESET})
-	g.Expect(s.doubts.settle()).To(MatchError(vcerrors.ErrUnreachable))
-	s.judge(soap.WrapVimFault(&types.InvalidPowerState{}))
-	g.Expect(s.doubts.settle()).NotTo(HaveOccurred())
-	g.Expect(lost).NotTo(HaveOccurred(), "only vCenter can say that it is over")
-	s.judge(soap.WrapVimFault(&types.NotAuthenticated{}))
-	g.Expect(lost).To(MatchError(vcerrors.ErrConnecting))
-}
-
 // dialled opens a session that no entry looks after: nobody reads its stream.
 func dialled(t *testing.T, server *simulator.Server, onEvent func(Event)) *Session {
 	t.Helper()
@@ -116,48 +92,6 @@ func dialled(t *testing.T, server *simulator.Server, onEvent func(Event)) *Sessi
 	}
 	t.Cleanup(func() { s.close(ctx, errClosed) })
 	return s
-}
-
-func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	server := StartVCenter(t, simulator.ThreeZones())
-	events := make(chan Event, 10)
-	s := dialled(t, server, func(e Event) { events <- e })
-	template, err := s.Template("dc-1", simulator.TemplateName)
-	g.Expect(err).NotTo(HaveOccurred())
-	server.FailTasks("Destroy_Task", 1, "no")
-	task, err := s.Destroy(t.Context(), template.Ref)
-	g.Expect(err).NotTo(HaveOccurred())
-	known, followed := s.Task(task)
-	g.Expect(followed).To(BeTrue())
-	g.Expect(known.Done()).To(BeFalse())
-	g.Eventually(func() bool { return s.lookAtTasks(t.Context()) }).WithTimeout(patience).Should(BeTrue())
-	g.Expect(events).To(Receive(Equal(Event{
-		Server: server.Host(), Kind: TaskDone, Task: task,
-		VM: template.Ref, InstanceUUID: template.InstanceUUID, BiosUUID: template.BiosUUID, Name: template.Name,
-	})))
-	known, _ = s.Task(task)
-	g.Expect(known.State).To(Equal(inventory.TaskError))
-	g.Expect(s.lookAtTasks(t.Context())).To(BeFalse(), "its event has been")
-	g.Expect(events).NotTo(Receive())
-}
-
-func TestTaskThatStartsDuringALookIsLookedAtInItsTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		f := newFollower()
-		f.put(inventory.ParseRef("Task", "task-1"))
-		<-time.After(lookAgain)
-		began := time.Now()
-		f.put(inventory.ParseRef("Task", "task-2"))
-		f.looked(began, false)
-		g.Expect(f.untilLook()).To(Equal(lookAgain))
-
-		<-time.After(lookAgain)
-		f.looked(time.Now(), false)
-		g.Expect(f.untilLook()).To(Equal(maxWait), "nothing is under way")
-	})
 }
 
 func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
@@ -238,21 +172,4 @@ func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
 	}).WithTimeout(patience).Should(Equal(inventory.TaskSuccess))
 	g.Expect(s.index.Candidates(lost.InstanceUUID, "", inventory.Ref{})).To(BeEmpty(), "the stream has not been read")
 	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
-}
-
-func TestMachineThatComesBackIntoSightStaysInTheView(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	f, vm := newFollower(), inventory.Ref{Type: "VirtualMachine", Value: "vm-1"}
-	f.want(vm, true)
-	change := f.take()
-	g.Expect(change.add).To(Equal([]inventory.Ref{vm}))
-	f.unwant(vm)
-	f.want(vm, true)
-	change = f.take()
-	g.Expect(change.add).To(BeEmpty())
-	g.Expect(f.list.remove).To(BeEmpty(), "vCenter would remove what the same call adds")
-	f.want(vm, true)
-	f.unwant(vm)
-	g.Expect(f.list.remove).To(Equal([]inventory.Ref{vm}))
 }

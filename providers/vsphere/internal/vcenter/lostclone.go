@@ -48,7 +48,7 @@ func (s *Session) Cloning(ctx context.Context, lost LostClone) (bool, error) {
 			continue // somebody else's, else a template that is cloned without pause would hold the caller for ever
 		}
 		if lost.TemplateRef == "" || info.Entity != nil && info.Entity.String() == lost.TemplateRef {
-			s.followTask(info.Task, inventory.Task{Ref: info.Task.Value, State: inventory.TaskState(info.State)})
+			s.stream.FollowTask(info.Task, inventory.Task{Ref: info.Task.Value, State: inventory.TaskState(info.State)})
 			found = true
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (s *Session) Candidates(instanceUUID, biosUUID, vmRef string) []inventory.VM {
 	found := s.index.Candidates(instanceUUID, biosUUID, inventory.ParseRef("VirtualMachine", vmRef))
 	for i := range found {
-		s.want(inventory.ParseRef("VirtualMachine", found[i].Ref), found[i].Power)
+		s.stream.Want(inventory.ParseRef("VirtualMachine", found[i].Ref), found[i].Power)
 	}
 	return found
 }

@@ -28,7 +28,7 @@ func (s *Session) onCluster(ctx context.Context, cluster inventory.Ref, f func(i
 		return err
 	}
 	defer done()
-	if err := s.refresh(ctx, cluster, []string{"configurationEx"}); err != nil {
+	if err := s.stream.Refresh(ctx, cluster, "configurationEx"); err != nil {
 		return err
 	}
 	has, ok := s.index.ClusteredOf(cluster)
@@ -38,7 +38,7 @@ func (s *Session) onCluster(ctx context.Context, cluster inventory.Ref, f func(i
 	if err := f(has); err != nil {
 		return err
 	}
-	return s.refresh(ctx, cluster, []string{"configurationEx"})
+	return s.stream.Refresh(ctx, cluster, "configurationEx")
 }
 
 // changeGroups makes and changes groups, then the rules between them.

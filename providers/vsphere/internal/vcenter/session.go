@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/methods"
@@ -23,16 +22,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/soapapi"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/stream"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
-const (
-	// maxTimeouts in a row without a single answer mean that the connection is dead.
-	maxTimeouts = 3
-	// logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
-	logoutTimeout = 5 * time.Second
-)
+// logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
+const logoutTimeout = 5 * time.Second
 
 // Session is a login on one vCenter with the inventory as the account sees it. Reads answer from memory; what acts is
 // one call, bounded in time. A session outlives connections: vCenter keeps it, and what its stream is to report, for a
@@ -44,13 +40,7 @@ type Session struct {
 	lose   context.CancelCauseFunc // ends this session, for the reason given
 
 	index     *inventory.Index
-	collector types.ManagedObjectReference
-	position  string        // of the stream, which alone uses it
-	readTook  time.Duration // the whole inventory, the last time
-	lags      bool          // the stream was behind once
-	whole     bool          // the index has all that there was when the stream was opened
-	doubts    doubts
-	follower  *follower
+	stream    *stream.Stream
 	notify    *debouncer
 	templates *templates
 	groups    *groups
@@ -63,7 +53,6 @@ type Session struct {
 	keys      *encryption.Keyring
 
 	slots    calls.Slots
-	timeouts atomic.Int32
 	loggedIn bool
 
 	mu   sync.Mutex      // orders the start of background work and close
@@ -82,9 +71,13 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, lose: lose, life: ctx,
-		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), follower: newFollower(), templates: newTemplates(), slots: make(calls.Slots, calls.Most),
+		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), templates: newTemplates(), slots: make(calls.Slots, calls.Most),
 	}
-	s.api = soapapi.New(client, s.slots, opts.lines.To(ep.Server), s.judge)
+	doubts := stream.NewDoubts(lose)
+	s.api = soapapi.New(client, s.slots, opts.lines.To(ep.Server), doubts.Judge)
+	s.stream = stream.New(stream.Options{
+		API: s.api, Index: s.index, Doubts: doubts, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
+	})
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newGroups(s)
 	s.jobs = newJobs()
@@ -122,10 +115,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 		return err
 	}
 	s.loggedIn = true
-	if err := s.createView(opening); err != nil {
-		return err
-	}
-	return s.openStream(ctx, func(inventory.Changes) {})
+	return s.stream.Open(ctx)
 }
 
 // close ends what the session does and logs out, unless vCenter has ended the session itself. It does so even if ctx has
@@ -150,33 +140,6 @@ func (s *Session) close(ctx context.Context, why error) {
 	if _, err := methods.Logout(ctx, s.api, &types.Logout{This: *s.api.ServiceContent.SessionManager}); err != nil {
 		s.opts.Log.Debug("logging out of vCenter", "server", s.server, "error", err)
 	}
-}
-
-// judge decides from a call's outcome whether the session still works. A connection that failed does not end it, but gives
-// reason to try whether the stream can go on. A late answer alone is no such reason.
-func (s *Session) judge(err error) {
-	classified := vcerrors.Classify(err)
-	if errors.Is(err, context.DeadlineExceeded) {
-		if s.timeouts.Add(1) >= maxTimeouts {
-			s.timeouts.Store(0)
-			s.doubts.raise(fmt.Errorf("%w: %d calls in a row were not answered", vcerrors.ErrUnreachable, maxTimeouts))
-		}
-		return
-	}
-	s.timeouts.Store(0)
-	if errors.Is(classified, vcerrors.ErrUnreachable) {
-		s.doubts.raise(classified)
-	}
-	for _, over := range []error{vcerrors.ErrConnecting, vcerrors.ErrThumbprint, vcerrors.ErrUntrusted} {
-		if errors.Is(classified, over) {
-			s.lose(classified)
-		}
-	}
-}
-
-func (s *Session) emit(e Event) {
-	e.Server = s.server
-	s.opts.OnEvent(e)
 }
 
 // background runs f unless the session is over. f must end when its context does.

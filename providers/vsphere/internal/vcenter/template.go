@@ -53,7 +53,7 @@ func (s *Session) template(ctx context.Context, r inventory.Ref) (hardware.Templ
 		return hardware.Template{}, fmt.Errorf("reading template %s: %w", r.Value, err)
 	}
 	defer release()
-	s.want(r, inventory.PoweredOff)
+	s.stream.Want(r, inventory.PoweredOff)
 	version := s.index.VersionOf(r)
 	if e.data != nil && (version == "" || e.data.Version == version) {
 		return *e.data, nil

@@ -82,7 +82,7 @@ func (s *Session) SetExtraConfig(ctx context.Context, vmRef string, values map[s
 
 // reconfigure starts to change the configuration of a virtual machine.
 func (s *Session) reconfigure(ctx context.Context, doing string, vm inventory.Ref, spec types.VirtualMachineConfigSpec) (string, error) {
-	return s.start(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return s.stream.Start(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.ReconfigVM_Task(ctx, rt, &types.ReconfigVM_Task{This: vm, Spec: spec})
 		if err != nil {
 			return inventory.Ref{}, err
@@ -94,7 +94,7 @@ func (s *Session) reconfigure(ctx context.Context, doing string, vm inventory.Re
 // PowerOn starts to power a virtual machine on.
 func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "powering on "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return s.stream.Start(ctx, "powering on "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.PowerOnVM_Task(ctx, rt, &types.PowerOnVM_Task{This: r})
 		if err != nil {
 			return inventory.Ref{}, err
@@ -106,7 +106,7 @@ func (s *Session) PowerOn(ctx context.Context, vmRef string) (string, error) {
 // PowerOff starts to power a virtual machine off without asking its guest.
 func (s *Session) PowerOff(ctx context.Context, vmRef string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "powering off "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return s.stream.Start(ctx, "powering off "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.PowerOffVM_Task(ctx, rt, &types.PowerOffVM_Task{This: r})
 		if err != nil {
 			return inventory.Ref{}, err
@@ -118,7 +118,7 @@ func (s *Session) PowerOff(ctx context.Context, vmRef string) (string, error) {
 // Destroy starts to delete a virtual machine and its disks. It must be powered off.
 func (s *Session) Destroy(ctx context.Context, vmRef string) (string, error) {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
-	return s.start(ctx, "deleting "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
+	return s.stream.Start(ctx, "deleting "+r.Value, func(ctx context.Context, rt soap.RoundTripper) (inventory.Ref, error) {
 		res, err := methods.Destroy_Task(ctx, rt, &types.Destroy_Task{This: r})
 		if err != nil {
 			return inventory.Ref{}, err
@@ -134,18 +134,4 @@ func (s *Session) ShutdownGuest(ctx context.Context, vmRef string) error {
 		_, err := methods.ShutdownGuest(ctx, rt, &types.ShutdownGuest{This: r})
 		return err
 	})
-}
-
-// start runs a call that starts a task, follows the task, and returns its reference without waiting for it.
-func (s *Session) start(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) (inventory.Ref, error)) (string, error) {
-	var task inventory.Ref
-	err := s.api.Call(ctx, doing, func(ctx context.Context, rt soap.RoundTripper) error {
-		var err error
-		task, err = f(ctx, rt)
-		return err
-	})
-	if err == nil {
-		s.followTask(task, inventory.Task{Ref: task.Value, State: inventory.TaskQueued})
-	}
-	return task.Value, err
 }

@@ -66,3 +66,13 @@ func (s Slots) Run(ctx context.Context, doing string, classify func(error) error
 	}
 	return nil
 }
+
+// Pause lets time go by, unless the context ends before.
+func Pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package stream
 
 import (
 	"context"
@@ -57,7 +57,9 @@ func newFollower() *follower {
 }
 
 // createView makes the view on vCenter.
-func (s *Session) createView(ctx context.Context) error {
+func (s *Stream) createView(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, calls.Timeout)
+	defer cancel()
 	res, err := methods.CreateListView(ctx, s.api, &types.CreateListView{This: *s.api.ServiceContent.ViewManager})
 	if err == nil {
 		s.follower.list.view = res.Returnval
@@ -65,8 +67,8 @@ func (s *Session) createView(ctx context.Context) error {
 	return err
 }
 
-// followTask makes a task that is under way known to those who ask, and has it added to the view.
-func (s *Session) followTask(r inventory.Ref, task inventory.Task) {
+// FollowTask makes a task that is under way known to those who ask, and has it added to the view.
+func (s *Stream) FollowTask(r inventory.Ref, task inventory.Task) {
 	if s.index.Track(r, task) {
 		s.follower.put(r)
 	}
@@ -195,7 +197,7 @@ func (f *follower) looked(began time.Time, underWay bool) {
 }
 
 // updateView adds to the view what is new and removes what has ended: at most one call.
-func (s *Session) updateView(ctx context.Context) error {
+func (s *Stream) updateView(ctx context.Context) error {
 	s.index.ForgetTasks(taskAge)
 	change := s.follower.take()
 	gone, err := s.changeView(ctx, change)
@@ -205,7 +207,7 @@ func (s *Session) updateView(ctx context.Context) error {
 	}
 	for _, r := range gone {
 		if r.Type == "Task" {
-			s.report(s.index.LoseTask(r))
+			s.tell(s.index.LoseTask(r))
 		} else {
 			s.follower.unwant(r) // one that comes back is asked for again
 		}
@@ -214,7 +216,7 @@ func (s *Session) updateView(ctx context.Context) error {
 }
 
 // changeView returns what could not be added because it is gone.
-func (s *Session) changeView(ctx context.Context, change listView) (gone []inventory.Ref, err error) {
+func (s *Stream) changeView(ctx context.Context, change listView) (gone []inventory.Ref, err error) {
 	if len(change.add) == 0 && len(change.remove) == 0 {
 		return nil, nil
 	}
@@ -229,7 +231,7 @@ func (s *Session) changeView(ctx context.Context, change listView) (gone []inven
 
 // lookAtTasks asks for the tasks under way, one call for all: of one the stream may have missed the last change. It
 // reports whether any had ended.
-func (s *Session) lookAtTasks(ctx context.Context) bool {
+func (s *Stream) lookAtTasks(ctx context.Context) bool {
 	began := time.Now()
 	underWay := s.index.TasksUnderWay()
 	s.follower.looked(began, len(underWay) > 0)
@@ -239,7 +241,7 @@ func (s *Session) lookAtTasks(ctx context.Context) bool {
 	read, err := s.api.RetrieveAll(ctx, "looking after tasks", underWay, inventory.TaskProperties())
 	if err != nil {
 		if ctx.Err() == nil {
-			s.opts.Log.Warn("looking after tasks", "server", s.server, "error", err)
+			s.log.Warn("looking after tasks", "error", err)
 		}
 		return false
 	}
@@ -252,12 +254,12 @@ func (s *Session) lookAtTasks(ctx context.Context) bool {
 		set.FilterSet[0].ObjectSet = append(set.FilterSet[0].ObjectSet, update)
 	}
 	c := s.index.Apply(set)
-	s.report(c)
+	s.tell(c)
 	return len(c.Tasks) > 0
 }
 
-// want has the details of a virtual machine followed from now on. What is not known yet is reported by VMChanged. No guest
+// Want has the details of a virtual machine followed from now on. What is not known yet is reported by VMChanged. No guest
 // runs in one that is switched off, and the stream reports when it is switched on.
-func (s *Session) want(vm inventory.Ref, power inventory.PowerState) {
+func (s *Stream) Want(vm inventory.Ref, power inventory.PowerState) {
 	s.follower.want(vm, power == inventory.PoweredOn)
 }

@@ -1,12 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package stream
 
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/types"
@@ -21,6 +20,12 @@ type interruption struct{ error }
 
 func (i *interruption) Unwrap() error { return i.error }
 
+// Interrupted reports whether the stream has only been interrupted: Resume may go on with it.
+func Interrupted(err error) bool {
+	var interrupted *interruption
+	return errors.As(err, &interrupted)
+}
+
 // streamError returns why the stream cannot go on: an interruption, or what ends the session.
 func streamError(err error) error {
 	if errors.Is(vcerrors.Classify(err), vcerrors.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
@@ -29,43 +34,8 @@ func streamError(err error) error {
 	return vcerrors.OfSession(err)
 }
 
-// doubts is what calls have found that makes it questionable whether vCenter can be reached. The stream's own call may not
-// notice for minutes.
-type doubts struct {
-	mu        sync.Mutex
-	raised    error
-	interrupt func() // ends the stream's call under way; nil without one
-}
-
-// raise has the stream interrupted, and resumed if that is possible.
-func (d *doubts) raise(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.raised = err
-	if d.interrupt != nil {
-		d.interrupt()
-	}
-}
-
-// watch names what ends the call of the stream that is about to begin. It returns the doubt that there is already.
-func (d *doubts) watch(interrupt func()) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.interrupt = interrupt
-	return d.raised
-}
-
-// settle forgets a doubt, and returns it.
-func (d *doubts) settle() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.raised
-	d.raised = nil
-	return err
-}
-
-// resume has the stream go on where it was interrupted. It returns when the index is up to date.
-func (s *Session) resume(ctx context.Context) error {
+// Resume has the stream go on where it was interrupted. It returns when the index is up to date.
+func (s *Stream) Resume(ctx context.Context) error {
 	_ = s.doubts.settle() // answered by what follows
 	if !s.whole {
 		return s.reopen(ctx)
@@ -82,14 +52,14 @@ func (s *Session) resume(ctx context.Context) error {
 			return streamError(err)
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
-			s.report(s.index.Apply(set))
+			s.tell(s.index.Apply(set))
 		}
 	}
 	return nil
 }
 
-func (s *Session) reopen(ctx context.Context) error {
-	if err := s.openStream(ctx, s.report); err != nil {
+func (s *Stream) reopen(ctx context.Context) error {
+	if err := s.open(ctx, s.tell); err != nil {
 		return streamError(err)
 	}
 	return nil

@@ -1,11 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+// Package stream keeps an index of the inventory up to date with what vCenter reports, and follows the tasks that were started.
+package stream
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/soapapi"
 )
 
 const (
@@ -34,12 +37,56 @@ const (
 	minReread  = 300 * time.Millisecond
 )
 
-// openStream makes the property collector with its filters and reads the whole inventory, page by page. A stream that
+// Options are what a Stream is made of.
+type Options struct {
+	API    *soapapi.Client
+	Index  *inventory.Index
+	Doubts *Doubts
+	Log    *slog.Logger
+	// Report is told what changed, when the index has it.
+	Report func(inventory.Changes)
+	// Background runs what is to be done beside the stream, unless the session is over.
+	Background func(func(context.Context))
+}
+
+// Stream is a property collector of vCenter and what it reports to.
+type Stream struct {
+	api        *soapapi.Client
+	index      *inventory.Index
+	doubts     *Doubts
+	log        *slog.Logger
+	report     func(inventory.Changes)
+	background func(func(context.Context))
+
+	collector types.ManagedObjectReference
+	position  string        // of the stream, which alone uses it
+	readTook  time.Duration // the whole inventory, the last time
+	lags      bool          // the stream was behind once
+	whole     bool          // the index has all that there was when the stream was opened
+	follower  *follower
+}
+
+// New prepares a stream without calling anything.
+func New(o Options) *Stream {
+	return &Stream{
+		api: o.API, index: o.Index, doubts: o.Doubts, log: o.Log, report: o.Report, background: o.Background, follower: newFollower(),
+	}
+}
+
+// Open reads the whole inventory into the index, and reports nothing of that.
+func (s *Stream) Open(ctx context.Context) error {
+	if err := s.createView(ctx); err != nil {
+		return err
+	}
+	return s.open(ctx, func(inventory.Changes) {})
+}
+
+// open makes the property collector with its filters and reads the whole inventory, page by page. A stream that
 // was there before is given up. used is told of what each page changes.
 //
 // The inventory's filter walks from the root folder: a container view would change with every virtual machine, and vcsim
 // reports a whole view again when it changes. The filters of tasks and of details walk from one list view.
-func (s *Session) openStream(ctx context.Context, used func(inventory.Changes)) error {
+func (s *Stream) open(ctx context.Context, used func(inventory.Changes)) error {
 	s.whole = false
 	if err := s.makeCollector(ctx); err != nil {
 		return err
@@ -60,7 +107,7 @@ func (s *Session) openStream(ctx context.Context, used func(inventory.Changes)) 
 	return nil
 }
 
-func (s *Session) makeCollector(ctx context.Context) error {
+func (s *Stream) makeCollector(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, calls.Timeout)
 	defer cancel()
 	content := s.api.ServiceContent
@@ -128,8 +175,8 @@ func step(kind, path string, next ...string) *types.TraversalSpec {
 	return t
 }
 
-// follow applies what the stream reports until it is interrupted or the session is lost, and returns why.
-func (s *Session) follow(ctx context.Context) error {
+// Follow applies what the stream reports until it is interrupted or the session is lost, and returns why.
+func (s *Stream) Follow(ctx context.Context) error {
 	for calm := coalesce; ; {
 		began := time.Now()
 		more, err := s.step(ctx)
@@ -143,13 +190,13 @@ func (s *Session) follow(ctx context.Context) error {
 			calm = coalesce
 		}
 		if !more {
-			pause(ctx, calm)
+			calls.Pause(ctx, calm)
 		}
 	}
 }
 
 // step takes one answer of the stream, and reports whether another page of it is to come.
-func (s *Session) step(ctx context.Context) (more bool, err error) {
+func (s *Stream) step(ctx context.Context) (more bool, err error) {
 	if err := s.updateView(ctx); err != nil {
 		return false, err
 	}
@@ -160,7 +207,7 @@ func (s *Session) step(ctx context.Context) (more bool, err error) {
 	if err != nil || set == nil {
 		return false, err
 	}
-	s.report(s.index.Apply(set))
+	s.tell(s.index.Apply(set))
 	return isTrue(set.Truncated), nil
 }
 
@@ -172,7 +219,7 @@ var (
 )
 
 // listen waits for the stream's next answer. The call ends early, without an answer, when there are tasks to be followed.
-func (s *Session) listen(ctx context.Context) (*types.UpdateSet, error) {
+func (s *Stream) listen(ctx context.Context) (*types.UpdateSet, error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	if err := s.doubts.watch(func() { giveUp(errDoubted) }); err != nil {
@@ -198,7 +245,7 @@ func (s *Session) listen(ctx context.Context) (*types.UpdateSet, error) {
 
 // guard looks after a call of the stream: it interrupts it for new tasks, looks at tasks that it does not report, and gives
 // up on a stream that is behind.
-func (s *Session) guard(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
+func (s *Stream) guard(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
 	look := time.NewTimer(s.follower.untilLook())
 	defer look.Stop()
 	for {
@@ -219,7 +266,7 @@ func (s *Session) guard(ctx context.Context, over <-chan struct{}, giveUp contex
 }
 
 // interrupt ends a call of the stream, more than once because the call may not have arrived yet.
-func (s *Session) interrupt(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
+func (s *Stream) interrupt(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
 	if within(over, addWindow) {
 		return
 	}
@@ -228,7 +275,7 @@ func (s *Session) interrupt(ctx context.Context, over <-chan struct{}, giveUp co
 		_, err := methods.CancelWaitForUpdates(bounded, s.api, &types.CancelWaitForUpdates{This: s.collector})
 		cancel()
 		if err != nil {
-			s.opts.Log.Debug("interrupting the stream", "server", s.server, "error", err)
+			s.log.Debug("interrupting the stream", "error", err)
 		}
 		if within(over, s.overdue()/4) {
 			return
@@ -251,7 +298,7 @@ func within(over <-chan struct{}, d time.Duration) bool {
 
 // overdue is how long a stream may keep silent about what is known to have happened. Where reading the whole inventory
 // takes long, so may reporting its changes. A stream that was behind before is soon behind again.
-func (s *Session) overdue() time.Duration {
+func (s *Stream) overdue() time.Duration {
 	patience := minOverdue
 	if s.lags {
 		patience /= 4
@@ -261,27 +308,27 @@ func (s *Session) overdue() time.Duration {
 
 // catchUp opens the stream anew as long as that brings news. What has gathered in the old one is never told: vcsim reads
 // the whole inventory for each single change, and takes minutes for what a hundred virtual machines do in a few seconds.
-func (s *Session) catchUp(ctx context.Context) error {
+func (s *Stream) catchUp(ctx context.Context) error {
 	s.lags = true
-	s.opts.Log.Debug("the stream is behind, reading the inventory", "server", s.server)
+	s.log.Debug("the stream is behind, reading the inventory")
 	for news := true; news && ctx.Err() == nil; {
 		if err := s.updateView(ctx); err != nil {
 			return err
 		}
 		news = false
-		if err := s.openStream(ctx, func(c inventory.Changes) {
+		if err := s.open(ctx, func(c inventory.Changes) {
 			news = news || len(c.VMs) > 0 || len(c.Tasks) > 0 || c.Structural
-			s.report(c)
+			s.tell(c)
 		}); err != nil {
 			return err
 		}
-		pause(ctx, max(minReread, 2*s.readTook))
+		calls.Pause(ctx, max(minReread, 2*s.readTook))
 	}
 	return nil
 }
 
 // wait asks for what happened since the last answer.
-func (s *Session) wait(ctx context.Context, patience, timeout time.Duration) (*types.UpdateSet, error) {
+func (s *Stream) wait(ctx context.Context, patience, timeout time.Duration) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	res, err := methods.WaitForUpdatesEx(ctx, s.api, &types.WaitForUpdatesEx{
@@ -297,72 +344,15 @@ func (s *Session) wait(ctx context.Context, patience, timeout time.Duration) (*t
 	return res.Returnval, nil
 }
 
-// report tells the world what changed.
-func (s *Session) report(c inventory.Changes) {
+// tell looks after what is followed, and reports what changed.
+func (s *Stream) tell(c inventory.Changes) {
 	for _, task := range c.Tasks {
 		s.follower.ended(inventory.ParseRef("Task", task.Ref))
-		if task.Err != nil && task.EntityRef.Type == "VirtualMachine" {
-			s.templates.forget(task.EntityRef) // what was read of it may be the reason
-		}
 		if task.State == inventory.TaskSuccess && task.ResultRef.Type == "VirtualMachine" {
-			s.want(task.ResultRef, inventory.PoweredOff) // its owner is about to ask for it
+			s.Want(task.ResultRef, inventory.PoweredOff) // its owner is about to ask for it
 		}
-		s.completeClone(task)
-		s.emit(s.taskEvent(task))
+		s.complete(task)
 	}
 	s.follower.unwant(c.Gone...)
-	for _, vm := range c.VMs {
-		s.emit(changed(vm))
-	}
-	for _, vm := range c.Configured {
-		if s.hardware.Watched(vm.Ref) {
-			s.emit(changed(vm))
-		}
-	}
-	if c.Structural {
-		s.notify.trigger()
-	}
-}
-
-func changed(vm inventory.Machine) Event {
-	return Event{Kind: VMChanged, VM: vm.Ref.String(), InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name}
-}
-
-// debouncer calls f once for all triggers within a short time.
-type debouncer struct {
-	mu      sync.Mutex
-	f       func()
-	pending *time.Timer
-	stopped bool
-}
-
-const debounce = 250 * time.Millisecond
-
-func newDebouncer(f func()) *debouncer { return &debouncer{f: f} }
-
-func (d *debouncer) trigger() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.pending == nil && !d.stopped {
-		d.pending = time.AfterFunc(debounce, d.fire)
-	}
-}
-
-func (d *debouncer) fire() {
-	d.mu.Lock()
-	d.pending = nil
-	stopped := d.stopped
-	d.mu.Unlock()
-	if !stopped {
-		d.f()
-	}
-}
-
-func (d *debouncer) stop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stopped = true
-	if d.pending != nil {
-		d.pending.Stop()
-	}
+	s.report(c)
 }
