@@ -46,6 +46,11 @@ func (s *Session) taskEvent(task inventory.Task) Event {
 	return e
 }
 
+// joined wakes the owner of a virtual machine that has joined a group, or could not.
+func (s *Session) joined(vm inventory.VM) {
+	s.emit(Event{Kind: VMChanged, InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name})
+}
+
 func changed(vm inventory.Machine) Event {
 	return Event{Kind: VMChanged, VM: vm.Ref.String(), InstanceUUID: vm.InstanceUUID, BiosUUID: vm.BiosUUID, Name: vm.Name}
 }

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/drs"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
@@ -70,7 +71,7 @@ type Options struct {
 	KeepNotes func(notes string) string
 	Log       *slog.Logger
 
-	writers  *groupWriters     // of all sessions
+	turns    *drs.Turns        // of all sessions
 	lines    *calls.Lines      // of all sessions
 	vcenters *inventory.Shared // of all sessions
 
@@ -149,7 +150,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.writers, opts.lines, opts.vcenters = &groupWriters{}, &calls.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
+	opts.turns, opts.lines, opts.vcenters = &drs.Turns{}, &calls.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
 	return &Pool{opts: opts, entries: map[key]*entry{}}
 }
 

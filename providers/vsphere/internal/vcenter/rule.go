@@ -20,27 +20,6 @@ import (
 
 func forbidden(err error) bool { return errors.Is(err, vcerrors.ErrForbidden) }
 
-// onCluster runs f while nobody else of this process writes the groups of a compute cluster, with its groups and rules as they
-// are now.
-func (s *Session) onCluster(ctx context.Context, cluster inventory.Ref, f func(inventory.Clustered) error) error {
-	done, err := s.opts.writers.turn(ctx, s.vcenter(), cluster)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := s.stream.Refresh(ctx, cluster, "configurationEx"); err != nil {
-		return err
-	}
-	has, ok := s.index.ClusteredOf(cluster)
-	if !ok || !has.Readable {
-		return fmt.Errorf("reading groups and rules: %w", vcerrors.ErrForbidden)
-	}
-	if err := f(has); err != nil {
-		return err
-	}
-	return s.stream.Refresh(ctx, cluster, "configurationEx")
-}
-
 // changeGroups makes and changes groups, then the rules between them.
 func (s *Session) changeGroups(ctx context.Context, steps []configuration.Step, failed map[configuration.Item]error) {
 	var grouped []configuration.Step
@@ -64,7 +43,7 @@ func (s *Session) changeGroups(ctx context.Context, steps []configuration.Step, 
 		if len(part) == 0 {
 			continue
 		}
-		if err := s.onCluster(ctx, cluster, func(has inventory.Clustered) error { return s.write(ctx, cluster, has, part, failed) }); err != nil {
+		if err := s.groups.Change(ctx, cluster, func(has inventory.Clustered) *types.ClusterConfigSpecEx { return written(has, part, failed) }); err != nil {
 			for _, step := range part {
 				if failed[step.Item] == nil {
 					failed[step.Item] = lacking(step.Item, false, err)
@@ -74,9 +53,9 @@ func (s *Session) changeGroups(ctx context.Context, steps []configuration.Step, 
 	}
 }
 
-// write changes a compute cluster's configuration. An item that is there when it is to be made for the first time is somebody
-// else's.
-func (s *Session) write(ctx context.Context, cluster inventory.Ref, has inventory.Clustered, steps []configuration.Step, failed map[configuration.Item]error) error {
+// written is the change of a compute cluster's configuration that takes steps. An item that is there when it is to be made for the
+// first time is somebody else's.
+func written(has inventory.Clustered, steps []configuration.Step, failed map[configuration.Item]error) *types.ClusterConfigSpecEx {
 	spec := &types.ClusterConfigSpecEx{}
 	for _, step := range steps {
 		_, exists := lookup.FoundIn(has, step.Item)
@@ -103,10 +82,7 @@ func (s *Session) write(ctx context.Context, cluster inventory.Ref, has inventor
 			spec.RulesSpec = append(spec.RulesSpec, types.ClusterRuleSpec{ArrayUpdateSpec: update, Info: ruleOf(step, has)})
 		}
 	}
-	if len(spec.GroupSpec)+len(spec.RulesSpec) == 0 {
-		return nil
-	}
-	return s.reconfigureCluster(ctx, cluster, spec)
+	return spec
 }
 
 func ruleOf(step configuration.Step, has inventory.Clustered) *types.ClusterVmHostRuleInfo {
@@ -140,7 +116,7 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 	for object, all := range byCluster {
 		cluster := inventory.ParseRef("ClusterComputeResource", object)
 		if !s.index.Shows(cluster) {
-			if err := s.gone(ctx, cluster); err != nil {
+			if err := s.groups.Gone(ctx, cluster); err != nil {
 				for _, item := range all {
 					outcome.Failed[item] = lacking(item, true, err)
 				}
@@ -149,7 +125,7 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 		}
 		for _, rules := range []bool{true, false} {
 			part := slices.DeleteFunc(slices.Clone(all), func(item configuration.Item) bool { return (item.Kind == configuration.Rule) != rules })
-			err := s.onCluster(ctx, cluster, func(has inventory.Clustered) error { return s.erase(ctx, cluster, has, part, outcome) })
+			err := s.groups.Change(ctx, cluster, func(has inventory.Clustered) *types.ClusterConfigSpecEx { return s.erased(has, part, outcome) })
 			if err == nil {
 				continue
 			}
@@ -162,19 +138,8 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 	}
 }
 
-// gone is nil if vCenter says that it has no such object, and an error that says so if the account only cannot see it.
-func (s *Session) gone(ctx context.Context, r inventory.Ref) error {
-	err := s.api.Retrieve(ctx, "reading "+r.String(), r, []string{"name"}, func([]types.DynamicProperty) {})
-	switch {
-	case errors.Is(err, vcerrors.ErrNotFound):
-		return nil
-	case err == nil:
-		return fmt.Errorf("%w: the account cannot see the compute cluster", vcerrors.ErrForbidden)
-	}
-	return err
-}
-
-func (s *Session) erase(ctx context.Context, cluster inventory.Ref, has inventory.Clustered, items []configuration.Item, outcome *Outcome) error {
+// erased is the change of a compute cluster's configuration that removes what nobody uses.
+func (s *Session) erased(has inventory.Clustered, items []configuration.Item, outcome *Outcome) *types.ClusterConfigSpecEx {
 	spec := &types.ClusterConfigSpecEx{}
 	for _, item := range items {
 		is, exists := lookup.FoundIn(has, item)
@@ -194,10 +159,7 @@ func (s *Session) erase(ctx context.Context, cluster inventory.Ref, has inventor
 		remove.RemoveKey = rule.Key
 		spec.RulesSpec = append(spec.RulesSpec, types.ClusterRuleSpec{ArrayUpdateSpec: remove})
 	}
-	if len(spec.GroupSpec)+len(spec.RulesSpec) == 0 {
-		return nil
-	}
-	return s.reconfigureCluster(ctx, cluster, spec)
+	return spec
 }
 
 // occupied says who still uses a group or rule.

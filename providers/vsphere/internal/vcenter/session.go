@@ -16,6 +16,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/clustermodules"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/drs"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/hardware"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
@@ -43,7 +44,7 @@ type Session struct {
 	stream    *stream.Stream
 	notify    *debouncer
 	templates *templates
-	groups    *groups
+	groups    *drs.Groups
 	jobs      *jobs
 	hardware  hardware.Seen
 	modules   *clustermodules.Modules
@@ -79,7 +80,9 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 		API: s.api, Index: s.index, Doubts: doubts, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
 	})
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
-	s.groups = newGroups(s)
+	s.groups = drs.New(drs.Options{
+		API: s.api, Index: s.index, Stream: s.stream, Turns: opts.turns, Server: ep.Server, Joined: s.joined, Background: s.background,
+	})
 	s.jobs = newJobs()
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.rest = s.newRESTClient(user)
