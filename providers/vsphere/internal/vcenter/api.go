@@ -11,6 +11,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/storagepolicy"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/zones"
 )
 
 // The words of a Session. What they mean is said where they are declared: nobody else can import the packages below this one.
@@ -69,6 +70,10 @@ type (
 	ZoneReport = lookup.ZoneReport
 	// Configure is what of a zone is made in vCenter where it is missing.
 	Configure = lookup.Configure
+	// ZonePlan is what is to be made in vCenter for a zone.
+	ZonePlan = zones.Plan
+	// Outcome is what came of what was to be done for a zone.
+	Outcome = zones.Outcome
 	// TagName is a tag and its category by name.
 	TagName = inventory.TagName
 	// ConfiguredItem is something in a vCenter that is made, or may be.
@@ -86,6 +91,9 @@ type (
 func SurplusOf(records map[ConfiguredItem]ConfiguredRecord, uses ...map[ConfiguredItem]bool) []ConfiguredItem {
 	return configuration.Surplus(records, uses...)
 }
+
+// PartOf reports whether an item is a tag of a category, or an attachment of a tag.
+func PartOf(item, of ConfiguredItem) bool { return configuration.PartOf(item, of) }
 
 // CompareConfigured orders items as they are made.
 func CompareConfigured(a, b ConfiguredItem) int { return configuration.Compare(a, b) }

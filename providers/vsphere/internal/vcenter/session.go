@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/stream"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/zones"
 )
 
 // logoutTimeout bounds the farewell, which is a courtesy: vCenter ends idle sessions itself.
@@ -45,7 +46,7 @@ type Session struct {
 	notify    *debouncer
 	templates *templates
 	groups    *drs.Groups
-	jobs      *jobs
+	zones     *zones.Zones
 	hardware  hardware.Seen
 	modules   *clustermodules.Modules
 	rest      *restapi.Client
@@ -83,10 +84,12 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	s.groups = drs.New(drs.Options{
 		API: s.api, Index: s.index, Stream: s.stream, Turns: opts.turns, Server: ep.Server, Joined: s.joined, Background: s.background,
 	})
-	s.jobs = newJobs()
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.rest = s.newRESTClient(user)
 	s.tags = tagging.New(s.rest, s.index.Shows)
+	s.zones = zones.New(zones.Options{
+		Index: s.index, Tags: s.tags, Clusters: s.groups, Done: func() { s.emit(Event{Kind: InventoryChanged}) }, Background: s.background,
+	})
 	s.modules = clustermodules.New(s.rest)
 	s.policies = s.newPolicyService()
 	s.keys = encryption.New(s.api)

@@ -25,3 +25,14 @@ func compare(a, b Item) int {
 func Compare(a, b Item) int {
 	return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), compare(a, b))
 }
+
+// PartOf reports whether an item is a tag of a category, or an attachment of a tag.
+func PartOf(item, of Item) bool {
+	switch of.Kind {
+	case TagCategory:
+		return item.Kind == Tag && item.Category == of.Name
+	case Tag:
+		return item.Kind == TagAttachment && item.Category == of.Category && item.Name == of.Name
+	}
+	return false
+}

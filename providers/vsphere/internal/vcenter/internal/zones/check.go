@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package zones
 
 import (
 	"context"
@@ -11,18 +11,18 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/lookup"
 )
 
-// CheckZone returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
+// Check returns everything that is wrong with a zone, at once. An error means that it cannot be said. Tags may be as
 // old as a minute; all else is as the stream reported it.
-func (s *Session) CheckZone(ctx context.Context, spec lookup.ZoneSpec) (lookup.ZoneReport, error) {
-	c := lookup.Inspect(s.index, spec)
-	if err := s.checkTags(ctx, c); err != nil {
+func (z *Zones) Check(ctx context.Context, spec lookup.ZoneSpec) (lookup.ZoneReport, error) {
+	c := lookup.Inspect(z.index, spec)
+	if err := z.checkTags(ctx, c); err != nil {
 		return lookup.ZoneReport{}, err
 	}
 	return c.Report(), nil
 }
 
 // checkTags asks vCenter for the tags that objects must carry.
-func (s *Session) checkTags(ctx context.Context, c *lookup.Inspection) error {
+func (z *Zones) checkTags(ctx context.Context, c *lookup.Inspection) error {
 	var objects []inventory.Ref
 	var wanted []inventory.TagName
 	for _, check := range lookup.ZoneChecks() {
@@ -33,7 +33,7 @@ func (s *Session) checkTags(ctx context.Context, c *lookup.Inspection) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	attached, err := s.tags.Of(ctx, objects, wanted)
+	attached, err := z.tags.Of(ctx, objects, wanted)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Session) checkTags(ctx context.Context, c *lookup.Inspection) error {
 			return attached.Has(object, check.Wanted(c.Spec))
 		})
 		if len(without) > 0 {
-			c.Found[check.Reason] = []string{lookup.Untagged(s.index, check.Wanted(c.Spec), without, s.tags.Named(ctx, attached.On(without)))}
+			c.Found[check.Reason] = []string{lookup.Untagged(z.index, check.Wanted(c.Spec), without, z.tags.Named(ctx, attached.On(without)))}
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package zones
 
 import (
 	"testing"
@@ -45,9 +45,9 @@ func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := &Session{index: inventory.NewIndex(inventory.NewRecords(nil))}
-			s.index.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: append(append([]types.ObjectUpdate{}, shown...), test.with...)}}})
-			report, err := s.CheckZone(t.Context(), lookup.ZoneSpec{Placement: lookup.Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1", Networks: []string{"nodes"}}})
+			index := inventory.NewIndex(inventory.NewRecords(nil))
+			index.Apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: append(append([]types.ObjectUpdate{}, shown...), test.with...)}}})
+			report, err := New(Options{Index: index}).Check(t.Context(), lookup.ZoneSpec{Placement: lookup.Placement{Datacenter: "dc-1", ComputeCluster: "cluster-1", Networks: []string{"nodes"}}})
 			g.Expect(err).NotTo(HaveOccurred())
 			var reasons []lookup.ZoneReason
 			for _, problem := range report.Problems {

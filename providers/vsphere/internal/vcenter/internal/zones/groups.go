@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vcenter
+package zones
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 func forbidden(err error) bool { return errors.Is(err, vcerrors.ErrForbidden) }
 
 // changeGroups makes and changes groups, then the rules between them.
-func (s *Session) changeGroups(ctx context.Context, steps []configuration.Step, failed map[configuration.Item]error) {
+func (z *Zones) changeGroups(ctx context.Context, steps []configuration.Step, failed map[configuration.Item]error) {
 	var grouped []configuration.Step
 	for _, step := range steps {
 		if step.Grouped() {
@@ -43,7 +43,7 @@ func (s *Session) changeGroups(ctx context.Context, steps []configuration.Step, 
 		if len(part) == 0 {
 			continue
 		}
-		if err := s.groups.Change(ctx, cluster, func(has inventory.Clustered) *types.ClusterConfigSpecEx { return written(has, part, failed) }); err != nil {
+		if err := z.clusters.Change(ctx, cluster, func(has inventory.Clustered) *types.ClusterConfigSpecEx { return written(has, part, failed) }); err != nil {
 			for _, step := range part {
 				if failed[step.Item] == nil {
 					failed[step.Item] = lacking(step.Item, false, err)
@@ -106,7 +106,7 @@ func refs(managedType string, names []string) []types.ManagedObjectReference {
 }
 
 // removeGroups removes rules, then groups. A VM group that still has members keeps its rule and stays.
-func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, outcome *Outcome) {
+func (z *Zones) removeGroups(ctx context.Context, items []configuration.Item, outcome *Outcome) {
 	byCluster := map[string][]configuration.Item{}
 	for _, item := range items {
 		if item.Grouped() {
@@ -115,8 +115,8 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 	}
 	for object, all := range byCluster {
 		cluster := inventory.ParseRef("ClusterComputeResource", object)
-		if !s.index.Shows(cluster) {
-			if err := s.groups.Gone(ctx, cluster); err != nil {
+		if !z.index.Shows(cluster) {
+			if err := z.clusters.Gone(ctx, cluster); err != nil {
 				for _, item := range all {
 					outcome.Failed[item] = lacking(item, true, err)
 				}
@@ -125,7 +125,7 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 		}
 		for _, rules := range []bool{true, false} {
 			part := slices.DeleteFunc(slices.Clone(all), func(item configuration.Item) bool { return (item.Kind == configuration.Rule) != rules })
-			err := s.groups.Change(ctx, cluster, func(has inventory.Clustered) *types.ClusterConfigSpecEx { return s.erased(has, part, outcome) })
+			err := z.clusters.Change(ctx, cluster, func(has inventory.Clustered) *types.ClusterConfigSpecEx { return z.erased(has, part, outcome) })
 			if err == nil {
 				continue
 			}
@@ -139,14 +139,14 @@ func (s *Session) removeGroups(ctx context.Context, items []configuration.Item, 
 }
 
 // erased is the change of a compute cluster's configuration that removes what nobody uses.
-func (s *Session) erased(has inventory.Clustered, items []configuration.Item, outcome *Outcome) *types.ClusterConfigSpecEx {
+func (z *Zones) erased(has inventory.Clustered, items []configuration.Item, outcome *Outcome) *types.ClusterConfigSpecEx {
 	spec := &types.ClusterConfigSpecEx{}
 	for _, item := range items {
 		is, exists := lookup.FoundIn(has, item)
 		if !exists {
 			continue
 		}
-		if why := s.occupied(has, item, is); why != "" {
+		if why := z.occupied(has, item, is); why != "" {
 			outcome.InUse[item] = why
 			continue
 		}
@@ -163,12 +163,12 @@ func (s *Session) erased(has inventory.Clustered, items []configuration.Item, ou
 }
 
 // occupied says who still uses a group or rule.
-func (s *Session) occupied(has inventory.Clustered, item configuration.Item, is configuration.Found) string {
+func (z *Zones) occupied(has inventory.Clustered, item configuration.Item, is configuration.Found) string {
 	switch item.Kind {
 	case configuration.Rule:
-		return s.populated(has, is.VMGroup)
+		return z.populated(has, is.VMGroup)
 	case configuration.VMGroup:
-		if why := s.populated(has, item.Name); why != "" {
+		if why := z.populated(has, item.Name); why != "" {
 			return why
 		}
 	}
@@ -185,7 +185,7 @@ func (s *Session) occupied(has inventory.Clustered, item configuration.Item, is 
 }
 
 // populated says who is in a VM group; "" if nobody is.
-func (s *Session) populated(has inventory.Clustered, group string) string {
+func (z *Zones) populated(has inventory.Clustered, group string) string {
 	members := has.VMGroups[group]
 	if len(members) == 0 {
 		return ""
@@ -193,7 +193,7 @@ func (s *Session) populated(has inventory.Clustered, group string) string {
 	names := make([]string, 0, len(members))
 	for _, member := range members {
 		name := member.Value
-		if vm, ok := s.index.VMOf(member); ok {
+		if vm, ok := z.index.VMOf(member); ok {
 			name = vm.Name
 		}
 		names = append(names, name)
