@@ -4,20 +4,16 @@
 package vcenter
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net/http"
-	"reflect"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/meter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -34,7 +30,7 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	transport.MaxIdleConnsPerHost = calls.Most + 1 // a handshake costs more than most calls
 	transport.DialTLSContext = nil                 // govmomi's does not heed a context
 	transport.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
-	return &vim25.Client{Client: wire, RoundTripper: &meter{wire, ep.Server, opts}}, nil
+	return &vim25.Client{Client: wire, RoundTripper: meter.SOAP(wire, opts.report(ep.Server))}, nil
 }
 
 // trust says which certificates of vCenter are accepted: those of an authority that the system trusts, and the one that has the
@@ -67,51 +63,7 @@ func vouchedFor(chain []*x509.Certificate, host string, authorities *x509.CertPo
 	return err == nil
 }
 
-// meter reports every SOAP call.
-type meter struct {
-	next   soap.RoundTripper
-	server string
-	opts   *Options
-}
-
-// RoundTrip implements soap.RoundTripper.
-func (m *meter) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
-	began := time.Now()
-	err := m.next.RoundTrip(ctx, req, res)
-	m.opts.OnCall(m.server, strings.TrimSuffix(reflect.TypeOf(req).Elem().Name(), "Body"), time.Since(began), err)
-	return err
-}
-
-// restMeter reports every REST call.
-type restMeter struct {
-	next   http.RoundTripper
-	server string
-	opts   *Options
-}
-
-// RoundTrip implements http.RoundTripper.
-func (m *restMeter) RoundTrip(req *http.Request) (*http.Response, error) {
-	began := time.Now()
-	res, err := m.next.RoundTrip(req)
-	method := req.Method + " " + pathTemplate(req.URL.Path)
-	for _, key := range []string{"~action", "action"} {
-		if action := req.URL.Query().Get(key); action != "" {
-			method += "?" + key + "=" + action
-		}
-	}
-	m.opts.OnCall(m.server, method, time.Since(began), err)
-	return res, err
-}
-
-// pathTemplate takes the identifiers out of a path, which would make a metric per tag.
-func pathTemplate(path string) string {
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if strings.HasPrefix(part, "id:") {
-			parts[i] = "id:{id}"
-		} else if len(part) == len(uuid.Nil.String()) && uuid.Validate(part) == nil {
-			parts[i] = "{uuid}"
-		}
-	}
-	return strings.Join(parts, "/")
+// report is told of the calls of a server.
+func (o *Options) report(server string) meter.Report {
+	return func(method string, d time.Duration, err error) { o.OnCall(server, method, d, err) }
 }

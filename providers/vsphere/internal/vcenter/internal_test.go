@@ -6,7 +6,6 @@ package vcenter
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,13 +130,6 @@ func TestAZoneWhoseTagWasDeletedAndMadeAnewIsWellAgain(t *testing.T) {
 	g.Expect(problems()).To(BeEmpty(), "what it was called is known for minutes yet")
 	g.Expect(server.DeleteTag("zone-a")).To(Succeed())
 	g.Expect(problems()).To(HaveLen(1))
-}
-
-func TestPathTemplate(t *testing.T) {
-	g := NewWithT(t)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/rest/com/vmware/cis/tagging/tag/id:urn:vmomi:x:GLOBAL", nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(pathTemplate(req.URL.Path)).To(Equal("/rest/com/vmware/cis/tagging/tag/id:{id}"))
 }
 
 func TestHalfFinishedMachineIsUnfinished(t *testing.T) {

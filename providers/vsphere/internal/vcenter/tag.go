@@ -9,11 +9,12 @@ import (
 	"net/url"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/meter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/restapi"
 )
 
 func (s *Session) newRESTClient(user *url.Userinfo) *restapi.Client {
-	return restapi.New(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper { return &restMeter{next, s.server, s.opts} })
+	return restapi.New(s.api.Client, user, s.slots, func(next http.RoundTripper) http.RoundTripper { return meter.REST(next, s.opts.report(s.server)) })
 }
 
 // AttachTags attaches tags, given by identifier, in one call. Those that are attached already stay so.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/calls"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/soapapi"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/internal/vcerrors"
 )
 
@@ -34,12 +35,12 @@ const (
 // Service is asked about nothing before a virtual machine names a policy. Names are read all at once, because vCenter lists
 // identifiers only; what it says of a policy and datastores is believed for answerAge, whichever machine asks.
 type Service struct {
-	wire      soap.RoundTripper
-	slots     calls.Slots
-	index     *inventory.Index
-	freeSpace func(context.Context, []inventory.Ref) (map[inventory.Ref]int64, error)
-	content   *pbmtypes.PbmServiceInstanceContent
-	reading   calls.Slots // to ask, and to use all of the above and below
+	wire    soap.RoundTripper
+	slots   calls.Slots
+	index   *inventory.Index
+	api     *soapapi.Client // of vCenter itself
+	content *pbmtypes.PbmServiceInstanceContent
+	reading calls.Slots // to ask, and to use all of the above and below
 
 	names   map[string]string // identifiers
 	readAt  time.Time
@@ -47,11 +48,9 @@ type Service struct {
 	space   space
 }
 
-// New asks nothing yet. freeSpace reads how many bytes are free on datastores.
-func New(
-	wire soap.RoundTripper, slots calls.Slots, index *inventory.Index, freeSpace func(context.Context, []inventory.Ref) (map[inventory.Ref]int64, error),
-) *Service {
-	return &Service{wire: wire, slots: slots, index: index, freeSpace: freeSpace, reading: calls.One(), answers: map[policyAt]answer{}}
+// New asks nothing yet. The service is called by wire, and vCenter itself by api.
+func New(wire soap.RoundTripper, slots calls.Slots, index *inventory.Index, api *soapapi.Client) *Service {
+	return &Service{wire: wire, slots: slots, index: index, api: api, reading: calls.One(), answers: map[policyAt]answer{}}
 }
 
 // Policy returns the identifier of the storage policy that a field names.
