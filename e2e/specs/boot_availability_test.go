@@ -135,16 +135,12 @@ func (c *cluster) cutOff(ctx context.Context, domain string) (takeBack func()) {
 			machines = append(machines, machine)
 		}
 	}
-	set := func(ctx context.Context, present bool) {
-		Expect(environment.SetFault(ctx, infra, infra.CutOff(domain), present)).To(Succeed())
-	}
 	By(fmt.Sprintf("Cutting off %s with %s", domain, machines))
-	set(ctx, true)
-	DeferCleanup(func(ctx SpecContext) { set(ctx, false) }) // should this spec fail before it does
+	takeBack = infra.fault(ctx, infra.CutOff(domain))
 	if !infra.BreakStops {
 		Expect(environment.CutPower(ctx, machines...)).To(Succeed())
 	}
-	return func() { set(ctx, false) }
+	return takeBack
 }
 
 // unspread leaves a failure domain without a machine of the control plane, which is another's fault or an administrator's doing,

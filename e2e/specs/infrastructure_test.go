@@ -9,6 +9,7 @@ import (
 	"context"
 	"os"
 
+	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,6 +69,16 @@ func (i infrastructure) machines(ctx context.Context, cluster string) map[string
 
 func (i infrastructure) setBroken(ctx context.Context, domain string, broken bool) {
 	Expect(i.observer.SetBroken(ctx, domain, broken)).To(Succeed())
+}
+
+// fault has the simulator make a fault until that is ended, or the spec ends.
+func (i infrastructure) fault(ctx context.Context, fault string) (end func()) {
+	set := func(ctx context.Context, present bool) {
+		Expect(environment.SetFault(ctx, i, fault, present)).To(Succeed())
+	}
+	set(ctx, true)
+	DeferCleanup(func(ctx SpecContext) { set(ctx, false) }) // should the spec fail before it ends it
+	return func() { set(ctx, false) }
 }
 
 // handOver keeps a simulator whose objects are moved away from acting on them meanwhile.

@@ -176,13 +176,18 @@ func (c *cluster) readySince(ctx context.Context) map[string]string {
 	Expect(management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient().List(ctx, nodes)).To(Succeed())
 	since := map[string]string{}
 	for i := range nodes.Items {
-		for _, condition := range nodes.Items[i].Status.Conditions {
-			if condition.Type == corev1.NodeReady {
-				since[nodes.Items[i].Name] = fmt.Sprintf("%s since %s", condition.Status, condition.LastTransitionTime.UTC())
-			}
-		}
+		since[nodes.Items[i].Name] = nodeReadySince(&nodes.Items[i])
 	}
 	return since
+}
+
+func nodeReadySince(node *corev1.Node) string {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return fmt.Sprintf("%s since %s", condition.Status, condition.LastTransitionTime.UTC())
+		}
+	}
+	return ""
 }
 
 // traces are the objects that only the provider can have left.
