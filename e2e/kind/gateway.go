@@ -28,9 +28,11 @@ type Network struct {
 	Card    string
 	Gateway netip.Addr
 	Subnet  netip.Prefix
+	// Subnet6 is that of IPv6; the zero Prefix where the network has none.
+	Subnet6 netip.Prefix
 }
 
-// Network is what Docker knows of the network of the node, as far as IPv4 goes.
+// Network is what Docker knows of the network of the node.
 func (e *Environment) Network(ctx context.Context) (Network, error) {
 	out, err := e.docker(io.Discard).Run(ctx, "network", "inspect", cluster.Network, "--format",
 		"{{slice .ID 0 12}} {{range .IPAM.Config}}{{.Subnet}},{{.Gateway}} {{end}}")
@@ -43,13 +45,23 @@ func (e *Environment) Network(ctx context.Context) (Network, error) {
 // parseNetwork reads the id of a network and its subnets, each with its gateway. Docker may name none for IPv6.
 func parseNetwork(inspected string) (Network, error) {
 	id, ranges, _ := strings.Cut(inspected, " ")
+	network := Network{Card: "br-" + id}
 	for _, one := range strings.Fields(ranges) {
 		of, at, _ := strings.Cut(one, ",")
 		subnet, err := netip.ParsePrefix(of)
+		if err != nil {
+			continue
+		}
 		gateway, noAddress := netip.ParseAddr(at)
-		if err == nil && noAddress == nil && subnet.Addr().Is4() {
-			return Network{Card: "br-" + id, Gateway: gateway, Subnet: subnet}, nil
+		switch {
+		case subnet.Addr().Is6():
+			network.Subnet6 = subnet
+		case noAddress == nil:
+			network.Gateway, network.Subnet = gateway, subnet
 		}
 	}
-	return Network{}, fmt.Errorf("network %s has no IPv4 gateway", cluster.Network)
+	if !network.Gateway.IsValid() {
+		return Network{}, fmt.Errorf("network %s has no IPv4 gateway", cluster.Network)
+	}
+	return network, nil
 }

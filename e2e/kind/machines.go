@@ -4,10 +4,13 @@
 package kind
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/kind/cluster"
@@ -35,6 +38,57 @@ func (e *Environment) HasAddress(ctx context.Context, machine, address string) (
 	}
 	out, err := e.docker(io.Discard).Exec(ctx, running, "ip", "-oneline", "address", "show", "to", address)
 	return out != "", err
+}
+
+// networkPlugins is where a machine has the configuration of what gives pods a network.
+const networkPlugins = "/etc/cni/net.d/10-ptp.conflist"
+
+// AddPodSubnet has each pod that a machine that boots, given by name, runs from now on have an address of this IPv6 subnet besides its own.
+func (e *Environment) AddPodSubnet(ctx context.Context, machine string, subnet netip.Prefix) error {
+	container, err := e.containerOf(ctx, machine)
+	if err != nil {
+		return err
+	}
+	docker := e.docker(io.Discard)
+	content, err := docker.Exec(ctx, container, "cat", networkPlugins)
+	if err != nil {
+		return err
+	}
+	both, err := withSubnet([]byte(content), subnet)
+	if err != nil {
+		return fmt.Errorf("adding %s to %s of machine %s: %w", subnet, networkPlugins, machine, err)
+	}
+	// Docker has it on for its own network card alone, and not for those that lead to pods.
+	if _, err := docker.Exec(ctx, container, "sysctl", "--write", "net.ipv6.conf.all.disable_ipv6=0"); err != nil {
+		return err
+	}
+	// In one step: containerd reads it as soon as it changes.
+	const replace = "cat > " + networkPlugins + ".new && mv " + networkPlugins + ".new " + networkPlugins
+	return docker.Feed(ctx, bytes.NewReader(both), "exec", "--interactive", container, "sh", "-ec", replace)
+}
+
+// withSubnet is a configuration of network plugins whose first one gives an address of an IPv6 subnet, too.
+func withSubnet(conflist []byte, subnet netip.Prefix) ([]byte, error) {
+	var all struct {
+		CNIVersion string           `json:"cniVersion"`
+		Name       string           `json:"name"`
+		Plugins    []map[string]any `json:"plugins"`
+	}
+	if err := json.Unmarshal(conflist, &all); err != nil {
+		return nil, err
+	}
+	if len(all.Plugins) == 0 {
+		return nil, errors.New("there is no plugin")
+	}
+	ipam, ok := all.Plugins[0]["ipam"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the first plugin gives no addresses")
+	}
+	ranges, _ := ipam["ranges"].([]any)
+	routes, _ := ipam["routes"].([]any)
+	ipam["ranges"] = append(ranges, []any{map[string]any{"subnet": subnet}})
+	ipam["routes"] = append(routes, map[string]any{"dst": "::/0"})
+	return json.Marshal(all)
 }
 
 // LoadMachines gives machines that boot, given by name, the images that the kind node has: a management cluster is to run
