@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/charts"
@@ -38,8 +39,10 @@ type tenant struct {
 
 	harvester *harvesterCluster
 	proxy     framework.ClusterProxy
-	// pool is its own on Harvester.
-	pool string
+	// pool is its own on Harvester, and pool6 that of IPv6; "" where the network of the machines has none.
+	pool, pool6 string
+	// kubeVIPTag is the version of kube-vip that the machines have; "" for the one that the chart names.
+	kubeVIPTag string
 }
 
 // tenancy is what a tenant is to have.
@@ -48,16 +51,23 @@ type tenancy struct {
 	workers int64
 	// kubeVIP are values of the chart's.
 	kubeVIP map[string]any
-	// addresses are those of its pool, one behind the other.
-	addresses []string
+	// addresses are those of its pool, one behind the other, and addresses6 those of IPv6 beside it.
+	addresses, addresses6 []string
 }
 
 // newTenant makes a cluster, a pool for it alone, and installs the chart of the cloud provider.
 func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenancy) *tenant {
-	t := &tenant{cluster: newCluster(ctx, spec, 1, has.workers), harvester: h}
+	from := template{flavor: clusterctl.DefaultFlavor}
+	if len(has.addresses6) > 0 {
+		from.variables = bothFamilies()
+	}
+	t := &tenant{cluster: newClusterOf(ctx, spec, from, 1, has.workers), harvester: h}
 	t.proxy, t.guest = management.GetWorkloadCluster(ctx, t.namespace, t.name), t.cluster.guest(ctx)
 	collectors = append(collectors, t.collect)
-	t.makePool(ctx, has.addresses)
+	t.pool = t.makePool(ctx, t.name+"-services", has.addresses)
+	if len(has.addresses6) > 0 {
+		t.pool6 = t.makePool(ctx, t.name+"-services6", has.addresses6)
+	}
 	t.giveAccess(ctx)
 	DeferCleanup(t.giveEverythingBack, spec) // As long as the cloud provider has access.
 	machines := &corev1.NodeList{}
@@ -65,29 +75,48 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenanc
 	for i := range machines.Items {
 		Expect(environment.LoadChartImage(ctx, charts.CloudProvider, machines.Items[i].Name)).To(Succeed())
 	}
-	if tag := kubeVIPTag(machines.Items); tag != "" {
-		has.kubeVIP["image"] = map[string]any{"tag": tag}
-	}
-	values := map[string]any{
-		"clusterName": t.name, "cloudConfig": map[string]any{"secretName": "harvester"}, "extraArgs": []any{"--v=2"}, "kube-vip": has.kubeVIP,
-	}
-	release{cluster: t.config, namespace: metav1.NamespaceSystem, chart: charts.CloudProvider}.install(ctx, values)
+	t.kubeVIPTag = kubeVIPTag(machines.Items)
+	t.chart().install(ctx, t.values(has.kubeVIP))
 	t.nameItself(ctx)
 	return t
 }
 
+// chart is that of the cloud provider.
+func (t *tenant) chart() release {
+	return release{cluster: t.config, namespace: metav1.NamespaceSystem, chart: charts.CloudProvider}
+}
+
+// values are those of the chart, with some for kube-vip.
+func (t *tenant) values(kubeVIP map[string]any) map[string]any {
+	if t.kubeVIPTag != "" {
+		kubeVIP["image"] = map[string]any{"tag": t.kubeVIPTag}
+	}
+	args := []any{"--v=2"}
+	if t.pool6 != "" {
+		args = append(args, "--ipv6-pool="+t.pool6)
+	}
+	return map[string]any{
+		"clusterName": t.name, "cloudConfig": map[string]any{"secretName": "harvester"}, "extraArgs": args, "kube-vip": kubeVIP,
+	}
+}
+
 // makePool makes a pool of these addresses in the network of the machines, for the cluster alone.
-func (t *tenant) makePool(ctx context.Context, addresses []string) {
-	t.pool = t.name + "-services"
-	around, err := netip.MustParseAddr(addresses[0]).Prefix(24)
+func (t *tenant) makePool(ctx context.Context, name string, addresses []string) string {
+	first := netip.MustParseAddr(addresses[0])
+	around, err := first.Prefix(first.BitLen() - 8)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(t.harvester.Create(ctx, &lbv1.IPPool{
-		ObjectMeta: metav1.ObjectMeta{Name: t.pool, Labels: specPools},
+	pool := &lbv1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: specPools},
 		Spec: lbv1.IPPoolSpec{
 			Ranges:   []lbv1.Range{{Subnet: around.String(), RangeStart: addresses[0], RangeEnd: addresses[len(addresses)-1]}},
 			Selector: lbv1.Selector{Network: vmNetwork(), Scope: []lbv1.Tuple{{Namespace: guestNamespace, GuestCluster: t.name}}},
 		},
-	})).To(Succeed())
+	}
+	if first.Is6() { // The cloud provider names it. With a scope, it would be as good as the other one.
+		pool.Spec.Selector.Scope = nil
+	}
+	Expect(t.harvester.Create(ctx, pool)).To(Succeed())
+	return name
 }
 
 // vmNetwork is the network of all machines on Harvester.
@@ -161,6 +190,13 @@ var (
 
 // expose makes a Service of type LoadBalancer before the pods that serve the cluster's DNS: nothing can be pulled, and they are there.
 func (t *tenant) expose(ctx context.Context, name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
+	service := balanced(name, annotations, ports...)
+	t.create(ctx, service)
+	return service
+}
+
+// balanced is a Service of type LoadBalancer before those pods.
+func balanced(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name, Annotations: annotations},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"k8s-app": "kube-dns"}, Ports: slices.Clone(ports)},
@@ -168,7 +204,6 @@ func (t *tenant) expose(ctx context.Context, name string, annotations map[string
 	for i := range service.Spec.Ports {
 		service.Spec.Ports[i].TargetPort = intstr.FromInt32(service.Spec.Ports[i].Port)
 	}
-	t.create(ctx, service)
 	return service
 }
 
@@ -179,11 +214,20 @@ func inNetwork() map[string]string {
 
 // announced waits until kube-vip has announced a Service's address, and returns that.
 func (t *tenant) announced(ctx context.Context, spec string, service *corev1.Service) string {
+	return t.announcedAll(ctx, spec, service, 1)[0]
+}
+
+// announcedAll is announced for so many addresses.
+func (t *tenant) announcedAll(ctx context.Context, spec string, service *corev1.Service, count int) []string {
 	Eventually(func(g Gomega) {
 		g.Expect(t.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
-		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(1))
-	}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "Service %s has an address", service.Name)
-	return service.Status.LoadBalancer.Ingress[0].IP
+		g.Expect(service.Status.LoadBalancer.Ingress).To(HaveLen(count))
+	}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "Service %s has %d addresses", service.Name, count)
+	addresses := make([]string, count)
+	for i, ingress := range service.Status.LoadBalancer.Ingress {
+		addresses[i] = ingress.IP
+	}
+	return addresses
 }
 
 // hosts are the nodes that have an address.
@@ -225,7 +269,7 @@ func (t *tenant) chartRuns(ctx context.Context, spec string, nodes int32) {
 		g.Expect(t.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: charts.CloudProvider}, provider)).To(Succeed())
 		g.Expect(provider.Status.AvailableReplicas).To(Equal(int32(1)))
 		g.Expect(t.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kube-vip"}, announcer)).To(Succeed())
-		g.Expect(announcer.Status.NumberAvailable).To(Equal(nodes))
+		g.Expect(announcer.Status).To(And(HaveField("NumberAvailable", nodes), HaveField("UpdatedNumberScheduled", nodes), HaveField("ObservedGeneration", announcer.Generation)))
 	}, config.GetIntervals(spec, "wait-deployment-available")...).Should(Succeed(), "the pods of the chart run in %s", t.name)
 }
 
@@ -238,9 +282,14 @@ func (t *tenant) giveEverythingBack(ctx SpecContext, spec string) {
 			patiently(func() error { return client.IgnoreNotFound(t.Delete(ctx, &services.Items[i])) })
 		}
 	}
-	Eventually(func(g Gomega) { g.Expect(t.harvester.allocated(ctx, g, t.pool)).To(BeEmpty()) },
-		config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "the addresses of %s are given back", t.name)
-	Expect(t.harvester.Delete(ctx, &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: t.pool}})).To(Succeed())
+	for _, pool := range []string{t.pool, t.pool6} {
+		if pool == "" {
+			continue
+		}
+		Eventually(func(g Gomega) { g.Expect(t.harvester.allocated(ctx, g, pool)).To(BeEmpty()) },
+			config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed(), "the addresses of %s are given back", pool)
+		Expect(t.harvester.Delete(ctx, &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: pool}})).To(Succeed())
+	}
 }
 
 // collect writes what the cluster has of Services, and the logs of what its chart runs.

@@ -102,6 +102,24 @@ func (r release) install(ctx context.Context, values map[string]any) {
 	})
 }
 
+// upgrade gives the chart other values.
+func (r release) upgrade(ctx context.Context, values map[string]any) {
+	patiently(func() error {
+		content, err := environment.Chart(r.chart)
+		if err != nil {
+			return err
+		}
+		helm, err := r.helm()
+		if err != nil {
+			return err
+		}
+		upgrade := action.NewUpgrade(helm)
+		upgrade.Namespace = r.namespace
+		_, err = upgrade.RunWithContext(ctx, r.chart, content, values)
+		return err
+	})
+}
+
 func (r release) uninstall() { patiently(r.remove) }
 
 func (r release) remove() error {

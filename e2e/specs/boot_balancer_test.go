@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,10 +44,36 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 
 		By("Making two clusters with the chart of the cloud provider")
 		free := freeAddresses()
-		// Without tolerations kube-vip runs on workers. One of them has the addresses of all Services.
-		red = newTenant(ctx, spec, h, tenancy{workers: 1, kubeVIP: map[string]any{"affinity": nil, "tolerations": []any{}}, addresses: free[:2]})
+		// One of two workers has the addresses of all Services.
+		red = newTenant(ctx, spec, h, tenancy{workers: 1, kubeVIP: onWorkers("false"), addresses: free[:2]})
 		// A node is elected for each Service; the one of the control plane is the only one.
-		blue = newTenant(ctx, spec, h, tenancy{kubeVIP: map[string]any{"env": map[string]any{"svc_election": "true"}}, addresses: free[10:12]})
+		blue = newTenant(ctx, spec, h, tenancy{
+			kubeVIP:   map[string]any{"env": map[string]any{"svc_election": "true", "vip_subnet": "32,128"}},
+			addresses: free[8:12], addresses6: freeAddresses6(ctx),
+		})
+	})
+
+	It("answer only through a node with a pod of theirs, which sees who asks, with externalTrafficPolicy Local", Label("local-traffic"), func(ctx SpecContext) {
+		red.chart().upgrade(ctx, red.values(onWorkers("true")))
+		red.chartRuns(ctx, spec, 2)
+		first, second := red.twoWorkers(ctx)
+		there := red.tellWhoAsks(ctx, first)
+		local := red.exposeLocally(ctx)
+		at := red.announced(ctx, spec, local)
+		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKey(at))
+		red.answersThrough(ctx, spec, at, first)
+
+		By("Moving the pod to another node")
+		red.tellWhoAsks(ctx, second)
+		patiently(func() error { return client.IgnoreNotFound(red.Delete(ctx, there)) })
+		red.answersThrough(ctx, spec, at, second)
+		Expect(red.announced(ctx, spec, local)).To(Equal(at))
+
+		By("Having one node announce the addresses of all Services again")
+		patiently(func() error { return client.IgnoreNotFound(red.Delete(ctx, local)) })
+		Eventually(func(g Gomega) { g.Expect(h.allocated(ctx, g, red.pool)).To(BeEmpty()) },
+			config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed())
+		red.chart().upgrade(ctx, red.values(onWorkers("false")))
 	})
 
 	It("answer over kube-vip at an address from the pool of their network", func(ctx SpecContext) {
@@ -70,7 +97,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		metrics := red.expose(ctx, "metrics", sharing, dnsMetrics)
 		Expect(red.announced(ctx, spec, metrics)).To(Equal(address))
 		Eventually(func(g Gomega) {
-			g.Expect(fetch(ctx, "http://"+net.JoinHostPort(address, "9153")+"/metrics")).To(ContainSubstring("coredns_build_info"))
+			g.Expect(fetchMetrics(ctx, address)).To(ContainSubstring("coredns_build_info"))
 		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed())
 		red.answers(ctx, spec, address, "tcp", "udp")
 		Expect(h.allocated(ctx, Default, red.pool)).To(HaveLen(1))
@@ -94,13 +121,34 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 			g.Expect(red.balancer(ctx, g, third).Status.Conditions).To(ContainElement(And(
 				HaveField("Type", lbv1.ReadyCondition), HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "PoolExhausted"))))
 		}, config.GetIntervals(spec, "wait-load-balancer")...).Should(Succeed())
-		Expect(h.allocated(ctx, Default, blue.pool)).To(HaveLen(1), "one is free there")
+		Expect(h.allocated(ctx, Default, blue.pool)).To(HaveLen(1), "some are free there")
 
 		By("Giving one back")
 		patiently(func() error { return client.IgnoreNotFound(red.Delete(ctx, second)) })
 		Expect(red.announced(ctx, spec, third)).NotTo(Equal(at))
 		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKey(third.Status.LoadBalancer.Ingress[0].IP))
 		red.answers(ctx, spec, third.Status.LoadBalancer.Ingress[0].IP, "tcp")
+	})
+
+	It("have an address of each family and answer at both when they are dual-stack", Label("dual-stack"), func(ctx SpecContext) {
+		if blue.pool6 == "" {
+			Skip("the network of the machines has no IPv6")
+		}
+		blue.chartRuns(ctx, spec, 1)
+		blue.podsHaveBoth(ctx, spec)
+		for name, policy := range map[string]corev1.IPFamilyPolicy{
+			"prefers": corev1.IPFamilyPolicyPreferDualStack, "requires": corev1.IPFamilyPolicyRequireDualStack,
+		} {
+			service := balanced(name, inNetwork(), dnsOverTCP, dnsOverUDP)
+			service.Spec.IPFamilyPolicy = &policy
+			blue.create(ctx, service)
+			addresses := blue.announcedAll(ctx, spec, service, 2)
+			Expect(h.allocated(ctx, Default, blue.pool)).To(HaveKey(addresses[0]))
+			Expect(h.allocated(ctx, Default, blue.pool6)).To(HaveKey(addresses[1]))
+			for _, at := range addresses {
+				blue.answers(ctx, spec, at, "tcp", "udp")
+			}
+		}
 	})
 
 	It("have an address of a DHCP server", func(ctx SpecContext) {
@@ -187,10 +235,11 @@ func (t *tenant) answers(ctx context.Context, spec, address string, networks ...
 	}
 }
 
-// fetch is what an HTTP server says.
-func fetch(ctx context.Context, url string) (string, error) {
+// fetchMetrics is what a DNS server at an address tells of itself.
+func fetchMetrics(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	url := "http://" + net.JoinHostPort(address, strconv.Itoa(int(dnsMetrics.Port))) + "/metrics"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return "", err

@@ -24,7 +24,7 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 	const spec = "boot"
 
 	It("is spread over racks, and reboots a machine whose rack had no power", func(ctx SpecContext) {
-		c := newClusterOf(ctx, spec, "remediation", 3, 1)
+		c := newClusterOf(ctx, spec, template{flavor: "remediation"}, 3, 1)
 		c.hastenHealthChecks(ctx)
 		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains))
 		nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()

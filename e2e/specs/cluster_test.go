@@ -31,11 +31,17 @@ type cluster struct {
 // newCluster makes a cluster from the first template and waits until all its machines run. It is dumped and deleted at the
 // end of the spec.
 func newCluster(ctx context.Context, name string, controlPlanes, workers int64) *cluster {
-	return newClusterOf(ctx, name, clusterctl.DefaultFlavor, controlPlanes, workers)
+	return newClusterOf(ctx, name, template{flavor: clusterctl.DefaultFlavor}, controlPlanes, workers)
+}
+
+// template is what a cluster is made from: one of those of the provider, with variables besides those of the environment.
+type template struct {
+	flavor    string
+	variables map[string]string
 }
 
 // newClusterOf is newCluster for another template.
-func newClusterOf(ctx context.Context, name, flavor string, controlPlanes, workers int64) *cluster {
+func newClusterOf(ctx context.Context, name string, from template, controlPlanes, workers int64) *cluster {
 	folder := filepath.Join(*artifacts, name)
 	namespace, cancel := framework.SetupSpecNamespace(background(), name, management, folder, namespaceCreated)
 	c := &cluster{name: namespace.Name, namespace: namespace.Name}
@@ -45,8 +51,8 @@ func newClusterOf(ctx context.Context, name, flavor string, controlPlanes, worke
 		ConfigCluster: clusterctl.ConfigClusterInput{
 			LogFolder: filepath.Join(folder, "clusters"), ClusterctlConfigPath: environment.ClusterctlConfig(),
 			KubeconfigPath: management.GetKubeconfigPath(), InfrastructureProvider: *providerName,
-			Flavor: flavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
-			ControlPlaneMachineCount: ptr.To(controlPlanes), WorkerMachineCount: ptr.To(workers),
+			Flavor: from.flavor, Namespace: c.namespace, ClusterName: c.name, KubernetesVersion: config.MustGetVariable("KUBERNETES_VERSION"),
+			ControlPlaneMachineCount: ptr.To(controlPlanes), WorkerMachineCount: ptr.To(workers), ClusterctlVariables: from.variables,
 		},
 		WaitForClusterIntervals:      config.GetIntervals(name, "wait-cluster"),
 		WaitForControlPlaneIntervals: config.GetIntervals(name, "wait-control-plane"),

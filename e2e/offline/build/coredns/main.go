@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command coredns is CoreDNS with the plugins that kubeadm's Corefile names. The published one has the clients of several
-// clouds besides, which take most of the time that it takes to build.
+// Command coredns is CoreDNS with the plugins that kubeadm's Corefile names, and the one that has it tell who asks. The published one has the
+// clients of several clouds besides, which take most of the time that it takes to build.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/metrics"
 	_ "github.com/coredns/coredns/plugin/ready"
 	_ "github.com/coredns/coredns/plugin/reload"
+	_ "github.com/coredns/coredns/plugin/template"
 )
 
 func main() { coremain.Run() }

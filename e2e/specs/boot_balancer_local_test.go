@@ -1,0 +1,115 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// tellsName is what a pod that tells who asks, and what belongs to it, is called.
+	tellsName = "who-asks"
+	// tellsPort needs no privilege.
+	tellsPort = 5353
+	// tells has CoreDNS answer every question with the address of who asks.
+	tells = `.:5353 {
+    prometheus :9153
+    template IN A {
+        answer "{{ .Name }} 5 IN A {{ .Remote }}"
+    }
+}
+`
+)
+
+// onWorkers are values for kube-vip: without tolerations it runs on workers.
+func onWorkers(election string) map[string]any {
+	return map[string]any{"affinity": nil, "tolerations": []any{}, "env": map[string]any{"svc_election": election}}
+}
+
+// twoWorkers are the names of the nodes that are not of the control plane.
+func (t *tenant) twoWorkers(ctx context.Context) (first, second string) {
+	nodes := &corev1.NodeList{}
+	patiently(func() error { return t.List(ctx, nodes) })
+	var names []string
+	for i := range nodes.Items {
+		if _, controls := nodes.Items[i].Labels["node-role.kubernetes.io/control-plane"]; !controls {
+			names = append(names, nodes.Items[i].Name)
+		}
+	}
+	Expect(names).To(HaveLen(2))
+	return names[0], names[1]
+}
+
+// tellWhoAsks runs a pod on a node that tells who asks. It is the cluster's CoreDNS: nothing can be pulled, and that is there.
+func (t *tenant) tellWhoAsks(ctx context.Context, node string) *corev1.Pod {
+	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tellsName}, Data: map[string]string{"Corefile": tells}}
+	t.create(ctx, corefile)
+	dns := &appsv1.Deployment{}
+	patiently(func() error {
+		return t.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "coredns"}, dns)
+	})
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: corefile.Namespace, Name: tellsName + "-" + node, Labels: map[string]string{"app": tellsName}},
+		Spec: corev1.PodSpec{
+			NodeName: node, TerminationGracePeriodSeconds: ptr.To[int64](1),
+			Containers: []corev1.Container{{
+				Name: tellsName, Image: dns.Spec.Template.Spec.Containers[0].Image, Args: []string{"-conf", "/etc/coredns/Corefile"},
+				VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/coredns"}},
+			}},
+			Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: corefile.Name}},
+			}}},
+		},
+	}
+	t.create(ctx, pod)
+	return pod
+}
+
+// exposeLocally makes a Service before those pods, which are to see who asks.
+func (t *tenant) exposeLocally(ctx context.Context) *corev1.Service {
+	service := balanced(tellsName, inNetwork(), dnsOverTCP, dnsOverUDP, dnsMetrics)
+	service.Namespace, service.Spec.Selector = metav1.NamespaceDefault, map[string]string{"app": tellsName}
+	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	for i := range service.Spec.Ports {
+		if port := &service.Spec.Ports[i]; port.Port == dnsOverTCP.Port {
+			port.TargetPort = intstr.FromInt32(tellsPort)
+		}
+	}
+	t.create(ctx, service)
+	return service
+}
+
+// answersThrough waits until this node has an address, and no other, and who asks at a port of the Service there is told to be who it is.
+func (t *tenant) answersThrough(ctx context.Context, spec, address, node string) {
+	within := config.GetIntervals(spec, "wait-load-balancer")
+	Eventually(func(g Gomega) { g.Expect(t.hosts(ctx, g, address)).To(HaveExactElements(node)) }, within...).Should(Succeed(), "%s has %s", node, address)
+	for _, network := range []string{"tcp", "udp"} {
+		Eventually(func(g Gomega) {
+			found, err := lookUp(ctx, network, address, t.name)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(HaveExactElements(HaveField("Unmap()", own(ctx, g, address))))
+		}, within...).Should(Succeed(), "%s answers over %s, and tells who asks", address, network)
+	}
+	Eventually(func() (string, error) { return fetchMetrics(ctx, address) }, within...).Should(ContainSubstring("coredns_build_info"))
+}
+
+// own is the address with which this machine asks at another.
+func own(ctx context.Context, g Gomega, address string) netip.Addr {
+	connection, err := new(net.Dialer).DialContext(ctx, "udp", net.JoinHostPort(address, "53"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(connection.Close()).To(Succeed()) }()
+	return connection.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
+}
