@@ -73,7 +73,7 @@ test/shared/cmd/kubectl-fd: assets ; cd shared/cmd/kubectl-fd && KUBEBUILDER_ASS
 test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: UNWATCHED := ./internal/conversion
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown
-test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTasks|HangingVCenter|ExpiredSession|IdleSession|CloseLogs|ChangesOfAShortTime
+test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTasks|ExpiredSession|IdleSession|CloseLogs|ChangesOfAShortTime
 test/providers/vsphere: MEETINGS := $(MEETINGS)|SideBySide|OneNameOneVM|WhileTasksCome|CloseWithHeldTask
 test/providers/vsphere: STOCK := COLLECTOR=stock $(TEST) $(PROVIDER_FLAGS) $(TEST_FLAGS) ./internal/vcenter && \
 	$(TEST) $(PROVIDER_FLAGS) -run StockCollector $(TEST_FLAGS) ./simulator
