@@ -51,9 +51,9 @@ ASSETS = $$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
 # The end-to-end module goes first: it waits more than it computes, beside the others.
 TESTS := test/e2e $(filter-out test/e2e,$(MODULES:%=test/%))
 # The race detector slows a package down several times. Where that costs minutes it watches the tests in which goroutines of
-# ours meet most, and the package's others run without it; with RACE=all it watches every test. In packages of which it would
-# watch none it is left out (UNWATCHED): they cost a program and an API server all the same. Tests on vcsim's own collectors,
-# which race among themselves, skip it: STOCK runs those, and them alone, as the others have run under it.
+# ours meet most, and the package's others run without it; with RACE=all it watches every test. Packages in which no goroutines
+# of ours meet are left out (UNWATCHED): programs that it watches take longer to link, and they start an API server all the same.
+# Tests on vcsim's own collector, which races by itself, skip the detector: STOCK runs those that only it has watched so far.
 # What takes longest goes first, as the rest runs beside it.
 WATCH = $(if $(filter all,$(RACE)),.,$(MEETINGS))
 .PHONY: $(MODULES:%=test/%)
@@ -71,18 +71,19 @@ test/shared: assets ; cd shared && export KUBEBUILDER_ASSETS=$(ASSETS); status=0
 	$(RACED) -skip NoInterleaving $(TEST_FLAGS) ./... || status=1; $(TEST) -run NoInterleaving $(TEST_FLAGS) ./rebalance && exit $$status
 test/shared/cmd/kubectl-fd: assets ; cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
-test/providers/vsphere: UNWATCHED := ./internal/conversion
+test/providers/vsphere: UNWATCHED := ./api/... ./internal/clustermodule ./internal/conversion ./internal/guestinfo ./internal/ipam ./internal/placement \
+	./internal/provider ./internal/webhook ./internal/vcenter/internal/configuration ./internal/vcenter/internal/hardware ./internal/vcenter/internal/lookup
 test/providers/vsphere: MEETINGS := FiftyMachines|SlowNeighbour|SessionsExpire|PasswordRotated|Restart|Another|Outage|WhileVCenterIsDown
 test/providers/vsphere: MEETINGS := $(MEETINGS)|JoinAGroup|JoinOneGroup|ManyTasks|ExpiredSession|IdleSession|CloseLogs|ChangesOfAShortTime
 test/providers/vsphere: MEETINGS := $(MEETINGS)|SideBySide|OneNameOneVM|WhileTasksCome|CloseWithHeldTask
-test/providers/vsphere: STOCK := COLLECTOR=stock $(TEST) $(PROVIDER_FLAGS) $(TEST_FLAGS) ./internal/vcenter && \
-	$(TEST) $(PROVIDER_FLAGS) -run StockCollector $(TEST_FLAGS) ./simulator
+test/providers/vsphere: STOCK := COLLECTOR=stock $(TEST) $(PROVIDER_FLAGS) -run '$(MEETINGS)' $(TEST_FLAGS) ./internal/vcenter
 test/providers/metal3: PARTLY := ./internal/setup ./simulator
-test/providers/metal3: UNWATCHED := ./internal/conversion
+test/providers/metal3: UNWATCHED := ./api/... ./internal/conversion ./internal/hostlabels ./internal/placement ./internal/provider ./internal/render ./internal/webhook
 test/providers/metal3: MEETINGS := TwoManagers|Restart|MachinesAreServed|ADomainIsLost|FaultsOfOneHost|AHostIsMoved
-test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine ./internal/controller/harvestercluster
-test/providers/harvester: UNWATCHED := ./internal/conversion ./internal/loadbalancer/conversion ./simulator
-test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|FailsAndLosesAnswers|CostsAFewRequests|HarvesterDisobeys
+test/providers/harvester: PARTLY := ./internal/setup ./internal/cloudprovider/guest ./internal/controller/harvestermachine
+test/providers/harvester: UNWATCHED := ./api/... ./internal/controller/harvestercluster ./internal/conversion ./internal/loadbalancer/conversion \
+	./internal/loadbalancer/webhook ./internal/owned ./internal/placement ./internal/pools ./internal/provider ./internal/virtualmachine ./internal/webhook ./simulator
+test/providers/harvester: MEETINGS := ComeAndGo|RunsInItsFailureDomain|HarvesterDisobeys
 $(PROVIDERS:%=test/providers/%): test/providers/%: assets ; cd providers/$* && export KUBEBUILDER_ASSETS=$(ASSETS); status=0; \
 	$(RACED) $(PROVIDER_FLAGS) $(TEST_FLAGS) $$(go list ./... | grep -v -x -F "$$(go list $(PARTLY) $(UNWATCHED))") || status=1; \
 	$(RACED) $(PROVIDER_FLAGS) -run '$(WATCH)' $(TEST_FLAGS) $(PARTLY) $(if $(filter all,$(RACE)),$(UNWATCHED)) || status=1; \
