@@ -14,17 +14,16 @@ import (
 	"syscall"
 )
 
-// Main runs a command until it is done or interrupted. What went wrong is told in the words of explain, and by the exit status.
+// Main runs a command until it is done or interrupted. What went wrong is told in the words of explain, and by the exit status. Help that
+// was asked for is no failure.
 func Main(run func(ctx context.Context, args []string) error, explain func(error) string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	if err == nil {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	if !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, explain(err))
-	}
+	fmt.Fprintln(os.Stderr, explain(err))
 	os.Exit(1)
 }
 

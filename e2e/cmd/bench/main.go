@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"strconv"
@@ -31,7 +32,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&options.Scale, "scale", "", "measure what is large in place of everything else: 1, for vsphere, is 2,000 machines "+
 		"beside 10,000 virtual machines of others, for metal3 500 workers and the control planes of 1,000 clusters that are spread over failure "+
 		"domains; or what differs from that, as machines=300,foreign=2000,watch=20s,outage=30s and clusters=100,workers=50,watch=10s")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
 	options.Provider = *chosen
@@ -42,8 +43,8 @@ func numbers(list string) ([]int, error) {
 	var all []int
 	for _, field := range strings.Split(list, ",") {
 		number, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil {
-			return nil, err
+		if err != nil || number < 1 {
+			return nil, errors.New("they are whole numbers from 1 on with commas between, such as 1,10,50")
 		}
 		all = append(all, number)
 	}

@@ -11,20 +11,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, program.Plain)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -39,7 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
 	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
 	provider := flags.String("provider", "vsphere", "the provider of the demo")
-	if err := flags.Parse(args); err != nil {
+	if err := program.ParseWords(flags, args); err != nil {
 		return err
 	}
 	builder, err := binaries.New(stderr)

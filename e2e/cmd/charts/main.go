@@ -5,19 +5,18 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/faultline-io/faultline/e2e/charts"
+	"github.com/faultline-io/faultline/e2e/program"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	program.Main(func(_ context.Context, args []string) error { return run(args, os.Stdout) }, program.Plain)
 }
 
 func run(args []string, stdout io.Writer) error {
@@ -25,7 +24,7 @@ func run(args []string, stdout io.Writer) error {
 	root := flags.String("root", "..", "root folder of the repository")
 	version := flags.String("version", "", "version of the release, such as v2.0.0")
 	out := flags.String("out", "", "folder that gets the packed charts")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
 	if *version == "" || *out == "" {

@@ -23,7 +23,7 @@ func run(ctx context.Context, args []string) error {
 	dashboard := flags.String("dashboard", "../docs/monitoring/dashboard.json", "the dashboard")
 	metrics := flags.String("metrics", "monitoring/testdata/return.yaml", "what `make demo METRICS=FILE` has recorded")
 	out := flags.String("out", "../docs/monitoring/dashboard.svg", "the picture")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
 	panels, err := monitoring.Load(*dashboard)

@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string) error {
 	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
 	flags.StringVar(&options.Metrics, "metrics", "", "file into which to record what the provider exports about failure domains; cmd/dashboard draws it")
 	plain := flags.Bool("plain", false, "print lines, also on a terminal")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
 	if *plain {

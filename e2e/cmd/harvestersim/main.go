@@ -16,11 +16,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -59,12 +57,7 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }, program.Plain)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -97,7 +90,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "time until it has stopped")
 	flags.DurationVar(&o.delays.Migration, "migration", 0, "time to migrate")
 	flags.DurationVar(&o.delays.Reset, "reset", 0, "time until the virtual machines of a host that is lost start elsewhere")
-	return o, flags.Parse(args)
+	return o, program.Parse(flags, args)
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {

@@ -11,9 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/faultline-io/faultline/e2e/faultserver"
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -51,12 +50,7 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdin, os.Stderr) }, program.Plain)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -86,7 +80,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "time to clean disks, on top of preparing and deprovisioning")
 	flags.DurationVar(&o.delays.Power, "power", 0, "time to switch on or off")
 	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "share by which the times vary, such as 0.2")
-	return o, flags.Parse(args)
+	return o, program.Parse(flags, args)
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) error {

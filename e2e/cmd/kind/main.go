@@ -12,26 +12,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/kind"
+	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 	"github.com/faultline-io/faultline/e2e/source"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "Error:", err)
-		}
-		os.Exit(1)
-	}
+	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) }, program.Plain)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -40,9 +33,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.Usage = func() { usage(flags, stderr) }
 	name := flags.String("name", "faultline", "name of the kind cluster")
 	providers := flags.String("providers", "vsphere", "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
-	from := flags.String("images", "auto", "images of others: published, build, or auto to find out whether a registry answers")
+	from := source.Auto
+	flags.Func("images", "images of others: published, build, or auto to find out whether a registry answers (default auto)", func(text string) (err error) {
+		from, err = source.Parse(text)
+		return err
+	})
 	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
-	if err := flags.Parse(args); err != nil {
+	if err := program.ParseWords(flags, args); err != nil {
+		return err
+	}
+	if err := check(flags.Args()); err != nil {
 		return err
 	}
 	installed, err := named(*providers)
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	environment, err := kind.New(kind.Options{
-		Name: *name, Providers: installed, Source: source.Source(*from), Boot: *boot, Out: stdout,
+		Name: *name, Providers: installed, Source: from, Boot: *boot, Out: stdout,
 	})
 	if err != nil {
 		return err
@@ -67,15 +67,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return environment.Images(ctx)
 	case "managers":
 		return environment.ManagerImages(ctx)
-	case "template":
-		manifest, err := environment.Template(ctx, stderr, flags.Arg(1), flags.Arg(2))
-		if err == nil {
-			_, err = stdout.Write(manifest)
-		}
-		return err
 	}
-	flags.Usage()
-	return flag.ErrHelp
+	manifest, err := environment.Template(ctx, stderr, flags.Arg(1), flags.Arg(2))
+	if err == nil {
+		_, err = stdout.Write(manifest)
+	}
+	return err
+}
+
+// check reports what is wrong with the words of a command line.
+func check(words []string) error {
+	actions := []string{"up", "down", "images", "managers", "template"}
+	switch {
+	case len(words) == 0:
+		return errors.New("say what to do: kind up, or one of " + strings.Join(actions[1:], ", "))
+	case !slices.Contains(actions, words[0]):
+		return fmt.Errorf("there is no %q: say one of %s", "kind "+words[0], strings.Join(actions, ", "))
+	case words[0] == "template" && (len(words) < 2 || len(words) > 3):
+		return errors.New("name the cluster, and no more than a flavor: kind template NAME [FLAVOR]")
+	case words[0] != "template" && len(words) > 1:
+		return fmt.Errorf("%q is not asked for: write kind %s", strings.Join(words[1:], " "), words[0])
+	}
+	return nil
 }
 
 func usage(flags *flag.FlagSet, w io.Writer) {

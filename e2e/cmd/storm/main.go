@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	})
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
 	options.Provider = *chosen

@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/faultserver"
@@ -26,12 +24,7 @@ import (
 const guestDelay = time.Second
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "vcsim:", err)
-		os.Exit(1)
-	}
+	program.Main(func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout) }, program.Plain)
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -49,7 +42,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		faults = append(faults, simulator.WithFault(words[0], words[1:]...))
 		return nil
 	})
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
 	if *containers { // The simulator's own guests never boot.

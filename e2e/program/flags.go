@@ -1,0 +1,113 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Parse reads the flags of a command that takes nothing else. What is wrong with them is returned as one line that says what to do,
+// and nothing is written but the usage of a command that is asked for it.
+func Parse(flags *flag.FlagSet, args []string) error {
+	if err := ParseWords(flags, args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is not asked for: flags begin with --, and %s", flags.Arg(0), seeHelp(flags))
+	}
+	return nil
+}
+
+// ParseWords is Parse for a command that takes words after its flags.
+func ParseWords(flags *flag.FlagSet, args []string) error {
+	usage, output := flags.Usage, flags.Output()
+	flags.Usage = func() {}
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	flags.Usage = usage
+	flags.SetOutput(output)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		showUsage(flags)
+		return err
+	case err != nil:
+		return errors.New(inOurWords(flags, err.Error()))
+	}
+	// Go's flags end at the first word: one behind it would be overlooked.
+	words := flags.Args()
+	if i := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }); i >= 0 {
+		return fmt.Errorf("flags go before words: %s %s", flags.Name(), strings.Join(append(words[i:], words[:i]...), " "))
+	}
+	return nil
+}
+
+func showUsage(flags *flag.FlagSet) {
+	if flags.Usage != nil {
+		flags.Usage()
+		return
+	}
+	_, _ = fmt.Fprintf(flags.Output(), "Usage of %s:\n", flags.Name())
+	flags.PrintDefaults()
+}
+
+func seeHelp(flags *flag.FlagSet) string {
+	return fmt.Sprintf("`%s --help` lists those there are", flags.Name())
+}
+
+// inOurWords says what package flag says of a wrong flag, and how it is right.
+func inOurWords(flags *flag.FlagSet, message string) string {
+	if name, ok := strings.CutPrefix(message, "flag provided but not defined: -"); ok {
+		return "there is no flag --" + name + ": " + seeHelp(flags)
+	}
+	if syntax, ok := strings.CutPrefix(message, "bad flag syntax: "); ok {
+		return syntax + " is no flag: " + seeHelp(flags)
+	}
+	if name, ok := strings.CutPrefix(message, "flag needs an argument: -"); ok {
+		return fmt.Sprintf("--%s has no value: write --%s=VALUE, %s", name, name, expected(flags, name))
+	}
+	invalid := regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]+): (.*)$`)
+	if found := invalid.FindStringSubmatch(message); found != nil {
+		value, name, reason := found[1], found[2], found[3]
+		switch reason {
+		case "parse error":
+			reason = "it is " + expected(flags, name)
+		case "value out of range":
+			reason = "the number is too large"
+		}
+		return fmt.Sprintf("--%s=%s: %s", name, value, reason)
+	}
+	return message
+}
+
+// expected says what values a flag has.
+func expected(flags *flag.FlagSet, name string) string {
+	value, ok := flags.Lookup(name).Value.(flag.Getter)
+	if !ok {
+		return asHelpSays(flags)
+	}
+	switch value.Get().(type) {
+	case bool:
+		return "true or false"
+	case int, int64:
+		return "a whole number"
+	case uint, uint64:
+		return "a whole number from 0 on"
+	case float64:
+		return "a number such as 0.2"
+	case time.Duration:
+		return "a time such as 90s or 5m"
+	}
+	return asHelpSays(flags)
+}
+
+func asHelpSays(flags *flag.FlagSet) string {
+	return fmt.Sprintf("as `%s --help` says", flags.Name())
+}
