@@ -15,6 +15,9 @@ endif
 ifneq ($(filter-out $(MODULES),$(MODULE)),)
 $(error There is no module "$(MODULE)": MODULE is one of $(MODULES))
 endif
+# What test, lint and build are about: one module, or all.
+CHOSEN := $(or $(MODULE),$(MODULES))
+.DEFAULT: ; $(error There is no target "$@": make help lists those there are)
 
 CONTROLLER_GEN_VERSION := v0.21.0
 KUSTOMIZE_VERSION := v5.8.1
@@ -39,7 +42,7 @@ demo: ## Bring up a cluster spread over failure domains, lose a domain, repair i
 	@cd e2e && go run ./cmd/demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep) $(if $(METRICS),--metrics=$(abspath $(METRICS)))
 
 .PHONY: test
-test: assets ## Run the unit and integration tests of every module (no Docker). RACE=all has the race detector watch all of them
+test: assets ## Run the unit and integration tests of every module, or of MODULE (no Docker). RACE=all has the race detector watch all of them
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(TESTS)
 
 .PHONY: help
@@ -49,7 +52,7 @@ help: ## Show this list
 ##@ Develop
 ASSETS = $$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
 # The end-to-end module goes first: it waits more than it computes, beside the others.
-TESTS := test/e2e $(filter-out test/e2e,$(MODULES:%=test/%))
+TESTS := $(filter test/e2e,$(CHOSEN:%=test/%)) $(filter-out test/e2e,$(CHOSEN:%=test/%))
 # The race detector slows a package down several times. Where that costs minutes it watches the tests in which goroutines of
 # ours meet most, and the package's others run without it; with RACE=all it watches every test. Packages in which no goroutines
 # of ours meet are left out (UNWATCHED): programs that it watches take longer to link, and they start an API server all the same.
@@ -110,14 +113,17 @@ LABEL ?= !long
 define LABELS
 $$({ grep -ho 'Label([^)]*)' e2e/specs/*_test.go | grep -o '"[^"]*"' | tr -d '"'; sed -n 's/^\t\(only[A-Z][a-z]*\|long\|demonstrated\) *= "\(.*\)".*/\2/p' e2e/specs/suite_test.go; } | sort -u)
 endef
+SPECS = -e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast)
 .PHONY: e2e
 e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... picks specs, LABEL=long the longest
 	@rm -f $(OUT)/e2e/failure.txt
 	@for word in $$(grep -o '[A-Za-z][A-Za-z0-9-]*' <<<'$(LABEL)'); do grep -qx -- "$$word" <<<"$(LABELS)" || \
 		{ echo "No spec has the label $$word: LABEL is made of" $(LABELS) >&2; exit 1; }; done
+	@mkdir -p $(CACHE)
+	@cd e2e && go test -c -tags=e2e -ldflags=-w -o $(CACHE)/specs.test ./specs && cd specs && $(CACHE)/specs.test -ginkgo.dry-run \
+		-ginkgo.label-filter='$(LABEL)' $(SPECS) >/dev/null
 	cd e2e && go run ./cmd/kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
-	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- \
-		-e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
+	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 
 .PHONY: bench
 bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes
@@ -139,13 +145,13 @@ takeover: ## Have our manager for vSphere take over a cluster of upstream's rele
 	cd e2e && $(TEST) -v -tags=e2e -count=1 -timeout=25m $(TEST_FLAGS) ./takeover
 
 .PHONY: lint
-lint: ## Run golangci-lint in every module
+lint: ## Run golangci-lint in every module, or in MODULE
 	@cd e2e && go run ./cmd/binaries golangci-lint
-	@status=0; for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
+	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
 .PHONY: build
-build: ## Compile every module on its own
-	@for module in $(MODULES); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
+build: ## Compile every module on its own, or MODULE
+	@for module in $(CHOSEN); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
 
 KUBECTL_FD := shared/cmd/kubectl-fd
 KUBECTL_FD_BUILD := go build -ldflags '-s -w -X main.version=$(VERSION)'
@@ -162,7 +168,7 @@ generate: ## Write deepcopy functions, CRDs, RBAC and webhook manifests
 
 # Versions of the provider's own kinds are in api/v1*. What is beside them in api/ is other people's: their CRDs are not the provider's
 # to install. What is below internal/loadbalancer and internal/cloudprovider are programs of their own, with rights of their own.
-generate/%:
+$(PROVIDERS:%=generate/%): generate/%:
 	cd providers/$* && $(CONTROLLER_GEN) object paths=./api/...
 	cd providers/$* && $(CONTROLLER_GEN) crd:crdVersions=v1 rbac:roleName=system-manager-role webhook \
 		$$(printf 'paths=./%s/... ' api/v1*) $$(go list ./internal/... | grep -v -E '/internal/(loadbalancer|cloudprovider)/' | sed 's/^/paths=/') \
@@ -213,7 +219,7 @@ verify: generate tidy ## Fail when a generated file or a go.mod is not what the 
 .PHONY: release
 release: $(PROVIDERS:%=release/%) $(BESIDE:%=release/%) release/charts release/kubectl-fd ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, and out/kubectl-fd/<version>/ for krew
 
-release/%:
+$(PROVIDERS:%=release/%): release/%:
 	@mkdir -p $(OUT)/infrastructure-$*/$(VERSION)
 	cd providers/$* && $(KUSTOMIZE) build config/default > $(OUT)/infrastructure-$*/$(VERSION)/infrastructure-components.yaml
 	cp providers/$*/metadata.yaml templates/$*/*.yaml $(OUT)/infrastructure-$*/$(VERSION)/
@@ -232,7 +238,7 @@ SHA256SUM := $(shell command -v sha256sum || echo shasum -a 256)
 release/kubectl-fd: $(KUBECTL_FD_PLATFORMS:%=release/kubectl-fd/%)
 	cd $(KREW) && sed -e 's/@VERSION@/$(VERSION)/' \
 		$$($(SHA256SUM) *.tar.gz | sed -E 's|^([0-9a-f]+) +kubectl-fd-(.*)\.tar\.gz$$|-e s/@SHA256-\2@/\1/|') $(CURDIR)/$(KUBECTL_FD)/krew.yaml > fd.yaml
-release/kubectl-fd/%:
+$(KUBECTL_FD_PLATFORMS:%=release/kubectl-fd/%): release/kubectl-fd/%:
 	@mkdir -p $(KREW)/$*
 	cd $(KUBECTL_FD) && GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(KUBECTL_FD_BUILD) -o $(KREW)/$*/ .
 	@cp LICENSE $(KUBECTL_FD)/kubectl_complete-fd $(KREW)/$*/ && tar -C $(KREW)/$* -czf $(KREW)/kubectl-fd-$*.tar.gz . && rm -r $(KREW)/$*

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -61,6 +62,12 @@ func TestSpecs(t *testing.T) {
 	RegisterFailHandler(Fail)
 	ctrl.SetLogger(klog.Background())
 	suite, reporter := GinkgoConfiguration()
+	if suite.DryRun {
+		if err := checkChoice(suite, reporter); err != nil {
+			fmt.Fprintln(os.Stderr, "Error:", err)
+			os.Exit(1)
+		}
+	}
 	suite.LabelFilter = applicable(suite.LabelFilter)
 	RunSpecs(t, "faultline-e2e "+*providerName, suite, reporter)
 }

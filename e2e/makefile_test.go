@@ -1,0 +1,59 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// makeIn has make do what the arguments say, and returns everything that it prints.
+func makeIn(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", repository}, args...)...)
+	// The tests may be run by make, whose own arguments are not for this one.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MODULE", "PROVIDER"}, name)
+	})
+	printed, err := cmd.CombinedOutput()
+	return string(printed), err
+}
+
+func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
+	t.Parallel()
+	for arguments, want := range map[string]string{
+		"frobnicate":                `There is no target "frobnicate": make help lists those there are`,
+		"generate/abacus":           `There is no target "generate/abacus"`,
+		"release/abacus":            `There is no target "release/abacus"`,
+		"release/kubectl-fd/abacus": `There is no target "release/kubectl-fd/abacus"`,
+		"test MODULE=abacus":        `There is no module "abacus": MODULE is one of shared`,
+		"demo PROVIDER=abacus":      `There is no provider "abacus": PROVIDER is one of vsphere metal3 harvester`,
+	} {
+		g := NewWithT(t)
+		printed, err := makeIn(t, strings.Fields(arguments)...)
+		g.Expect(err).To(HaveOccurred(), arguments)
+		g.Expect(printed).To(ContainSubstring(want))
+		g.Expect(strings.Count(printed, "\n")).To(Equal(1), printed)
+	}
+	NewWithT(t).Expect(filepath.Glob(filepath.Join(repository, "out", "infrastructure-abacus"))).To(BeEmpty(), "nothing is left behind")
+}
+
+func TestMakeTestsAndLintsOneModule(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	printed, err := makeIn(t, "--dry-run", "test", "lint", "MODULE=shared/cmd/kubectl-fd")
+	g.Expect(err).NotTo(HaveOccurred(), printed)
+	g.Expect(printed).To(ContainSubstring("cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS="))
+	g.Expect(printed).To(ContainSubstring("for module in shared/cmd/kubectl-fd; do echo \"lint"))
+	for _, other := range []string{"cd shared &&", "cd providers/vsphere &&", "-timeout=25m  ./..."} {
+		g.Expect(printed).NotTo(ContainSubstring(other))
+	}
+}

@@ -1,0 +1,32 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+)
+
+// checkChoice returns an error when a label filter cannot be read, or no spec of this provider and these machines passes it. `make e2e`
+// asks for it by a dry run before it brings a kind cluster up.
+func checkChoice(suite types.SuiteConfig, reporter types.ReporterConfig) error {
+	filter := suite.LabelFilter
+	if _, err := types.ParseLabelFilter(filter); err != nil {
+		return fmt.Errorf("LABEL=%q cannot be read: write labels with &&, ||, ! and brackets between them, such as 'rollout || (disturb && !node)'", filter)
+	}
+	suite.LabelFilter = applicable(filter)
+	report := PreviewSpecs("faultline-e2e", suite, reporter)
+	if report.SpecReports.WithLeafNodeType(types.NodeTypeIt).CountWithState(types.SpecStatePassed) > 0 {
+		return nil
+	}
+	machines, other := "machines that boot", "with FAST=1"
+	if *fast {
+		machines, other = "FAST=1", "without FAST=1"
+	}
+	return fmt.Errorf("no spec of LABEL=%q is for PROVIDER=%s and %s: e2e/specs/README.md has what is, try %s or another PROVIDER", filter, *providerName, machines, other)
+}
