@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 const (
@@ -128,7 +128,7 @@ func New(ctx context.Context, mgmt *rest.Config, options Options) (*Simulator, e
 		Scheme:     scheme,
 		Logger:     options.Log,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: manager.ControllerOptions(),
+		Controller: simulation.ControllerOptions(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the management API: %w", err)

@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // claimProtection is the finalizer with which Kubernetes keeps a PVC that somebody uses.
@@ -27,7 +27,7 @@ type volumes struct {
 	clock    *clock
 	delays   Delays
 	troubles *troubles
-	written  patch.Written
+	written  simulation.Guard
 }
 
 // Reconcile binds a PVC, or lets it go.
@@ -37,7 +37,7 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if wait := r.written.StandBack(claim); wait > 0 {
+	if wait := r.written.Wait(claim); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if claim.DeletionTimestamp != nil {
@@ -61,7 +61,7 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err := r.client.Status().Update(ctx, claim); settled(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("binding volume: %w", err)
 	} else if err == nil {
-		r.written.Note(claim)
+		r.written.Wrote(claim)
 	}
 	return ctrl.Result{}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
@@ -29,7 +29,7 @@ type instances struct {
 	delays   Delays
 	guests   *guests
 	troubles *troubles
-	written  patch.Written
+	written  simulation.Guard
 }
 
 // Reconcile takes one instance as far as it gets.
@@ -39,7 +39,7 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if wait := r.written.StandBack(vmi); wait > 0 {
+	if wait := r.written.Wait(vmi); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	v, err := r.observe(ctx, vmi)
@@ -61,7 +61,7 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		if err := r.client.Update(ctx, vmi); settled(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("updating instance: %w", err)
 		} else if err == nil {
-			r.written.Note(vmi)
+			r.written.Wrote(vmi)
 		}
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil

@@ -22,8 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/faultline-io/faultline/shared/patch"
-	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 // templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
@@ -36,7 +35,7 @@ type machines struct {
 	clock   *clock
 	delays  Delays
 	hooks   Hooks
-	written patch.Written
+	written simulation.Guard
 }
 
 // errBehind is of an instance that is there and not yet, or still, in the cache: its event follows.
@@ -49,7 +48,7 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		r.written.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if wait := r.written.StandBack(vm); wait > 0 {
+	if wait := r.written.Wait(vm); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	vmi, err := r.instance(ctx, vm)
@@ -77,9 +76,12 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 
 // instance returns the virtual machine's own; nil without one.
 func (r *machines) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
-	vmi, err := reconcile.Find(ctx, r.client, client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachineInstance{})
-	if err != nil || vmi == nil || !metav1.IsControlledBy(vmi, vm) {
-		return nil, err
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(vm), vmi); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(vmi, vm) {
+		return nil, nil
 	}
 	return vmi, nil
 }
@@ -221,7 +223,7 @@ func (r *machines) report(
 	if err := r.client.Status().Update(ctx, vm); settled(err) != nil {
 		return fmt.Errorf("updating status: %w", err)
 	} else if err == nil {
-		r.written.Note(vm)
+		r.written.Wrote(vm)
 	}
 	return nil
 }

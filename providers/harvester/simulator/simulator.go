@@ -20,17 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	kubevirtv1 "kubevirt.io/api/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
-	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/simulation"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
@@ -156,19 +153,12 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 }
 
 // config is that of an administrator whose requests are not limited.
-func (s *Simulator) config() *rest.Config {
-	config := rest.CopyConfig(s.env.Config)
-	config.QPS, config.RateLimiter, config.UserAgent = -1, nil, userAgent
-	return config
-}
+func (s *Simulator) config() *rest.Config { return simulation.Unlimited(s.env.Config, userAgent) }
 
 func (s *Simulator) startControllers(ctx context.Context) error {
-	mgr, err := ctrl.NewManager(s.config(), ctrl.Options{
-		Scheme: s.env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Controller: manager.ControllerOptions(),
-	})
+	mgr, err := simulation.NewManager(s.env.Config, userAgent, "", s.env.Scheme)
 	if err != nil {
-		return fmt.Errorf("creating manager: %w", err)
+		return err
 	}
 	s.cached = mgr.GetClient()
 	if err := s.addControllers(ctx, mgr); err != nil {

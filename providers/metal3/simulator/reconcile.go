@@ -19,9 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-
-	"github.com/faultline-io/faultline/shared/patch"
 )
+
+// afterConflict is how long a host is left alone whose write met another's: the watch brings that within milliseconds.
+const afterConflict = 20 * time.Millisecond
 
 // Reconcile takes a host as far as it gets without waiting. Each step is written before the next is decided, so that
 // observers see every state; a write that meets another's gives up, and the next reconcile starts from what is there.
@@ -34,7 +35,7 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if wait := s.written.StandBack(host); wait > 0 {
+	if wait := s.written.Wait(host); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	for {
@@ -49,7 +50,7 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		err = s.do(ctx, host, v, decided)
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
+			return ctrl.Result{RequeueAfter: afterConflict}, nil
 		case err != nil:
 			return ctrl.Result{}, err
 		case decided.release:
@@ -168,7 +169,7 @@ func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, 
 		if err := s.client.Status().Update(ctx, host); err != nil {
 			return fmt.Errorf("writing status of host %s: %w", host.Name, err)
 		}
-		s.written.Note(host)
+		s.written.Wrote(host)
 	}
 	if !decided.metadata() {
 		return nil
@@ -184,6 +185,6 @@ func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, 
 	if err := s.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing metadata of host %s: %w", host.Name, err)
 	}
-	s.written.Note(host)
+	s.written.Wrote(host)
 	return nil
 }

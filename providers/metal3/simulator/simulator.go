@@ -18,18 +18,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/simulation"
 )
 
 const (
@@ -52,7 +49,7 @@ type Simulator struct {
 	progress *progressTable
 	faults   *hostFaults
 	queue    queue
-	written  patch.Written
+	written  simulation.Guard
 
 	client client.Client
 	// live reads past the cache.
@@ -132,18 +129,9 @@ func (s *Simulator) manager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err := AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("building scheme: %w", err)
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter, config.UserAgent = -1, nil, "baremetalhost-simulator"
-	options := ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Controller: manager.ControllerOptions(),
-	}
-	if s.namespace != "" {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
-	}
-	mgr, err := ctrl.NewManager(config, options)
+	mgr, err := simulation.NewManager(config, "baremetalhost-simulator", s.namespace, scheme)
 	if err != nil {
-		return nil, fmt.Errorf("creating manager: %w", err)
+		return nil, err
 	}
 	if err := s.SetupWithManager(ctx, mgr); err != nil {
 		return nil, err
