@@ -176,10 +176,6 @@ const (
 	// says why.
 	InfrastructureProvisioningInProgressReason = "InfrastructureProvisioningInProgress"
 
-	// InfrastructureProvisioningFailedReason: something has to be changed first.
-	// Another condition says what.
-	InfrastructureProvisioningFailedReason = "InfrastructureProvisioningFailed"
-
 	// WaitingForMachinesReason: the HarvesterCluster is being deleted and still
 	// has machines.
 	WaitingForMachinesReason = "WaitingForMachines"

@@ -14,10 +14,6 @@ import (
 type FailureDomainPolicy string
 
 const (
-	// FailureDomainRequired gives the machine a host in its failure domain, or
-	// lets it wait for one. It is the default.
-	FailureDomainRequired FailureDomainPolicy = "Required"
-
 	// FailureDomainPreferred gives the machine a host elsewhere when none in its
 	// failure domain is free.
 	FailureDomainPreferred FailureDomainPolicy = "Preferred"
@@ -29,10 +25,6 @@ const (
 type HostSelectionOrder string
 
 const (
-	// HostSelectionByName tries hosts in the order of their names. It is the
-	// default.
-	HostSelectionByName HostSelectionOrder = "Name"
-
 	// HostSelectionRandom tries hosts in any order.
 	HostSelectionRandom HostSelectionOrder = "Random"
 )
@@ -42,9 +34,6 @@ const (
 type CleaningMode string
 
 const (
-	// CleaningModeMetadata wipes partition tables.
-	CleaningModeMetadata CleaningMode = "metadata"
-
 	// CleaningModeDisabled leaves disks as they are.
 	CleaningModeDisabled CleaningMode = "disabled"
 )

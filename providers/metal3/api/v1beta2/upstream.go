@@ -26,3 +26,17 @@ const (
 	// Metal3MachineReadyUnknownReason: a condition is not known.
 	Metal3MachineReadyUnknownReason = clusterv1.ReadyUnknownReason
 )
+
+// Values of fields that no code of this provider names: they are the default, or the host is given what is written.
+const (
+	// FailureDomainRequired gives the machine a host in its failure domain, or
+	// lets it wait for one. It is the default.
+	FailureDomainRequired FailureDomainPolicy = "Required"
+
+	// HostSelectionByName tries hosts in the order of their names. It is the
+	// default.
+	HostSelectionByName HostSelectionOrder = "Name"
+
+	// CleaningModeMetadata wipes partition tables.
+	CleaningModeMetadata CleaningMode = "metadata"
+)

@@ -166,3 +166,33 @@ const (
 	// VSphereVMGuestSoftPowerOffSucceededReason: the guest shut down.
 	VSphereVMGuestSoftPowerOffSucceededReason = "Succeeded"
 )
+
+// Values of fields that no code of this provider names: vCenter is given what is written.
+const (
+	// FtEncryptionDisabled never encrypts Fault Tolerance traffic.
+	FtEncryptionDisabled FtEncryptionMode = "ftEncryptionDisabled"
+
+	// FtEncryptionOpportunistic encrypts when both hosts can.
+	FtEncryptionOpportunistic FtEncryptionMode = "ftEncryptionOpportunistic"
+
+	// FtEncryptionRequired allows encrypted Fault Tolerance only.
+	FtEncryptionRequired FtEncryptionMode = "ftEncryptionRequired"
+
+	// DisabledMigrateEncryption never encrypts vMotion traffic.
+	DisabledMigrateEncryption MigrateEncryption = "disabled"
+
+	// OpportunisticMigrateEncryption encrypts when both hosts can.
+	OpportunisticMigrateEncryption MigrateEncryption = "opportunistic"
+
+	// RequiredMigrateEncryption allows encrypted vMotion only.
+	RequiredMigrateEncryption MigrateEncryption = "required"
+
+	// ThinProvisioningMode takes space as it is written to.
+	ThinProvisioningMode ProvisioningMode = "Thin"
+
+	// ThickProvisioningMode takes all space at creation.
+	ThickProvisioningMode ProvisioningMode = "Thick"
+
+	// EagerlyZeroedProvisioningMode takes and wipes all space at creation.
+	EagerlyZeroedProvisioningMode ProvisioningMode = "EagerlyZeroed"
+)

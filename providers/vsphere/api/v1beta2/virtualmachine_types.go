@@ -53,46 +53,13 @@ const (
 // +kubebuilder:validation:Enum=ftEncryptionDisabled;ftEncryptionOpportunistic;ftEncryptionRequired
 type FtEncryptionMode string
 
-const (
-	// FtEncryptionDisabled never encrypts Fault Tolerance traffic.
-	FtEncryptionDisabled FtEncryptionMode = "ftEncryptionDisabled"
-
-	// FtEncryptionOpportunistic encrypts when both hosts can.
-	FtEncryptionOpportunistic FtEncryptionMode = "ftEncryptionOpportunistic"
-
-	// FtEncryptionRequired allows encrypted Fault Tolerance only.
-	FtEncryptionRequired FtEncryptionMode = "ftEncryptionRequired"
-)
-
 // MigrateEncryption is how traffic of vMotion is encrypted.
 // +kubebuilder:validation:Enum=disabled;opportunistic;required
 type MigrateEncryption string
 
-const (
-	// DisabledMigrateEncryption never encrypts vMotion traffic.
-	DisabledMigrateEncryption MigrateEncryption = "disabled"
-
-	// OpportunisticMigrateEncryption encrypts when both hosts can.
-	OpportunisticMigrateEncryption MigrateEncryption = "opportunistic"
-
-	// RequiredMigrateEncryption allows encrypted vMotion only.
-	RequiredMigrateEncryption MigrateEncryption = "required"
-)
-
 // ProvisioningMode is how a data disk takes its space.
 // +kubebuilder:validation:Enum=Thin;Thick;EagerlyZeroed
 type ProvisioningMode string
-
-const (
-	// ThinProvisioningMode takes space as it is written to.
-	ThinProvisioningMode ProvisioningMode = "Thin"
-
-	// ThickProvisioningMode takes all space at creation.
-	ThickProvisioningMode ProvisioningMode = "Thick"
-
-	// EagerlyZeroedProvisioningMode takes and wipes all space at creation.
-	EagerlyZeroedProvisioningMode ProvisioningMode = "EagerlyZeroed"
-)
 
 // VirtualMachineCloneSpec says from what, where and how a virtual machine is
 // cloned. Names may be inventory paths wherever an inventory object is meant.
