@@ -114,7 +114,7 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	work := l.work(obj, s)
 	defer func() {
 		settled, err := l.save(ctx, &p, obj, s, reterr != nil)
-		result, reterr = outcome(sooner(result, settled), reterr, err)
+		result, reterr = Outcome(sooner(result, settled), reterr, err)
 	}()
 	if work == nil {
 		return ctrl.Result{}, nil
@@ -226,17 +226,16 @@ func ignoreGone(obj client.Object, err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// outcome is that of work and of writing it down.
-func outcome(result ctrl.Result, work, write error) (ctrl.Result, error) {
-	if apierrors.IsConflict(work) || apierrors.IsConflict(write) {
-		result = ctrl.Result{RequeueAfter: patch.CatchUp}
+// Outcome is that of a reconcile whose parts have ended so. What has lost against another's write is no error: it comes again when the
+// cache has had time to show that.
+func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
+	var failed []error
+	for _, err := range errs {
+		if apierrors.IsConflict(err) {
+			result = ctrl.Result{RequeueAfter: patch.CatchUp}
+		} else {
+			failed = append(failed, err)
+		}
 	}
-	return result, kerrors.NewAggregate([]error{ignoreConflict(work), ignoreConflict(write)})
-}
-
-func ignoreConflict(err error) error {
-	if apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
+	return result, kerrors.NewAggregate(failed)
 }

@@ -6,6 +6,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -196,6 +197,22 @@ func TestAPausedObjectIsLeftAloneAndSaysSo(t *testing.T) {
 			w.Expect(w.stored().Finalizers).To(BeEmpty())
 		})
 	}
+}
+
+func TestALostWriteIsNoErrorAmongOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	lost := fmt.Errorf("writing: %w", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed")))
+	result, err := reconcile.Outcome(ctrl.Result{RequeueAfter: time.Hour}, nil, lost)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
+	failed := errors.New("no answer")
+	_, err = reconcile.Outcome(ctrl.Result{}, lost, failed)
+	g.Expect(err).To(MatchError(failed))
+	g.Expect(err).NotTo(MatchError(ContainSubstring("it was changed")))
+	result, err = reconcile.Outcome(ctrl.Result{RequeueAfter: time.Hour}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(time.Hour))
 }
 
 func TestAKindMayHaveWorkToDoForAPausedObject(t *testing.T) {
