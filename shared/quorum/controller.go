@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -51,13 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || o == nil || len(o.toWrite()) == 0 {
 		return ctrl.Result{}, err
 	}
-	if err := r.advance(ctx, req.NamespacedName); err != nil {
-		if apierrors.IsConflict(err) {
-			return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-		}
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, nil
+	return reconcile.Outcome(ctrl.Result{}, r.advance(ctx, req.NamespacedName))
 }
 
 // advance reads everything as it is now, decides, and writes, until there is nothing to be written.
