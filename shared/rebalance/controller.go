@@ -59,10 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	result, err := r.reconcile(ctx, infra, owner)
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-	}
-	return result, err
+	return reconcile.Outcome(result, err)
 }
 
 // read finds the infrastructure cluster and its Cluster, neither of which is to be looked at while it is paused, goes, or is
