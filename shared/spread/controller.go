@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -18,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
@@ -63,10 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	result, err := r.reconcile(ctx, s)
-	if apierrors.IsConflict(err) { // another was faster, which the cache shows soon
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-	}
-	return result, err
+	return reconcile.Outcome(result, err)
 }
 
 func (r *Reconciler) forget(cluster client.ObjectKey) {
