@@ -19,7 +19,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -70,13 +69,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	wait, err := r.label(ctx, s)
-	switch {
-	case errors.Is(err, clustercache.ErrClusterNotConnected):
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return ctrl.Result{}, nil // the connection is an event
-	case apierrors.IsConflict(err):
-		wait, err = patch.CatchUp, nil
 	}
-	return ctrl.Result{RequeueAfter: wait}, err
+	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, err)
 }
 
 // gather returns nil for a machine that has no Node, or none any more, and for one that is paused: others' events end that.
