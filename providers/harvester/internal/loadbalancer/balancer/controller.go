@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -100,28 +99,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := &scope{Reconciler: r, lb: lb, before: lb.DeepCopy()}
 	if err := s.complete(ctx); err != nil {
-		return outcome(err, nil)
+		return reconcile.Outcome(ctrl.Result{}, err, nil)
 	}
 	if lb.DeletionTimestamp.IsZero() {
 		err = s.balance(ctx)
 	} else {
 		err = s.end(ctx)
 	}
-	return outcome(err, s.store(ctx))
-}
-
-// outcome is that of work and of writing it down. What has lost against another's write comes again when the cache has had time to show it.
-func outcome(work, write error) (ctrl.Result, error) {
-	result := ctrl.Result{}
-	var errs []error
-	for _, err := range []error{work, write} {
-		if apierrors.IsConflict(err) {
-			result.RequeueAfter = patch.CatchUp
-		} else {
-			errs = append(errs, err)
-		}
-	}
-	return result, kerrors.NewAggregate(errs)
+	return reconcile.Outcome(ctrl.Result{}, err, s.store(ctx))
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -44,10 +42,7 @@ func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err == nil && vm != nil && controllerutil.RemoveFinalizer(vm, lbv1.VMFinalizer) {
 		err = removeFinalizer(ctx, m.Client, vm, lbv1.VMFinalizer)
 	}
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-	}
-	return ctrl.Result{}, err
+	return reconcile.Outcome(ctrl.Result{}, err)
 }
 
 // machine is an empty one.
@@ -155,9 +150,5 @@ func (i *Instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if err != nil || vmi == nil || !controllerutil.RemoveFinalizer(vmi, lbv1.VMIFinalizer) {
 		return ctrl.Result{}, err
 	}
-	err = removeFinalizer(ctx, i.Client, vmi, lbv1.VMIFinalizer)
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-	}
-	return ctrl.Result{}, err
+	return reconcile.Outcome(ctrl.Result{}, removeFinalizer(ctx, i.Client, vmi, lbv1.VMIFinalizer))
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -22,7 +21,6 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -70,10 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	wait, err := r.settle(ctx, pool)
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: patch.CatchUp}, nil
-	}
-	return ctrl.Result{RequeueAfter: wait}, client.IgnoreNotFound(err)
+	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, client.IgnoreNotFound(err))
 }
 
 // settle returns how long the pool is to be left alone before it is.
