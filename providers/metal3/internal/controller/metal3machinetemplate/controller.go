@@ -9,8 +9,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -64,19 +62,12 @@ func (r *Reconciler) gather(ctx context.Context, template *infrav1.Metal3Machine
 
 // cleanAll goes on with the others when it has lost against another's write of one machine, or fails for it.
 func (r *Reconciler) cleanAll(ctx context.Context, s *scope) (ctrl.Result, error) {
-	var (
-		errs   []error
-		result ctrl.Result
-	)
+	var errs []error
 	for i := range s.machines {
 		err := r.clean(ctx, &s.machines[i], s.template.Spec.Template.Spec.AutomatedCleaningMode)
-		if apierrors.IsConflict(err) {
-			result.RequeueAfter = patch.CatchUp
-			continue
-		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	return result, kerrors.NewAggregate(errs)
+	return reconcile.Outcome(ctrl.Result{}, errs...)
 }
 
 // clean gives one machine the mode, from where its host gets it. One that is being deleted has no say in that any more.
