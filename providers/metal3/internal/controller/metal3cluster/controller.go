@@ -104,7 +104,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 	if endpoint := cluster.Spec.ControlPlaneEndpoint; endpoint.Host == "" || endpoint.Port <= 0 {
 		status.False(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason,
-			"spec.controlPlaneEndpoint lacks host or port: set both, nobody else does")
+			"spec.controlPlaneEndpoint lacks host or port: set both, no controller fills them in")
 		return false
 	}
 	status.True(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)

@@ -200,7 +200,7 @@ func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error 
 		return []func(context.Context) error{func(ctx context.Context) error { return r.release(ctx, a) }}
 	case a.data == nil || !recorded(a):
 		a.claim = a.claim.DeepCopy()
-		return []func(context.Context) error{func(ctx context.Context) error { return r.give(ctx, s, a) }}
+		return []func(context.Context) error{func(ctx context.Context) error { return r.allocate(ctx, s, a) }}
 	}
 	return nil
 }

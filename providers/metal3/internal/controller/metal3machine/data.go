@@ -141,7 +141,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (steps.Progress, e
 	return steps.Proceed, nil
 }
 
-// waitForData shows the trouble of whoever is at it; both may be nil.
+// waitForData reports the error of the claim or of the data; either may be nil.
 func waitForData(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.metal3.Name+" to get its Metal3Data"
 	if data != nil {

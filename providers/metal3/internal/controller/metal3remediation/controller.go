@@ -118,7 +118,7 @@ func (r *Reconciler) record(s *scope, next step) {
 	if next.phase != "" {
 		state.Phase = next.phase
 	}
-	r.tell(s, next)
+	r.report(s, next)
 }
 
 func (r *Reconciler) now() *metav1.Time {

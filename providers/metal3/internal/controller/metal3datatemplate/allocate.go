@@ -24,10 +24,10 @@ import (
 	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
-// give writes the name of the data into the claim and then creates it. In this order a claim can never have two: the
+// allocate writes the name of the data into the claim and then creates it. In this order a claim can never have two: the
 // claim is written only as it was read, so that a manager which does not know of the first name cannot write a second;
-// and whoever stopped in between finds the name again. Data of the name that is another claim's costs another index.
-func (r *Reconciler) give(ctx context.Context, s *scope, a *assignment) error {
+// and whoever stopped in between finds the name again. If Data of that name belongs to another claim, the next index is tried.
+func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) error {
 	machine := machineOf(a.claim)
 	if problem := cannotGive(s, machine); problem != "" && a.data == nil {
 		return r.refuse(ctx, a.claim, problem)

@@ -33,8 +33,8 @@ const (
 	FailedReason = "RemediationFailed"
 )
 
-// tell makes events of a step, on the remediation because its Machine is Cluster API's.
-func (r *Reconciler) tell(s *scope, next step) {
+// report makes events of a step, on the remediation because its Machine is Cluster API's.
+func (r *Reconciler) report(s *scope, next step) {
 	switch next.act {
 	case keepOff:
 		r.event(s, PoweringOffReason, "Powering off BareMetalHost %s", s.host.Name)
