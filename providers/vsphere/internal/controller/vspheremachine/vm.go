@@ -99,7 +99,7 @@ func removed(s *scope) {
 		name = s.machine.Name
 	}
 	setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineRemovedReason, fmt.Sprintf(
-		"VSphereVM %s was deleted outside Cluster API, and with it the virtual machine, which is not made again: delete Machine %s", name, s.machine.Name))
+		"VSphereVM %s was deleted outside Cluster API, and with it the virtual machine, which is not recreated: delete Machine %s", name, s.machine.Name))
 }
 
 func where(spec infrav1.VSphereVMSpec) string {

@@ -105,10 +105,10 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (steps.Progress, erro
 
 func (r *Reconciler) notFound(s *scope) steps.Progress {
 	s.vm.Status.Ready = ptr.To(false)
-	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was removed behind our back and is not made again; delete the Machine",
+	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was deleted outside Cluster API and is not recreated; delete the Machine",
 		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
 	if len(s.verdict.strangers) > 0 {
-		message = fmt.Sprintf("Virtual machine %s with BIOS UUID %s was removed from vCenter behind our back and is not made again; delete the Machine. %s may be a copy and is left alone; if it is the machine itself, registered anew, remove status.vmRef of the VSphereVM",
+		message = fmt.Sprintf("Virtual machine %s with BIOS UUID %s was deleted in vCenter outside Cluster API and is not recreated; delete the Machine. %s may be a copy and is left alone; if it is the machine itself, registered anew, remove status.vmRef of the VSphereVM",
 			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, paths(s.verdict.strangers))
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, message)
