@@ -88,8 +88,7 @@ func (e *evaluation) chooseControlPlane(published bool) string {
 	return kept.status.Name
 }
 
-// fitterForControlPlane orders domains that should all be withdrawn by how little
-// harm it does to keep them.
+// fitterForControlPlane sorts domains due for withdrawal, least harmful to keep first.
 func fitterForControlPlane(a, b *domain) int {
 	return cmp.Or(
 		falseFirst(!a.seen.ControlPlane, !b.seen.ControlPlane),

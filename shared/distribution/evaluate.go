@@ -125,8 +125,7 @@ func remembered(previous faultlinev1.DomainStatus) faultlinev1.DomainStatus {
 	}
 }
 
-// record takes down what was seen: since when, and without the time during which
-// nothing was.
+// record updates healthySince and unhealthySince. Time without observations does not count.
 func (e *evaluation) record(d *domain) {
 	s := &d.status
 	if d.removed && s.RemovedSince.IsZero() {
