@@ -101,7 +101,7 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	}
 	api.QPS, api.Burst = o.kubeAPIQPS, o.kubeAPIBurst
 	api.UserAgent = "faultline-" + p.Name + "-manager"
-	// Upstream's finalizers are part of the wire format, however much the API server would prefer others.
+	// Upstream's finalizers are part of the wire format, so the API server's warning about their names is dropped.
 	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
