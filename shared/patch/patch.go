@@ -90,8 +90,8 @@ func (p *Patch) apply(ctx context.Context, c client.Client, obj client.Object, v
 	return nil
 }
 
-// changed says whether there is anything to send but status, and what there is to send of status: nothing else, above all
-// no resource version, which the first request has made another.
+// changed reports whether metadata or spec changed, and returns the status patch. The patch has no resource version: the first
+// request has already changed it.
 func (p *Patch) changed(obj client.Object) (spec bool, status json.RawMessage, err error) {
 	data, err := client.MergeFrom(p.before).Data(obj)
 	if err != nil {

@@ -52,7 +52,7 @@ func AddedWarnings(before, after admission.Warnings) admission.Warnings {
 	return slices.DeleteFunc(after, func(warning string) bool { return slices.Contains(before, warning) })
 }
 
-// Warning says at the field that something about it is surprising.
+// Warning formats an admission warning for a field.
 func Warning(path *field.Path, format string, args ...any) string {
 	return fmt.Sprintf("%s: %s", path, fmt.Sprintf(format, args...))
 }
