@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // maxMessage is the length the API allows a domain's message.
@@ -90,12 +91,6 @@ func join(parts ...string) string {
 	return strings.Join(said, "; ")
 }
 
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	const more = "..."
-	return strings.ToValidUTF8(message[:maxMessage-len(more)], "") + more
-}
+func clip(message string) string { return text.Cut(message, maxMessage) }
 
 func stamp(t metav1.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -14,6 +14,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
 	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // withdraw is for a cluster about which nothing is said.
@@ -35,7 +36,7 @@ func (o *observed) report(d Decision) {
 	}
 	condition := o.condition(d)
 	condition.Type = faultlinev1.ControlPlaneBalancedCondition
-	condition.Message = clip(condition.Message)
+	condition.Message = text.Cut(strings.Trim(condition.Message, "\n"), mostMessage)
 	conditions.Set(o.infra, condition)
 }
 
@@ -86,14 +87,6 @@ func told(plan []failuredomain.Move, against []Reason) string {
 
 // mostMessage is how long a message may be.
 const mostMessage = 4096
-
-func clip(message string) string {
-	message = strings.Trim(message, "\n")
-	if len(message) > mostMessage {
-		return message[:mostMessage-3] + "..."
-	}
-	return message
-}
 
 // moveStatus is how far a move is.
 func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {

@@ -12,6 +12,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // V1Beta1 says what of a kind's conditions is shown in the format of v1beta1 too, for those who read that version, or
@@ -85,7 +87,7 @@ func (c V1Beta1Condition) from(from *metav1.Condition) clusterv1.Condition { //n
 	if from.Status == metav1.ConditionTrue {
 		return shown
 	}
-	shown.Reason, shown.Message = from.Reason, cut(from.Message)
+	shown.Reason, shown.Message = from.Reason, text.Cut(from.Message, longest)
 	if other, ok := c.Reasons[from.Reason]; ok {
 		shown.Reason = other
 	}
@@ -116,11 +118,4 @@ func sum(ready *metav1.Condition, others clusterv1.Conditions) clusterv1.Conditi
 		}
 	}
 	return shown
-}
-
-func cut(message string) string {
-	if len(message) <= longest {
-		return message
-	}
-	return strings.ToValidUTF8(message[:longest], "")
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -69,7 +70,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	if err := (&harvestermachine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{}, Workloads: workloads,
-		Recorder: mgr.GetEventRecorder("harvestermachine"),
+		Recorder: recorder.For(mgr, "harvestermachine"),
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding HarvesterMachine controller: %w", err)
 	}
@@ -94,10 +95,10 @@ func connect(ctx context.Context, mgr ctrl.Manager) (*harvester.Connections, err
 }
 
 func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, connections *harvester.Connections, metrics *distribution.Metrics) error {
-	c, recorder := mgr.GetClient(), mgr.GetEventRecorder("harvestercluster")
+	c, tells := mgr.GetClient(), recorder.For(mgr, "harvestercluster")
 	if err := (&harvestercluster.Reconciler{
-		Client: c, Live: mgr.GetAPIReader(), Connections: connections, Recorder: recorder,
-		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics},
+		Client: c, Live: mgr.GetAPIReader(), Connections: connections, Recorder: tells,
+		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: metrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding HarvesterCluster controller: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
 	"github.com/faultline-io/faultline/shared/nodelabels"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -33,7 +34,7 @@ func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads 
 	}
 	if err := (&metal3remediation.Reconciler{
 		Client: mgr.GetClient(), Hosts: ours, Workloads: workloads, Clock: clock.RealClock{},
-		Recorder: mgr.GetEventRecorder("metal3remediation"),
+		Recorder: recorder.For(mgr, "metal3remediation"),
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Remediations)); err != nil {
 		return fmt.Errorf("adding Metal3Remediation controller: %w", err)
 	}

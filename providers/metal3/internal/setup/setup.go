@@ -26,6 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -74,15 +75,15 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
 	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Inventory: source.Inventory, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
-	recorder := mgr.GetEventRecorder("metal3cluster")
+	tells := recorder.For(mgr, "metal3cluster")
 	if err := (&metal3cluster.Reconciler{
-		Client: c, Hosts: ours, Recorder: recorder, Provider: provider.Metal3{Client: c},
-		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: domainMetrics},
+		Client: c, Hosts: ours, Recorder: tells, Provider: provider.Metal3{Client: c},
+		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}
 	if err := (&metal3machine.Reconciler{
-		Client: c, Hosts: ours, Workloads: connections, Recorder: mgr.GetEventRecorder("metal3machine"),
+		Client: c, Hosts: ours, Workloads: connections, Recorder: recorder.For(mgr, "metal3machine"),
 	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
@@ -102,7 +103,7 @@ func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
 	}
 	if err := (&metal3data.Reconciler{
-		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: mgr.GetEventRecorder("metal3data"), NameClaimsByHost: o.NameClaimsByHost,
+		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: recorder.For(mgr, "metal3data"), NameClaimsByHost: o.NameClaimsByHost,
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Data)); err != nil {
 		return fmt.Errorf("adding Metal3Data controller: %w", err)
 	}

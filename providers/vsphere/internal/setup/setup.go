@@ -32,6 +32,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/nodelabels"
 	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -119,23 +120,23 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	c, now := mgr.GetClient(), clock.RealClock{}
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
-		Domains: &publish.Publisher{Client: c, Recorder: mgr.GetEventRecorder("vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
+		Domains: &publish.Publisher{Client: c, Recorder: recorder.For(mgr, "vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}
-	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("vspheremachine")}).
+	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: recorder.For(mgr, "vspheremachine")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
 	if err := (&vspherevm.Reconciler{
 		ClusterModules: o.ClusterModules,
-		Client:         c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: mgr.GetEventRecorder("vspherevm"),
+		Client:         c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: recorder.For(mgr, "vspherevm"),
 		Clock: now, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.VMs)); err != nil {
 		return fmt.Errorf("adding VSphereVM controller: %w", err)
 	}
 	if err := (&vspheredeploymentzone.Reconciler{
-		Client: c, VCenters: dialer, Recorder: mgr.GetEventRecorder("vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
+		Client: c, VCenters: dialer, Recorder: recorder.For(mgr, "vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
 		Live: mgr.GetAPIReader(), Here: &origin.Here{Reader: mgr.GetAPIReader()}, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
+	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -38,12 +39,12 @@ type Options struct {
 // Add adds every controller to the manager, and what they share. Nobody is given an address before what others have given is known.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
-	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, mgr.GetEventRecorder("migration"))
+	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, recorder.For(mgr, "migration"))
 	if err := mgr.Add(takeover); err != nil {
 		return fmt.Errorf("adding the migration: %w", err)
 	}
 	if err := (&ippool.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: mgr.GetEventRecorder("ippool"),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: recorder.For(mgr, "ippool"),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.Pools)); err != nil {
 		return fmt.Errorf("adding IPPool controller: %w", err)
 	}
@@ -56,7 +57,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses ba
 		return err
 	}
 	if err := (&balancer.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: mgr.GetEventRecorder("loadbalancer"),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: recorder.For(mgr, "loadbalancer"),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}

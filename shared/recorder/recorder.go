@@ -1,0 +1,92 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recorder makes the recorders through which every controller tells of what happens, so that all that is told is stored.
+package recorder
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/lru"
+	ctrlrecorder "sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/faultline-io/faultline/shared/text"
+)
+
+const (
+	// longestNote is what an API server takes of an event's note: it refuses a longer one, and client-go does not try again.
+	longestNote = 1024
+	// rest says where the rest is of a note that was too long.
+	rest = " ... (the rest is in the status)"
+	// remembered is of how many events it is remembered what else was told of the same; client-go does so for a few minutes.
+	remembered = 4096
+	// mostNotes is how many events stay apart of which only the note differs.
+	mostNotes = 100
+)
+
+// For returns the recorder of a controller. Notes that are too long are cut, and events of which only the note differs stay apart:
+// client-go would make them one, which says how often it happened and has the first note.
+func For(manager ctrlrecorder.Provider, name string) events.EventRecorder {
+	return &recorder{EventRecorder: manager.GetEventRecorder(name), seed: maphash.MakeSeed(), told: lru.New(remembered)} //nolint:forbidigo // this is where they are made
+}
+
+type recorder struct {
+	events.EventRecorder
+
+	seed maphash.Seed
+	mu   sync.Mutex
+	told *lru.Cache // key -> sums of the notes that were told of it, in their order
+}
+
+// key is what client-go knows events by that it makes one of.
+type key struct {
+	regarding, related   types.UID
+	version              string
+	kind, reason, action string
+}
+
+// Eventf tells of something.
+func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	note = fmt.Sprintf(note, args...)
+	if again := r.again(key{uid(regarding), uid(related), version(regarding), kind, reason, action}, note); again > 0 {
+		action = fmt.Sprintf("%s-%d", action, again+1)
+	}
+	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text.CutWith(note, longestNote, rest))
+}
+
+// again is how many other notes were told of the same before this one.
+func (r *recorder) again(of key, note string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, _ := r.told.Get(of)
+	notes, _ := known.([]uint64)
+	sum := maphash.String(r.seed, note)
+	if at := slices.Index(notes, sum); at >= 0 {
+		return at
+	}
+	if len(notes) < mostNotes {
+		r.told.Add(of, append(notes, sum))
+	}
+	return len(notes)
+}
+
+func uid(o runtime.Object) types.UID {
+	if object, err := meta.Accessor(o); err == nil {
+		return object.GetUID()
+	}
+	return ""
+}
+
+func version(o runtime.Object) string {
+	if object, err := meta.Accessor(o); err == nil {
+		return object.GetResourceVersion()
+	}
+	return ""
+}

@@ -1,0 +1,27 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package text_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/faultline-io/faultline/shared/text"
+)
+
+func TestATextThatIsTooLongIsCutBetweenLetters(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(text.Cut("rack-2", 6)).To(Equal("rack-2"))
+	g.Expect(text.Cut("rack-23", 6)).To(Equal("rac..."))
+	umlauts := strings.Repeat("ü", 20)
+	for most := 3; most < len(umlauts); most++ {
+		cut := text.Cut(umlauts, most)
+		g.Expect(len(cut)).To(And(BeNumerically("<=", most), BeNumerically(">=", most-1)))
+		g.Expect(utf8.ValidString(cut)).To(BeTrue(), cut)
+		g.Expect(cut).To(HaveSuffix("..."))
+	}
+}
