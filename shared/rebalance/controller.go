@@ -138,7 +138,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 
 // write stores condition and status.
 func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
-	before := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition)
+	before := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition).DeepCopy() // which is set where it is
 	p := patch.From(o.infra)
 	p.SharedConditions = true
 	if o.Mode == faultlinev1.ControlPlaneRebalanceOff && o.Move == nil || len(o.Domains) == 0 && o.Move == nil {

@@ -69,6 +69,19 @@ capi_failure_domain_moves_total{cluster="one",namespace="`+w.name+`",outcome="Co
 `), "capi_failure_domain_moves_total")).To(Succeed())
 }
 
+func TestEachReasonThatComesToKeepAControlPlaneFromBeingBalancedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	w.domains("abc", 0)
+	w.reconcile()
+	w.Expect(w.recorder.Events).To(Receive(ContainSubstring(faultlinev1.ReasonStabilizing)))
+	w.setMachine("m1", clusterv1.MachineReadyCondition, metav1.ConditionFalse, "NotReady")
+	w.reconcile()
+	w.Expect(w.recorder.Events).To(Receive(And(ContainSubstring(faultlinev1.ReasonMachineNotReady), ContainSubstring("Machine m1 is not Ready"))))
+	w.reconcile()
+	w.Expect(w.recorder.Events).NotTo(Receive())
+}
+
 // particular has machines that suit only some places, of which there are so many.
 type particular struct {
 	providertest.Provider
