@@ -75,3 +75,17 @@ func TestWhatHappensToTwoMachineDeploymentsAtOnceIsToldOfBoth(t *testing.T) {
 		w.Eventually(w.told(reason)).Should(ConsistOf(ContainSubstring("MachineDeployment md"), ContainSubstring("MachineDeployment other")), reason)
 	}
 }
+
+func TestThatWorkersAreNotBalancedAnyMoreIsToldOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w.domains("a b")
+	w.scale("md", 6)
+	r := w.recording()
+	w.reconcile(r)
+	w.exist()
+	w.domains("a b c")
+	w.reconcile(r)
+	w.reconcile(r)
+	w.Eventually(w.told(faultlinev1.ReasonNotBalanced)).Should(ConsistOf(ContainSubstring("to be moved: Machine md-0001 from a to c")))
+}

@@ -41,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition)
+	p, before := patch.From(s.cluster), conditions.Get(s.cluster, faultlinev1.WorkersBalancedCondition).DeepCopy() // which is set where it is
 	p.SharedConditions = true
 	ended, err := r.moves(ctx, s, groups)
 	if err != nil {
@@ -246,9 +246,25 @@ func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition,
 				"%s is deleted, so that its MachineSet makes one in %s instead of %s", text, m.To, orNowhere(m.From))
 		}
 	}
-	if condition.Reason == faultlinev1.ReasonWorkersWaiting && (before == nil || before.Reason != condition.Reason) {
+	if worsened(before, condition) {
 		r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, condition.Reason, "Assign", "%s", condition.Message)
 	}
+}
+
+// worsened reports whether there is something to be told of a condition that is no event of its own: of moves it is told when they begin and end,
+// and that there are more of them was told before the first.
+func worsened(before *metav1.Condition, now metav1.Condition) bool {
+	was := ""
+	if before != nil {
+		was = before.Reason
+	}
+	switch {
+	case now.Status != metav1.ConditionFalse || now.Reason == was || now.Reason == faultlinev1.ReasonMoving:
+		return false
+	case now.Reason == faultlinev1.ReasonNotBalanced:
+		return was != faultlinev1.ReasonMoving
+	}
+	return true
 }
 
 func replacedBy(move faultlinev1.MachineMove) string {

@@ -16,6 +16,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // counted is where the machines of a MachineDeployment are, and which of them should be elsewhere.
@@ -64,6 +65,9 @@ func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
 	return all[:min(len(all), most)]
 }
 
+// mostMessage is how long the message of the condition may be, which the API server would refuse with the whole status.
+const mostMessage = 10240
+
 // condition is WorkersBalanced: what is most pressing decides on its reason, and all there is to say is in its message.
 func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	wanted, known := s.cluster.Distribution()
@@ -95,7 +99,8 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonBalanced
 	}
-	condition.Message = strings.Join(slices.Concat(abbreviated(waiting), abbreviated(moving), abbreviated(uneven), abbreviated(fine)), "\n")
+	said := slices.Concat(abbreviated(waiting), abbreviated(moving), abbreviated(uneven), abbreviated(fine))
+	condition.Message = text.Cut(strings.Join(said, "\n"), mostMessage)
 	return condition
 }
 
