@@ -20,15 +20,17 @@ type Machine struct {
 	Name string
 	// Domain is where the machine is, or was asked to be; "" means nowhere.
 	Domain string
-	// Asked is where the Machine asks it to be; "" when it asks for nothing.
+	// Asked is where it was asked to be; "" when that was nowhere.
 	Asked string
+	// Assigned says that it was assigned Asked, which its Machine does not name.
+	Assigned bool
 	// ControlPlane says whether it is a control-plane machine.
 	ControlPlane bool
 }
 
 // Elsewhere reports whether the machine is in another domain than it was asked to be in: somebody has moved it, or its domain has
 // been changed under it.
-func (m Machine) Elsewhere() bool { return m.Asked != "" && m.Domain != m.Asked }
+func (m Machine) Elsewhere() bool { return m.Asked != "" && m.Domain != "" && m.Domain != m.Asked }
 
 // InPlace is the condition MachinesInPlace: False while a machine is elsewhere.
 func InPlace(machines []Machine) metav1.Condition {
@@ -38,7 +40,11 @@ func InPlace(machines []Machine) metav1.Condition {
 	var said []string
 	for _, m := range machines {
 		if m.Elsewhere() {
-			said = append(said, fmt.Sprintf("Machine %s is in failure domain %s, although its spec.failureDomain is %s", m.Name, m.Domain, m.Asked))
+			asked := "its spec.failureDomain is"
+			if m.Assigned {
+				asked = "it was assigned"
+			}
+			said = append(said, fmt.Sprintf("Machine %s is in failure domain %s, although %s %s", m.Name, m.Domain, asked, m.Asked))
 		}
 	}
 	if len(said) == 0 {

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -28,10 +29,7 @@ const soon = 20 * time.Second
 // is assigned one, and a logical one too where there are such. A worker that may exist already waits for nothing: it is assigned
 // nothing any more.
 func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Place) (domain string, wait metav1.Condition) {
-	domain = machine.Spec.FailureDomain
-	if domain == "" {
-		domain = infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation]
-	}
+	domain = Belongs(machine, infra)
 	_, known := cluster.Distribution()
 	switch {
 	case util.IsControlPlaneMachine(machine):
@@ -49,6 +47,11 @@ func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, pla
 	default:
 		return domain, metav1.Condition{}
 	}
+}
+
+// Belongs is the failure domain that a machine belongs to, whether it waits or is there already: see Asked.
+func Belongs(machine *clusterv1.Machine, infra client.Object) string {
+	return cmp.Or(machine.Spec.FailureDomain, infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])
 }
 
 // AssignedSoon is how long an infrastructure machine is to be left as it is, because it has just been made and only waits to be

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,14 +34,16 @@ type Domains struct {
 	former []faultlinev1.DomainStatus
 	// inPlace is what was said before of machines that are elsewhere.
 	inPlace string
-	ready   bool
+	// infras are the infrastructure machines by name, which Waiting has looked at.
+	infras map[string]client.Object
+	ready  bool
 }
 
 // Of begins a reconcile of the failure domains of an infrastructure cluster; cluster is the name of its Cluster.
 func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
 	return &Domains{
-		publisher: p, object: object, former: known.FailureDomains,
+		publisher: p, object: object, infras: map[string]client.Object{}, former: known.FailureDomains,
 		inPlace: conditions.GetMessage(object, faultlinev1.MachinesInPlaceCondition),
 		cluster: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster},
 	}
@@ -68,10 +71,10 @@ func (d *Domains) Withdraw() {
 }
 
 // Publish evaluates the observations and writes the outcome into the status. Waiting counts the machines that wait for a place, by
-// reason. The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
+// reason: the function Waiting counts them, and is called before. The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
 func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, waiting map[string]int) (distribution.Result, error) {
 	p := d.publisher
-	machines, err := p.machines(ctx, d.cluster)
+	machines, err := d.machines(ctx)
 	if err != nil {
 		return distribution.Result{}, err
 	}
@@ -138,6 +141,26 @@ func (d *Domains) Announce() {
 	}
 }
 
+// machines lists the cluster's machines as they are counted.
+func (d *Domains) machines(ctx context.Context) ([]distribution.Machine, error) {
+	list := &clusterv1.MachineList{}
+	if err := d.publisher.Client.List(ctx, list, watch.OfCluster(d.cluster)); err != nil {
+		return nil, fmt.Errorf("listing Machines of %s: %w", d.cluster.Name, err)
+	}
+	machines := make([]distribution.Machine, 0, len(list.Items))
+	for i := range list.Items {
+		m := &list.Items[i]
+		machine := distribution.Machine{
+			Name: m.Name, Domain: domainOf(m), Asked: m.Spec.FailureDomain, ControlPlane: util.IsControlPlaneMachine(m),
+		}
+		if infra := d.infras[m.Spec.InfrastructureRef.Name]; infra != nil {
+			machine.Asked, machine.Assigned = provider.Belongs(m, infra), m.Spec.FailureDomain == ""
+		}
+		machines = append(machines, machine)
+	}
+	return machines, nil
+}
+
 // Waiting counts the infrastructure machines of a cluster that wait for a place, by the reason that why returns; "" means that a
 // machine does not wait. The list is an empty one of the provider's machines.
 func Waiting[T client.Object](ctx context.Context, d *Domains, list client.ObjectList, why func(T) string) (map[string]int, error) {
@@ -146,6 +169,7 @@ func Waiting[T client.Object](ctx context.Context, d *Domains, list client.Objec
 	}
 	reasons := map[string]int{}
 	return reasons, meta.EachListItem(list, func(o runtime.Object) error {
+		d.infras[o.(T).GetName()] = o.(T)
 		if reason := why(o.(T)); reason != "" {
 			reasons[reason]++
 		}

@@ -6,20 +6,16 @@
 package publish
 
 import (
-	"context"
-	"fmt"
 	"sync"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/faultline-io/faultline/shared/distribution"
-	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // Publisher evaluates the failure domains of clusters and reports them: see Of.
@@ -37,22 +33,6 @@ func (p *Publisher) Forget(object client.ObjectKey) {
 	if cluster, known := p.known.LoadAndDelete(object); known {
 		p.Metrics.Forget(cluster.(client.ObjectKey))
 	}
-}
-
-// machines lists the cluster's machines as they are counted.
-func (p *Publisher) machines(ctx context.Context, cluster client.ObjectKey) ([]distribution.Machine, error) {
-	list := &clusterv1.MachineList{}
-	if err := p.Client.List(ctx, list, watch.OfCluster(cluster)); err != nil {
-		return nil, fmt.Errorf("listing Machines of %s: %w", cluster.Name, err)
-	}
-	machines := make([]distribution.Machine, 0, len(list.Items))
-	for i := range list.Items {
-		machines = append(machines, distribution.Machine{
-			Name: list.Items[i].Name, Domain: domainOf(&list.Items[i]), Asked: list.Items[i].Spec.FailureDomain,
-			ControlPlane: util.IsControlPlaneMachine(&list.Items[i]),
-		})
-	}
-	return machines, nil
 }
 
 // domainOf is where the machine is, or was asked to be as long as that is not known.

@@ -4,6 +4,7 @@
 package publish_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ func publisher(t *testing.T, objects ...client.Object) (*publish.Publisher, *eve
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(providertest.AddToScheme(scheme)).To(Succeed())
 	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
 	g.Expect(err).NotTo(HaveOccurred())
 	recorder := events.NewFakeRecorder(10)
@@ -100,6 +102,33 @@ func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
 	g.Expect(said.Status).To(Equal(metav1.ConditionFalse))
 	g.Expect(said.Message).To(HavePrefix("Machine elsewhere is in failure domain b, although its spec.failureDomain is a\n"))
 	g.Expect(testutil.CollectAndCount(p.Metrics, "capi_failure_domain_misplaced_machines")).To(Equal(1))
+}
+
+func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := func(name, assigned, found string) []client.Object {
+		m, infra := machine(name, "", found, false), &providertest.Machine{}
+		m.Spec.InfrastructureRef.Name, infra.ObjectMeta = name, *m.ObjectMeta.DeepCopy()
+		infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: assigned}
+		return []client.Object{m, infra}
+	}
+	p, recorder := publisher(t, slices.Concat(made("moved", "a", "b"), made("there", "a", "a"), made("not-yet", "a", ""), made("older", "", "b"))...)
+	infra := cluster("cluster")
+	domains := p.Of(infra, "c")
+	waiting, err := publish.Waiting(t.Context(), domains, &providertest.MachineList{}, func(*providertest.Machine) string { return "" })
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = domains.Publish(t.Context(), []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}, waiting)
+	g.Expect(err).NotTo(HaveOccurred())
+	domains.Announce()
+	g.Expect(conditions.GetMessage(infra, faultlinev1.MachinesInPlaceCondition)).To(HavePrefix("Machine moved is in failure domain b, although it was assigned a\nmove"))
+	g.Expect(recorder.Events).To(Receive(ContainSubstring("Machine moved is in failure domain b")))
+	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
+# HELP capi_failure_domain_misplaced_machines Machines that are in another failure domain than they were asked to be in.
+# TYPE capi_failure_domain_misplaced_machines gauge
+capi_failure_domain_misplaced_machines{cluster="c",namespace="ns"} 1
+`), "capi_failure_domain_misplaced_machines")).To(Succeed())
+	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}), "one that is not there yet counts when it is")
 }
 
 func TestPublishTellsOfChangesOnce(t *testing.T) {
