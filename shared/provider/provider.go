@@ -58,6 +58,14 @@ type Counting interface {
 	Room(ctx context.Context, machine client.Object) (map[string]int, error)
 }
 
+// Finer is what a Provider is besides that can keep logical failure domains apart inside of a failure domain, such as by host. Others
+// need not implement it.
+type Finer interface {
+	// ApartWithin reports whether it does so for the cluster, because that is what spec.distribution.workers.topologyKey asks for: then
+	// several may be in one failure domain, and nothing that is reported tells whether they share what is inside.
+	ApartWithin(cluster Cluster) bool
+}
+
 // Place is where a machine is. A provider's cache shows it, so it may be a moment old: who acts on it writes with the machine's
 // resource version, and takes Domain for the truth whatever was asked.
 type Place struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -17,6 +18,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -233,6 +235,30 @@ func TestMoreLogicalDomainsThanFailureDomainsWaitWhereThatIsRequired(t *testing.
 	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = ptr.To[int32](90) })
 	w.reconcile(r)
 	w.Expect(w.balanced().Message).To(ContainSubstring("86 logical failure domains are empty"))
+}
+
+// byHost keeps logical failure domains apart inside of a failure domain.
+type byHost struct{ providertest.Provider }
+
+func (byHost) ApartWithin(provider.Cluster) bool { return true }
+
+func TestLogicalDomainsThatAreKeptApartByHostAllGoToTheOneFailureDomainThatThereIs(t *testing.T) {
+	t.Parallel()
+	for name, required := range map[string]bool{"required": true, "not required": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](3), Required: &required, TopologyKey: corev1.LabelHostname})
+			w.domains("a")
+			w.scale("md", 6)
+			r := w.reconciler(api)
+			r.Provider = byHost{}
+			w.reconcile(r)
+			w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 6}))
+			w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 2, "md-1": 2, "md-2": 2}))
+			w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.balanced().Message).To(ContainSubstring("topologyKey is kubernetes.io/hostname"), "what is not seen is not claimed")
+		})
+	}
 }
 
 func TestWhatIsSpreadNoMoreIsToldOfNoMore(t *testing.T) {

@@ -35,6 +35,8 @@ type scope struct {
 	members map[string]member
 	// deployments are the MachineDeployments whose machines are spread, by name; named are those whose template names a domain.
 	deployments, named []*clusterv1.MachineDeployment
+	// within says that logical failure domains are kept apart inside of a failure domain, where they are not seen.
+	within bool
 	// state is the same for Assign and Plan.
 	state Cluster
 }
@@ -65,8 +67,10 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		return nil, fmt.Errorf("listing Machines of %s: %w", ours.Name, err)
 	}
 	wanted, known := cluster.Distribution()
+	finer, ok := r.Provider.(provider.Finer)
+	s.within = ok && finer.ApartWithin(cluster)
 	s.state = Cluster{
-		Domains: workerDomains(*wanted, *known), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false),
+		Domains: workerDomains(*wanted, *known), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
 	}
 	for i := range machines.Items {
 		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef]}

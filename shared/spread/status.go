@@ -78,6 +78,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 		fine = append(fine, s.tooMany(g)...)
 	}
 	uneven = append(append(uneven, s.shared()...), s.staying()...)
+	fine = append(fine, s.unseen()...)
 	var moving []string
 	for _, workers := range known.Workers {
 		if move := workers.CurrentMove; move != nil {
@@ -198,12 +199,22 @@ func (s *scope) staying() []string {
 	return lines
 }
 
+// unseen says what is not looked at, where logical failure domains may share a failure domain.
+func (s *scope) unseen() []string {
+	wanted, _ := s.cluster.Distribution()
+	if !s.within || s.state.Logical == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("logical failure domains may be in one failure domain, as spec.distribution.workers.topologyKey is %s: whether they are apart by that "+
+		"is left to the infrastructure, and not seen here", wanted.Workers.TopologyKey)}
+}
+
 // shared names the failure domains that hold more than one logical one of a class.
 func (s *scope) shared() []string {
 	held := map[[2]string]map[string]bool{}
 	for i := range s.state.Machines {
 		m := &s.state.Machines[i]
-		if m.Deployment == "" || m.Key == "" || m.Domain == "" || m.Deleting || s.state.Logical == 0 {
+		if m.Deployment == "" || m.Key == "" || m.Domain == "" || m.Deleting || s.state.Logical == 0 || s.within {
 			continue
 		}
 		at := [2]string{m.Class, m.Domain}

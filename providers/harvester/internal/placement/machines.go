@@ -163,6 +163,15 @@ func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	return domains[0].Key
 }
 
+// ApartByHost reports whether logical failure domains of the cluster are to be on different hosts, of which its failure domains have more
+// than one.
+func ApartByHost(cluster *infrav1.HarvesterCluster) bool {
+	return cluster.Spec.Distribution.Workers.TopologyKey == corev1.LabelHostname &&
+		!slices.ContainsFunc(cluster.Status.FailureDomains, func(d clusterv1.FailureDomain) bool {
+			return d.Attributes[TopologyKeyAttribute] == corev1.LabelHostname
+		})
+}
+
 // WaitsFor is the reason for which the machine waits for a place; "" when it does not. A virtual machine that no host has room for waits
 // inside its domain.
 func WaitsFor(machine *infrav1.HarvesterMachine) string {

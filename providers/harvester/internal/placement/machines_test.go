@@ -162,6 +162,29 @@ func TestLogicalDomainsOfDomainsWithDifferentLabelsAreLeftToTheDomainOfEachMachi
 	g.Expect(placement.Labels(wants)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
 }
 
+func TestLogicalDomainsMayShareAFailureDomainWhereTheyAreKeptApartByHost(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		asked, domainsBy string
+		want             bool
+	}{
+		"by host, in zones":             {corev1.LabelHostname, corev1.LabelTopologyZone, true},
+		"by host, in domains of before": {corev1.LabelHostname, "", true},
+		"by host, which domains are":    {corev1.LabelHostname, corev1.LabelHostname, false},
+		"by zone":                       {corev1.LabelTopologyZone, corev1.LabelTopologyZone, false},
+		"by region":                     {corev1.LabelTopologyRegion, corev1.LabelTopologyZone, false},
+		"by default":                    {"", corev1.LabelTopologyZone, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := &infrav1.HarvesterCluster{}
+			cluster.Spec.Distribution.Workers.TopologyKey = tc.asked
+			cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "a", Attributes: map[string]string{placement.TopologyKeyAttribute: tc.domainsBy}}}
+			NewWithT(t).Expect(placement.ApartByHost(cluster)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestAControlPlaneHasNoLogicalDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

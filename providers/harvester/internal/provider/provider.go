@@ -36,6 +36,7 @@ type Harvester struct {
 var (
 	_ provider.Provider  = Harvester{}
 	_ provider.Selective = Harvester{}
+	_ provider.Finer     = Harvester{}
 )
 
 // Name is clusterctl's.
@@ -55,6 +56,12 @@ func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]dis
 	}
 	hosts, problem := h.hosts(ctx, of)
 	return Observations(of, hosts, problem), nil
+}
+
+// ApartWithin reports whether the scheduler of Harvester keeps logical failure domains apart by host.
+func (Harvester) ApartWithin(cluster provider.Cluster) bool {
+	of, ok := cluster.(*infrav1.HarvesterCluster)
+	return ok && placement.ApartByHost(of)
 }
 
 // Observations is what is seen of the failure domains of the cluster, by hosts that were read, or could not be for a problem.
