@@ -90,18 +90,18 @@ func (g *environment) describe(ctx context.Context, builder *binaries.Builder, p
 	if err := os.WriteFile(credentials, fmt.Appendf(nil, "username: %q\npassword: %q\n", username, password), 0o600); err != nil {
 		return err
 	}
-	account := map[string]string{"VSPHERE_USERNAME": username, "VSPHERE_PASSWORD": password}
-	args := []string{"--credentials-file=" + credentials, "--leader-elect=true", "--feature-gates=NodeAntiAffinity=true"}
+	variables := map[string]string{"VSPHERE_USERNAME": username, "VSPHERE_PASSWORD": password, "EXP_NODE_ANTI_AFFINITY": "true"}
+	args := []string{"--credentials-file=" + credentials, "--leader-elect=true"}
 	g.upstream = managementcluster.Component{
 		Name: binaries.UpstreamVSphere, Program: programs[binaries.UpstreamVSphere], Version: version,
-		Config: filepath.Join(folder, "config", "default"), Variables: account, Args: args, InPod: true,
+		Config: filepath.Join(folder, "config", "default"), Variables: variables, Args: args, InPod: true,
 	}
 	g.ipam = managementcluster.Component{
 		Name: binaries.InClusterIPAM, Program: programs[binaries.InClusterIPAM], Config: filepath.Join(pools, "config", "default"),
 		HealthArg: "--health-probe-bind-address",
 	}
 	g.ours = managementcluster.Provider(programs, builder.Root, vsphere.Provider{}.Describe().Name)
-	maps.Copy(g.ours.Variables, account)
+	maps.Copy(g.ours.Variables, variables)
 	g.ours.Args = append(g.ours.Args, append(args, managementcluster.KubeadmVersion(clusterAPI))...)
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,10 +110,7 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 			g.Expect(components.Manager.Annotations).To(And(HaveKeyWithValue("prometheus.io/scrape", "true"), HaveKeyWithValue("prometheus.io/path", "/metrics"),
 				HaveKeyWithValue("prometheus.io/port", cmp.Or(tc.variables["CAPM3_DIAGNOSTICS_ADDRESS"], ":8443"))), "as upstream's Deployment")
 			g.Expect(components.Manager.Spec.Template.Annotations).NotTo(HaveKey("prometheus.io/scrape"), "its metrics want an account")
-			opts, controllers, flags := &manager.Options{}, setup.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
-			opts.AddFlags(flags)
-			addFlags(flags, &controllers)
-			g.Expect(flags.Parse(components.Args())).To(Succeed())
+			controllers := parsed(t, components.Args())
 			g.Expect(controllers.NameClaimsByHost).To(Equal(tc.variables != nil))
 			g.Expect(controllers.FastTrack).To(Equal(tc.variables != nil))
 		})

@@ -35,13 +35,18 @@ const upstreamArgs = `--leader-elect=false --leader-elect-lease-duration=15s --l
 --logging-format=text --v=2 --kubeconfig= --enableBMHNameBasedPreallocation=true --metrics-bind-addr=localhost:8080`
 
 func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
-	g := NewWithT(t)
-	fs, opts, controllers := pflag.NewFlagSet("manager", pflag.ContinueOnError), &manager.Options{}, setup.Options{}
+	NewWithT(t).Expect(parsed(t, strings.Fields(upstreamArgs)).NameClaimsByHost).To(BeTrue(), "under its older name, too")
+}
+
+// parsed returns what the manager makes of arguments.
+func parsed(t *testing.T, args []string) *setup.Options {
+	t.Helper()
+	fs, opts, controllers := pflag.NewFlagSet("manager", pflag.ContinueOnError), &manager.Options{}, &setup.Options{}
 	opts.AddFlags(fs)
-	addFlags(fs, &controllers)
+	addFlags(fs, controllers)
 	ignoreFlags(fs, opts)
-	g.Expect(fs.Parse(strings.Fields(upstreamArgs))).To(Succeed())
-	g.Expect(controllers.NameClaimsByHost).To(BeTrue(), "under its older name, too")
+	NewWithT(t).Expect(fs.Parse(args)).To(Succeed())
+	return controllers
 }
 
 func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	webhooks "github.com/faultline-io/faultline/providers/vsphere/internal/webhook"
+	"github.com/faultline-io/faultline/providers/vsphere/validation"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/workloads"
 )
@@ -42,9 +43,6 @@ func main() {
 	}
 }
 
-// nodeAntiAffinity is the gate of cluster modules.
-const nodeAntiAffinity = "NodeAntiAffinity"
-
 func provider(opts *manager.Options, controllers setup.Options) manager.Provider {
 	p := manager.Provider{
 		Name: "vsphere", Namespace: "capv-system", LeaderElectionID: "capv-controller-manager-runtime", // upstream's
@@ -59,7 +57,7 @@ func provider(opts *manager.Options, controllers setup.Options) manager.Provider
 			return fmt.Errorf("adding webhooks: %w", err)
 		}
 		controllers.Namespace, controllers.WatchFilter, controllers.Metrics = p.OwnNamespace(), opts.WatchFilter, metrics.Registry
-		controllers.ClusterModules = opts.Enabled(nodeAntiAffinity)
+		controllers.ClusterModules = opts.Enabled(validation.NodeAntiAffinity)
 		controllers.Log = slog.New(logr.ToSlogHandler(ctrl.Log.WithName("vcenter")))
 		if err := setup.Add(ctx, mgr, controllers); err != nil {
 			return fmt.Errorf("adding controllers: %w", err)
@@ -101,11 +99,12 @@ func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
 		manager.Ignored{Name: "servicediscovery-concurrency", Why: supervisor},
 		manager.Ignored{Name: "virtualmachinegroup-concurrency", Why: supervisor},
 	)
-	opts.Gates(fs, []manager.Gate{
-		{Name: nodeAntiAffinity, Does: "machines of one control plane or MachineDeployment are kept on different hosts by cluster modules, which vCenter 7 has"},
-	},
-		manager.Ignored{Name: "PriorityQueue", Why: "objects are worked on in the order in which they change"},
-		manager.Ignored{Name: "ReconcilerRateLimiting", Why: "objects are worked on when something about them changes, and only then"},
-		manager.Ignored{Name: "AllBeta", Why: "there are no such gates"},
-	)
+	var ignored []manager.Ignored
+	for _, gate := range validation.IgnoredGates() {
+		ignored = append(ignored, manager.Ignored(gate))
+	}
+	opts.Gates(fs, []manager.Gate{{
+		Name: validation.NodeAntiAffinity,
+		Does: "machines of one control plane or MachineDeployment are kept on different hosts by cluster modules, which vCenter 7 has",
+	}}, ignored...)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
+	"github.com/faultline-io/faultline/providers/vsphere/validation"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -36,14 +37,56 @@ const upstreamArgs = `--leader-election-id=capv-controller-manager-runtime --clu
 --webhook-cert-name=tls.crt --webhook-key-name=tls.key --health-addr=:9440 --diagnostics-address=:8443 --insecure-diagnostics=false
 --feature-gates=PriorityQueue=true,ReconcilerRateLimiting=true,NodeAntiAffinity=false --logging-format=text --v=4 --tls-min-version=VersionTLS12 --kubeconfig=`
 
+// upstreamGates are what the Deployments of its releases 1.3 to 1.17 have given to --feature-gates, and what its managers know besides.
+var upstreamGates = []string{
+	"NodeAntiAffinity=false,NodeLabeling=true",
+	"MultiNetworks=true,NodeAntiAffinity=true,NamespaceScopedZones=true,PriorityQueue=true",
+	"MultiNetworks=false,NodeAntiAffinity=false,NamespaceScopedZones=false,NodeAutoPlacement=true,PriorityQueue=false",
+	"PriorityQueue=true,ReconcilerRateLimiting=true,NodeAntiAffinity=false",
+	"ClusterNetworkProvider=true,InfrastructurePolicies=true,IPv6DualStack=true,VLANSubinterface=true,AllBeta=true,AllAlpha=true",
+}
+
 func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
-	g := NewWithT(t)
-	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	opts := &manager.Options{}
+	for _, gates := range upstreamGates {
+		opts, _ := parsed(t, append(strings.Fields(upstreamArgs), "--feature-gates="+gates))
+		NewWithT(t).Expect(opts.Enabled(validation.NodeAntiAffinity)).To(Equal(
+			strings.Contains(gates, "NodeAntiAffinity=true")), gates)
+	}
+}
+
+// parsed returns what the manager makes of arguments.
+func parsed(t *testing.T, args []string) (*manager.Options, *setup.Options) {
+	t.Helper()
+	fs, opts, controllers := pflag.NewFlagSet("manager", pflag.ContinueOnError), &manager.Options{}, &setup.Options{}
 	opts.AddFlags(fs)
-	addFlags(fs, &setup.Options{})
+	addFlags(fs, controllers)
 	ignoreFlags(fs, opts)
-	g.Expect(fs.Parse(strings.Fields(upstreamArgs))).To(Succeed())
+	NewWithT(t).Expect(fs.Parse(args)).To(Succeed())
+	return opts, controllers
+}
+
+// TestVariablesOfUpstreamsComponentsReachTheManager fills in what clusterctl fills in. Those whose gates have no effect are not among them.
+func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
+	for name, tc := range map[string]struct {
+		variables map[string]string
+		want      []string
+		modules   bool
+	}{
+		"defaults": {want: []string{"--feature-gates=NodeAntiAffinity=false", "--diagnostics-address=:8443", "--insecure-diagnostics=false"}},
+		"set": {map[string]string{
+			"EXP_NODE_ANTI_AFFINITY": "true", "CAPI_DIAGNOSTICS_ADDRESS": "localhost:8080", "CAPI_INSECURE_DIAGNOSTICS": "true",
+			"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret",
+		}, []string{"--feature-gates=NodeAntiAffinity=true", "--diagnostics-address=localhost:8080", "--insecure-diagnostics=true"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			components, err := testenv.Render(t.Context(), "config", tc.variables)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(components.Args()).To(ContainElements(tc.want))
+			opts, _ := parsed(t, components.Args())
+			g.Expect(opts.Enabled(validation.NodeAntiAffinity)).To(Equal(tc.modules))
+		})
+	}
 }
 
 func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {

@@ -58,9 +58,7 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	defer logs.FlushLogs()
 	ctrl.SetLogger(klog.Background())
 	ctx = ctrl.LoggerInto(ctx, klog.Background())
-	if err := o.tellIgnored(klog.Background()); err != nil {
-		return err
-	}
+	o.tellIgnored(klog.Background())
 	if o.contentionProfiling {
 		goruntime.SetBlockProfileRate(1)
 	}

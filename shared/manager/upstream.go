@@ -26,9 +26,37 @@ type Gate struct{ Name, Does string }
 
 // gates is what --feature-gates says.
 type gates struct {
+	pflag.Value
 	acting []Gate
 	known  []Ignored
 	given  map[string]bool
+}
+
+// Set refuses gates that are unknown.
+func (g *gates) Set(value string) error {
+	if err := g.Value.Set(value); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.given)) {
+		if _, known := g.ignored(name); !known && !g.acts(name) {
+			return fmt.Errorf("there is no gate %q: leave it out", name)
+		}
+	}
+	return nil
+}
+
+// acts reports whether a gate has an effect.
+func (g *gates) acts(name string) bool {
+	return name == allAlpha && len(g.acting) > 0 || slices.ContainsFunc(g.acting, func(gate Gate) bool { return gate.Name == name })
+}
+
+// ignored returns a gate that has none.
+func (g *gates) ignored(name string) (Ignored, bool) {
+	i := slices.IndexFunc(g.known, func(gate Ignored) bool { return gate.Name == name })
+	if i < 0 {
+		return Ignored{}, false
+	}
+	return g.known[i], true
 }
 
 // Ignore adds flags of upstream's that have no effect, so that the arguments of its Deployment can stay. Whoever gives one is told
@@ -40,15 +68,13 @@ func (o *Options) Ignore(fs *pflag.FlagSet, ignored ...Ignored) {
 	}
 }
 
-// IgnoreGates adds --feature-gates with gates of upstream's that have no effect. An unknown gate is an error, as it is upstream.
-func (o *Options) IgnoreGates(fs *pflag.FlagSet, known ...Ignored) { o.Gates(fs, nil, known...) }
-
 // allAlpha turns on every gate that is not given by its name.
 const allAlpha = "AllAlpha"
 
-// Gates adds --feature-gates with gates that have an effect, and others that have none.
+// Gates adds --feature-gates with gates that have an effect, and others that have none. An unknown gate is an error, as it is upstream.
 func (o *Options) Gates(fs *pflag.FlagSet, acting []Gate, known ...Ignored) {
 	o.gates = &gates{acting: acting, known: known, given: map[string]bool{}}
+	o.gates.Value = cliflag.NewMapStringBool(&o.gates.given)
 	usage := []string{"Comma-separated feature gates of upstream."}
 	for _, gate := range acting {
 		usage = append(usage, gate.Name+"=true|false ("+gate.Does+"; false by default)")
@@ -57,7 +83,7 @@ func (o *Options) Gates(fs *pflag.FlagSet, acting []Gate, known ...Ignored) {
 	for _, gate := range known {
 		usage = append(usage, gate.Name+"=true|false ("+gate.Why+")")
 	}
-	fs.Var(cliflag.NewMapStringBool(&o.gates.given), "feature-gates", strings.Join(usage, "\n"))
+	fs.Var(o.gates, "feature-gates", strings.Join(usage, "\n"))
 }
 
 // Enabled reports whether a gate that has an effect is on.
@@ -72,24 +98,18 @@ func (o *Options) Enabled(gate string) bool {
 }
 
 // tellIgnored says which flags and gates have no effect.
-func (o *Options) tellIgnored(log logr.Logger) error {
+func (o *Options) tellIgnored(log logr.Logger) {
 	for _, one := range o.ignored {
 		if o.given.Changed(one.Name) {
 			log.Info("Flag has no effect", "flag", "--"+one.Name, "why", one.Why)
 		}
 	}
 	if o.gates == nil {
-		return nil
+		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.gates.given)) {
-		if name == allAlpha && len(o.gates.acting) > 0 || slices.ContainsFunc(o.gates.acting, func(gate Gate) bool { return gate.Name == name }) {
-			continue
+		if gate, ignored := o.gates.ignored(name); ignored {
+			log.Info("Feature gate has no effect", "gate", name, "value", o.gates.given[name], "why", gate.Why)
 		}
-		known := slices.IndexFunc(o.gates.known, func(gate Ignored) bool { return gate.Name == name })
-		if known < 0 {
-			return fmt.Errorf("--feature-gates: there is no gate %q: leave it out", name)
-		}
-		log.Info("Feature gate has no effect", "gate", name, "value", o.gates.given[name], "why", o.gates.known[known].Why)
 	}
-	return nil
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation is what the webhooks refuse, for those who want to know it before they ask one.
+// Package validation is what the webhooks refuse and which feature gates the manager knows, for those who want to know it before they ask.
 package validation
 
 import (

@@ -183,17 +183,22 @@ func supervisor(e *examination) {
 // have to be kept or left out.
 func managers(e *examination) {
 	found := 0
-	for i := range e.Deployments {
-		deployment := &e.Deployments[i]
-		if deployment.GetLabels()[providerLabel] != e.label() {
-			continue
-		}
+	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		if found++; found > 1 {
 			e.about(deployment, Stops, "Managers", "a second manager of the provider: components replace one of them; scale the others to 0 first, or they go on working beside it")
 		}
-		args, _, _ := unstructured.NestedStringSlice(container(deployment).Object, "args")
 		e.electionOf(deployment, args)
 		e.argsOf(deployment, args)
+	})
+}
+
+// eachManager looks at the provider's own Deployments and their arguments.
+func (e *examination) eachManager(look func(deployment *unstructured.Unstructured, args []string)) {
+	for i := range e.Deployments {
+		if deployment := &e.Deployments[i]; deployment.GetLabels()[providerLabel] == e.label() {
+			args, _, _ := unstructured.NestedStringSlice(container(deployment).Object, "args")
+			look(deployment, args)
+		}
 	}
 }
 

@@ -44,15 +44,7 @@ func metal3() Provider {
 // variables looks at arguments of upstream's manager that are variables of the new components, too: clusterctl and kubectl do not
 // know what they were.
 func variables(e *examination) {
-	ours := func(deployment *unstructured.Unstructured) bool {
-		return deployment.GetLabels()[providerLabel] == e.label()
-	}
-	for i := range e.Deployments {
-		deployment := &e.Deployments[i]
-		if !ours(deployment) {
-			continue
-		}
-		args, _, _ := unstructured.NestedStringSlice(container(deployment).Object, "args")
+	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		for _, name := range []string{"enable-bmh-name-based-preallocation", "enableBMHNameBasedPreallocation"} {
 			if value, given := flagOf(args, name); given && value == "true" {
 				e.about(deployment, Check, "Preallocation", "addresses are allocated by the names of hosts: set ENABLE_BMH_NAME_BASED_PREALLOCATION=true for the new components too, or hosts change their addresses")
@@ -67,7 +59,7 @@ func variables(e *examination) {
 		if name := fastTrack(deployment); name != "" {
 			e.about(deployment, Check, "FastTrack", fmt.Sprintf("ConfigMap %s is not read: where CAPM3_FAST_TRACK is true there, set the variable of that name for the new components, or hosts are switched off between two machines", name))
 		}
-	}
+	})
 }
 
 // fastTrack is the ConfigMap that upstream's manager has its environment from.

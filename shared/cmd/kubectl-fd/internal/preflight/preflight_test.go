@@ -28,7 +28,7 @@ providers:
 deployments:
 - kind: Deployment
   metadata: {name: capv-controller-manager, namespace: capv-system, labels: {cluster.x-k8s.io/provider: infrastructure-vsphere}}
-  spec: {template: {spec: {containers: [{name: manager, image: "registry/manager:v1.16.1", args: [--leader-elect, --v=4, "--feature-gates=PriorityQueue=true,NodeAntiAffinity=false"]}]}}}
+  spec: {template: {spec: {containers: [{name: manager, image: "registry/manager:v1.16.1", args: [--leader-elect, --v=4, "--feature-gates=MultiNetworks=false,PriorityQueue=true,NodeAntiAffinity=false"]}]}}}
 crds:
 - kind: CustomResourceDefinition
   metadata: {name: vsphereclusters.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1beta2}}
@@ -141,8 +141,9 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		"no leader election":                 {change{"--leader-elect,", "--leader-elect=false,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "beside the new manager"},
 		"a lease of another name":            {change{"--leader-elect,", "--leader-election-id=mine,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "asks for capv-controller-manager-runtime"},
 		"a flag that is not known":           {change{"--v=4", "--frobnicate=1"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "--frobnicate is not known"},
-		"a gate that is off":                 {change{"PriorityQueue=true", "MultiNetworks=false"}, preflight.Changes, "Flags", "Deployment capv-controller-manager", "MultiNetworks=false"},
-		"a gate that is on":                  {change{"PriorityQueue=true", "MultiNetworks=true"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "MultiNetworks=true"},
+		"a gate of a fork that is off":       {change{"PriorityQueue=true", "OfAFork=false"}, preflight.Changes, "Flags", "Deployment capv-controller-manager", "OfAFork=false"},
+		"a gate of a fork that is on":        {change{"PriorityQueue=true", "OfAFork=true"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "OfAFork=true"},
+		"the gate of cluster modules":        {change{"NodeAntiAffinity=false", "NodeAntiAffinity=true"}, preflight.Check, "ClusterModules", "Deployment capv-controller-manager", "EXP_NODE_ANTI_AFFINITY=true"},
 		"somebody has the lease":             {change{"crds:", "leases: [{kind: Lease, metadata: {name: capv-controller-manager-runtime, namespace: capv-system}, spec: {holderIdentity: pod-1}}]\ncrds:"}, preflight.Changes, "Lease", "Lease capv-controller-manager-runtime", "pod-1 has it"},
 		"an applier of v1beta1":              {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1"}, preflight.Changes, "ManagedFields", "VSphereCluster ", "keep what they own"},
 		"an applier of v1alpha4":             {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4"}, preflight.Stops, "ManagedFields", "VSphereCluster c", "kubectl last wrote it as v1alpha4"},

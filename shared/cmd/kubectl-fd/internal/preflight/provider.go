@@ -102,9 +102,18 @@ func vsphere() Provider {
 			vsphereclusteridentity-concurrency vspheredeploymentzone-concurrency virtualmachinegroup-concurrency pod-name credentials-file
 			network-provider vm-operator-api-version contention-profiling skip-crd-migration-phases clustercache-client-qps
 			clustercache-client-burst`)...),
-		gates: strings.Fields(`PriorityQueue ReconcilerRateLimiting NodeAntiAffinity AllAlpha AllBeta`),
+		gates: gates(),
 		rules: []func(*examination){
 			refused(validation.Written), thumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
 		},
 	}
+}
+
+// gates are the feature gates that the manager accepts.
+func gates() []string {
+	names := []string{validation.NodeAntiAffinity, "AllAlpha"}
+	for _, gate := range validation.IgnoredGates() {
+		names = append(names, gate.Name)
+	}
+	return names
 }

@@ -35,12 +35,17 @@ func server(object *unstructured.Unstructured) string {
 
 // modules are kept by the feature gate under which upstream keeps them.
 func modules(e *examination) {
+	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
+		if value, _ := flagOf(args, "feature-gates"); slices.Contains(strings.Split(value, ","), validation.NodeAntiAffinity+"=true") {
+			e.about(deployment, Check, "ClusterModules", "the feature gate NodeAntiAffinity is on: set EXP_NODE_ANTI_AFFINITY=true for the new components too, or new machines join no cluster module")
+		}
+	})
 	e.each(Check, "ClusterModules", func(cluster *unstructured.Unstructured) string {
 		found, _, _ := unstructured.NestedSlice(cluster.Object, "spec", "clusterModules")
 		if len(found) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("it has %d cluster modules: give the new manager the feature gate NodeAntiAffinity=true as upstream's has, or nobody joins them until they go with the cluster", len(found))
+		return fmt.Sprintf("it has %d cluster modules: set EXP_NODE_ANTI_AFFINITY=true for the new components as it was for upstream's, or nobody joins them until they go with the cluster", len(found))
 	}, "VSphereCluster")
 }
 
