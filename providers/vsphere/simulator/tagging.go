@@ -116,6 +116,20 @@ func (s *Server) MakeTag(tag Tag) error {
 	return nil
 }
 
+// AllowSeveralTags has a category allow several of its tags on an object, which vCenter lets nobody take back.
+func (s *Server) AllowSeveralTags(category string) error {
+	var ids []string
+	if err := s.admin.rest("GET", categoryPath, nil, &ids); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if s.categoryName(id) == category {
+			return s.admin.rest("PATCH", categoryPath+"/id:"+id, map[string]any{"update_spec": map[string]any{"cardinality": "MULTIPLE"}}, nil)
+		}
+	}
+	return fmt.Errorf("there is no tag category %q", category)
+}
+
 // DeleteTag deletes a tag, "category/name" or a name that is unique, and its attachments.
 func (s *Server) DeleteTag(tag string) error {
 	id, err := s.TagID(tag)

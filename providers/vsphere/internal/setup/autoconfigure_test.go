@@ -321,6 +321,26 @@ func TestObjectThatCarriesAnotherTagOfTheCategoryIsNotGivenASecond(t *testing.T)
 	w.made(zone)
 }
 
+// An object that carries two tags of a category is in two zones: such a category is told of before that happens, whoever has made it.
+func TestCategoryThatAllowsSeveralTagsOnAnObjectIsReported(t *testing.T) {
+	t.Parallel()
+	layout := bareHosts()
+	layout.Tags = []simulator.Tag{{Category: simulator.ZoneCategory, Name: "zone-a", On: []string{onCluster + "/host-a-1", onCluster + "/host-a-2"}}}
+	w := newWorld(t, layout)
+	w.Expect(w.vc.AllowSeveralTags(simulator.ZoneCategory)).To(Succeed())
+	zone := w.autoRack("a", named("a"), repairing)
+	says := `tag category "%s" allows several of its tags on an object`
+	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(And(
+		ContainSubstring(says, simulator.ZoneCategory), Not(ContainSubstring(says, simulator.RegionCategory))))
+
+	w.Expect(w.vc.AllowSeveralTags(simulator.RegionCategory)).To(Succeed())
+	w.stop() // what a category is like is known for some minutes
+	w.start()
+	w.Eventually(func() string {
+		return w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)
+	}).Should(ContainSubstring(says, simulator.RegionCategory), "ours is no better when somebody has changed it")
+}
+
 func TestVMGroupWithMachinesOfOthersStaysWithItsRule(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bareHosts())

@@ -59,6 +59,11 @@ type decision struct {
 func (d *decision) one(w Wanted) {
 	is, exists := d.found[w.Item]
 	record, ours := d.records[w.Item]
+	if is.Several && !w.Adopt {
+		// vCenter lets nobody take that back, so it is no drift that can be repaired.
+		d.plan.Problems = append(d.plan.Problems, fmt.Sprintf(
+			"%s allows several of its tags on an object, which could be in two places then: name another category, or have it deleted and made anew", w.Item))
+	}
 	switch {
 	case !exists:
 		d.absent(w, record, ours)

@@ -92,6 +92,7 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 			found[item] = is
 		}
 	}
+	const several = `tag category "k8s-zone" allows several of its tags on an object, which could be in two places then: name another category, or have it deleted and made anew`
 	disabled := edit(rule, func(is *configuration.Found) { is.Disabled = true })
 	everything := []string{"Make host group \"hosts\"", "Make VM group \"vms\"", "Make VM/host rule \"vms-rule\"", "Make tag category \"k8s-zone\"",
 		"Make tag \"a\" of category \"k8s-zone\"", "Make tag \"a\" of category \"k8s-zone\" on HostSystem:host-1"}
@@ -125,6 +126,17 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 		"somebody gives the rule another group": {
 			found: edit(rule, func(is *configuration.Found) { is.HostGroup = "others" }), repair: true,
 			steps: []string{`Repair VM/host rule "vms-rule"`}, pending: []configuration.Item{rule},
+		},
+		"somebody allows several tags of the category on an object": {
+			found: edit(category, func(is *configuration.Found) { is.Several = true }), repair: true, problems: []string{several},
+		},
+		"others have made a category that allows several tags on an object": {
+			found: edit(category, func(is *configuration.Found) { is.Several, is.Foreign = true, true }), problems: []string{several},
+			dropped: []configuration.Item{category},
+		},
+		"a category that allows several tags on an object is only looked at": {
+			found:  edit(category, func(is *configuration.Found) { is.Several = true }),
+			wanted: func(w []configuration.Wanted) { w[3].Adopt = true },
 		},
 		"somebody disables a rule that others have made": {
 			found: disabled, records: func(r records) { delete(r, rule) }, repair: true, dropped: []configuration.Item{rule},

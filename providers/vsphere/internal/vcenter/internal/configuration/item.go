@@ -96,6 +96,7 @@ type Wanted struct {
 type Found struct {
 	Shape
 	Disabled bool // Rule
+	Several  bool // TagCategory: an object may carry several of its tags
 	// Foreign is what does not say of itself that this management cluster has made it, though it could.
 	Foreign bool
 }

@@ -25,6 +25,7 @@ type names struct {
 // named is the name of a category, or of a tag and the category that it is in.
 type named struct {
 	name, category string
+	several        bool // of the category may be on one object
 	at             time.Time
 }
 
@@ -105,7 +106,7 @@ func (n *names) of(ctx context.Context, manager *tags.Manager, id string) (inven
 		if n.tags == nil {
 			n.tags = map[string]named{}
 		}
-		tag = named{read.Name, read.CategoryID, time.Now()}
+		tag = named{name: read.Name, category: read.CategoryID, at: time.Now()}
 		n.tags[id] = tag
 	}
 	category, err := n.category(ctx, manager, tag.category)
@@ -124,6 +125,18 @@ func (n *names) category(ctx context.Context, manager *tags.Manager, id string) 
 	if n.categories == nil {
 		n.categories = map[string]named{}
 	}
-	n.categories[id] = named{name: read.Name, at: time.Now()}
+	n.categories[id] = named{name: read.Name, several: several(read), at: time.Now()}
 	return read.Name, nil
 }
+
+// several reports whether an object may carry several tags of a category, as far as that was looked up.
+func (n *names) several(category string) bool {
+	for _, known := range n.categories {
+		if known.name == category && known.several {
+			return true
+		}
+	}
+	return false
+}
+
+func several(category *tags.Category) bool { return category.Cardinality == "MULTIPLE" }

@@ -41,6 +41,7 @@ type Tags struct {
 	mu         sync.Mutex // guards what was read
 	attached   map[inventory.Ref][]string
 	ids        map[inventory.TagName]string
+	several    map[string]bool // categories
 	attachedAt time.Time
 }
 
@@ -87,9 +88,13 @@ func refusal(errs tags.BatchErrors) error {
 
 // Attachments is what is attached to objects, and which tags the names that were asked for are.
 type Attachments struct {
-	to  map[inventory.Ref][]string // identifiers
-	ids map[inventory.TagName]string
+	to      map[inventory.Ref][]string // identifiers
+	ids     map[inventory.TagName]string
+	several map[string]bool
 }
+
+// Several reports whether vCenter lets an object carry several tags of a category that was asked for.
+func (a Attachments) Several(category string) bool { return a.several[category] }
 
 // Has reports whether a tag is attached to an object.
 func (a Attachments) Has(object inventory.Ref, tag inventory.TagName) bool {
@@ -131,7 +136,7 @@ func (t *Tags) cached(objects []inventory.Ref, wanted []inventory.TagName) (Atta
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := time.Since(t.attachedAt) < attachmentAge
-	known := Attachments{map[inventory.Ref][]string{}, map[inventory.TagName]string{}}
+	known := Attachments{map[inventory.Ref][]string{}, map[inventory.TagName]string{}, map[string]bool{}}
 	for _, object := range objects {
 		ids, ok := t.attached[object]
 		fresh = fresh && ok
@@ -141,7 +146,7 @@ func (t *Tags) cached(objects []inventory.Ref, wanted []inventory.TagName) (Atta
 		id, ok := t.ids[tag]
 		fresh = fresh && ok
 		if id != "" {
-			known.ids[tag] = id
+			known.ids[tag], known.several[tag.Category] = id, t.several[tag.Category]
 		}
 	}
 	return known, fresh
@@ -165,11 +170,12 @@ func (t *Tags) read(ctx context.Context, objects []inventory.Ref, wanted []inven
 	if err != nil {
 		return err
 	}
-	ids := map[inventory.TagName]string{}
+	ids, several := map[inventory.TagName]string{}, map[string]bool{}
 	for _, name := range names {
 		if ids[name], err = t.identify(ctx, manager, name, answers); err != nil {
 			return err
 		}
+		several[name.Category] = t.names.several(name.Category)
 	}
 	attached := map[inventory.Ref][]string{}
 	for _, object := range objects {
@@ -180,7 +186,7 @@ func (t *Tags) read(ctx context.Context, objects []inventory.Ref, wanted []inven
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.attached, t.ids, t.attachedAt = attached, ids, began
+	t.attached, t.ids, t.several, t.attachedAt = attached, ids, several, began
 	return nil
 }
 

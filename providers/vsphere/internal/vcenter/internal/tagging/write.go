@@ -28,7 +28,7 @@ type Details struct {
 func (d Details) AddTo(found map[configuration.Item]configuration.Found, mark string) {
 	for name, category := range d.Categories {
 		found[configuration.Item{Kind: configuration.TagCategory, Name: name}] = configuration.Found{
-			Shape: configuration.Shape{Types: category.AssociableTypes}, Foreign: !strings.Contains(category.Description, mark),
+			Shape: configuration.Shape{Types: category.AssociableTypes}, Several: several(category), Foreign: !strings.Contains(category.Description, mark),
 		}
 	}
 	for name, tag := range d.Tags {

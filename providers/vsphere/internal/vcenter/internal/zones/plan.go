@@ -120,7 +120,7 @@ func unattached(wanted []configuration.Wanted, attached tagging.Attachments, fou
 		if attached.Has(inventory.ParseRef("", w.Object), tagging.NameOf(w.Item)) {
 			found[w.Item] = configuration.Found{}
 			found[configuration.Item{Kind: configuration.Tag, Name: w.Name, Category: w.Category}] = configuration.Found{}
-			found[configuration.Item{Kind: configuration.TagCategory, Name: w.Category}] = configuration.Found{}
+			found[configuration.Item{Kind: configuration.TagCategory, Name: w.Category}] = configuration.Found{Several: attached.Several(w.Category)}
 		} else if !w.Adopt {
 			missing[tagging.NameOf(w.Item)] = true
 		}
