@@ -23,13 +23,16 @@ type Target struct {
 	Name         string
 }
 
-// TargetOf returns the owner of a machine with these labels in a cluster with a control plane of that name. Machines of no
-// control plane and no MachineDeployment have none.
-func TargetOf(labels map[string]string, controlPlane string) (Target, bool) {
-	if _, is := labels[clusterv1.MachineControlPlaneLabel]; is {
+// TargetOf returns the owner of a machine in a cluster with a control plane of that name. Machines of no control plane and no
+// MachineDeployment have none, nor have those on another server: modules are made on the cluster's.
+func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPlane string) (Target, bool) {
+	if vm.Spec.Server != cluster.Spec.Server {
+		return Target{}, false
+	}
+	if _, is := vm.Labels[clusterv1.MachineControlPlaneLabel]; is {
 		return Target{true, controlPlane}, controlPlane != ""
 	}
-	deployment := labels[clusterv1.MachineDeploymentNameLabel]
+	deployment := vm.Labels[clusterv1.MachineDeploymentNameLabel]
 	return Target{false, deployment}, deployment != ""
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
@@ -21,18 +22,27 @@ var (
 
 func TestTargetOf(t *testing.T) {
 	g := NewWithT(t)
-	controlPlane := map[string]string{"cluster.x-k8s.io/control-plane": ""}
-	deployment := map[string]string{"cluster.x-k8s.io/deployment-name": "one"}
-	target, ok := clustermodule.TargetOf(controlPlane, "one")
+	cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "vc.example.com"}}
+	labelled := func(labels map[string]string) *infrav1.VSphereVM {
+		vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+		vm.Spec.Server = cluster.Spec.Server
+		return vm
+	}
+	controlPlane := labelled(map[string]string{"cluster.x-k8s.io/control-plane": ""})
+	deployment := labelled(map[string]string{"cluster.x-k8s.io/deployment-name": "one"})
+	target, ok := clustermodule.TargetOf(controlPlane, cluster, "one")
 	g.Expect(target).To(Equal(plane))
 	g.Expect(ok).To(BeTrue())
-	_, ok = clustermodule.TargetOf(controlPlane, "")
+	_, ok = clustermodule.TargetOf(controlPlane, cluster, "")
 	g.Expect(ok).To(BeFalse(), "control-plane machines of nobody")
-	target, ok = clustermodule.TargetOf(deployment, "other")
+	target, ok = clustermodule.TargetOf(deployment, cluster, "other")
 	g.Expect(target).To(Equal(workers))
 	g.Expect(ok).To(BeTrue())
-	_, ok = clustermodule.TargetOf(nil, "one")
+	_, ok = clustermodule.TargetOf(labelled(nil), cluster, "one")
 	g.Expect(ok).To(BeFalse(), "a machine of its own")
+	deployment.Spec.Server = "elsewhere.example.com"
+	_, ok = clustermodule.TargetOf(deployment, cluster, "other")
+	g.Expect(ok).To(BeFalse(), "a machine on another server")
 }
 
 func TestDecide(t *testing.T) {

@@ -137,6 +137,19 @@ func TestMachinesDoNotWaitForModulesThatCannotBe(t *testing.T) {
 	w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
 }
 
+// No module is ever made for these.
+func TestMachinesThatHaveNoModuleDoNotWaitForOne(t *testing.T) {
+	t.Parallel()
+	w, _ := apart(t)
+	orphan := w.worker("orphan", memberOf("deleted"))
+	elsewhere := w.worker("elsewhere", memberOf("workers"), func(m *infrav1.VSphereMachine) {
+		m.Spec.Server, m.Spec.Thumbprint = "https://"+w.vc.Host()+"/sdk", w.vc.Thumbprint() // not as the VSphereCluster has it
+	})
+	w.provisioned(orphan)
+	w.provisioned(elsewhere)
+	w.Expect(w.vc.Modules()).To(BeEmpty())
+}
+
 func TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone(t *testing.T) {
 	t.Parallel()
 	w, infra := apart(t)

@@ -94,8 +94,8 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 	var wanted []clustermodule.Wanted
 	for i := range vms.Items {
 		vm := &vms.Items[i]
-		target, has := clustermodule.TargetOf(vm.Labels, controlPlane)
-		if !has || !vm.DeletionTimestamp.IsZero() || vm.Status.VMRef == "" || vm.Spec.Server != s.cluster.Spec.Server {
+		target, has := clustermodule.TargetOf(vm, s.cluster, controlPlane)
+		if !has || !vm.DeletionTimestamp.IsZero() || vm.Status.VMRef == "" {
 			continue
 		}
 		if seen, there := session.VMByRef(vm.Status.VMRef); there && seen.ClusterRef != "" {

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -27,7 +29,7 @@ func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (steps.Progress
 	if !r.ClusterModules {
 		return steps.Proceed, nil
 	}
-	target, has := clustermodule.TargetOf(s.vm.Labels, s.controlPlane())
+	target, has := clustermodule.TargetOf(s.vm, s.cluster, s.controlPlane())
 	if !has || ptr.Deref(s.cluster.Spec.DisableClusterModule, false) || !clustermodule.CanBe(s.observed.ClusterRef) {
 		s.vm.Status.ModuleUUID = nil
 		return steps.Proceed, nil
@@ -39,14 +41,14 @@ func (r *Reconciler) ensureModule(ctx context.Context, s *scope) (steps.Progress
 		return r.withoutModule(s, "looking up the cluster module of", err)
 	case !there:
 		s.vm.Status.ModuleUUID = nil
-		return r.awaitModule(s, target), nil
+		return r.awaitModule(ctx, s, target)
 	case ptr.Deref(s.vm.Status.ModuleUUID, "") == uuid:
 		return steps.Proceed, nil
 	}
 	switch err := s.session.JoinModule(ctx, uuid, s.observed.Ref); {
 	case errors.Is(err, vcenter.ErrNotFound):
 		s.vm.Status.ModuleUUID = nil
-		return r.awaitModule(s, target), nil
+		return r.awaitModule(ctx, s, target)
 	case err != nil:
 		return r.withoutModule(s, "adding to cluster module "+uuid+" the", err)
 	}
@@ -75,15 +77,24 @@ func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid s
 	return uuid, there, nil
 }
 
-// awaitModule ends by the event that the VSphereCluster has a module for the machine, or says why it has none.
-func (r *Reconciler) awaitModule(s *scope, target clustermodule.Target) steps.Progress {
+// awaitModule ends by the event that the VSphereCluster has a module for the machine, or says why it has none. There will be none for
+// a MachineDeployment that is gone, whose name the machines of an orphaned MachineSet still have.
+func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermodule.Target) (steps.Progress, error) {
 	runs := s.observed.Power == vcenter.PoweredOn
 	if runs || conditions.IsFalse(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition) {
-		return steps.Proceed
+		return steps.Proceed, nil
+	}
+	if !target.ControlPlane {
+		key := client.ObjectKey{Namespace: s.vm.Namespace, Name: target.Name}
+		if err := r.Client.Get(ctx, key, &clusterv1.MachineDeployment{}); apierrors.IsNotFound(err) {
+			return steps.Proceed, nil
+		} else if err != nil {
+			return steps.Wait, fmt.Errorf("reading what the cluster module is for: %w", err)
+		}
 	}
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForClusterModuleReason, fmt.Sprintf(
 		"VSphereCluster %s has no cluster module for machines of %s in compute cluster %s yet", s.cluster.Name, target.Name, s.observed.Cluster))
-	return steps.Wait
+	return steps.Wait, nil
 }
 
 // withoutModule lets a machine that runs go on without its module, and join later.
