@@ -4,6 +4,7 @@
 package vcenter_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -23,7 +24,8 @@ func warehouse() simulator.Layout {
 		simulator.Datastore{Name: "fast-2", Clusters: []string{"zone-a"}},
 	)
 	dc.Templates = append(dc.Templates,
-		simulator.Template{Name: "disks", DiskGiB: 10, FurtherGiB: []int{20, 30}, Snapshots: []string{"now"}},
+		simulator.Template{Name: "disks", DiskGiB: 10, FurtherGiB: []int{20, 30}, Snapshots: []string{"now"}, HardwareVersion: "vmx-14"},
+		simulator.Template{Name: "old", DiskGiB: 10, HardwareVersion: "vmx-13"},
 		simulator.Template{Name: "bare", DiskGiB: 10},
 	)
 	layout.Policies = []simulator.StoragePolicy{
@@ -181,19 +183,21 @@ func TestCloneThatCannotBeStoredIsRefusedBeforeVCenterIsAsked(t *testing.T) {
 	r := newRig(t, warehouse())
 	s := r.session()
 	for name, test := range map[string]struct {
-		change func(*vcenter.CloneSpec)
-		err    error
-		text   string
+		change   func(*vcenter.CloneSpec)
+		err      error
+		text     string
+		template string // "" is disks
 	}{
-		"a further disk would shrink":             {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{0, 29} }, vcenter.ErrInvalid, "additionalDisksGiB[1] is 29, less than the 30 GiB"},
-		"more further disks than it has":          {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{20, 30, 40} }, vcenter.ErrInvalid, "additionalDisksGiB has 3 sizes, but the template has 2 disks after the first one"},
-		"more disks than places":                  {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 62) }, vcenter.ErrInvalid, "dataDisks has 62 disks, but the template's controllers have room for 60"},
-		"a key, and no provider":                  {func(c *vcenter.CloneSpec) { c.Encryption.Key = "vault" }, vcenter.ErrNoKeyProvider, `cryptoKeyID "vault": no key provider: remove cryptoKeyID, or add a key provider`},
-		"a policy that encrypts, and no provider": {func(c *vcenter.CloneSpec) { c.Policies = vcenter.Policies{Home: "x", Encrypting: "secret"} }, vcenter.ErrNoKeyProvider, `cryptoProfile "secret": no key provider`},
+		"a further disk would shrink":             {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{0, 29} }, vcenter.ErrInvalid, "additionalDisksGiB[1] is 29, less than the 30 GiB", ""},
+		"more further disks than it has":          {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{20, 30, 40} }, vcenter.ErrInvalid, "additionalDisksGiB has 3 sizes, but the template has 2 disks after the first one", ""},
+		"more disks than places":                  {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 62) }, vcenter.ErrInvalid, "dataDisks has 62 disks, but the template's controllers have room for 60", ""},
+		"more disks than old hardware has places": {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 15) }, vcenter.ErrInvalid, "have room for 14: remove some, or give the template a paravirtual SCSI controller and hardware version vmx-14", "old"},
+		"a key, and no provider":                  {func(c *vcenter.CloneSpec) { c.Encryption.Key = "vault" }, vcenter.ErrNoKeyProvider, `cryptoKeyID "vault": no key provider: remove cryptoKeyID, or add a key provider`, ""},
+		"a policy that encrypts, and no provider": {func(c *vcenter.CloneSpec) { c.Policies = vcenter.Policies{Home: "x", Encrypting: "secret"} }, vcenter.ErrNoKeyProvider, `cryptoProfile "secret": no key provider`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			spec := cloneSpecFrom(t, s, templateOf(t, s, "disks"), 1)
+			spec := cloneSpecFrom(t, s, templateOf(t, s, cmp.Or(test.template, "disks")), 1)
 			test.change(&spec)
 			_, err := s.CloneVM(t.Context(), spec)
 			g.Expect(err).To(MatchError(test.err))

@@ -60,7 +60,8 @@ func (s *Session) template(ctx context.Context, r inventory.Ref) (hardware.Templ
 	}
 	data := hardware.Template{Ref: r}
 	var now inventory.Details
-	err = s.api.Retrieve(ctx, "reading template "+r.Value, r, []string{"config.hardware.device", "snapshot", inventory.ChangeVersion}, func(p []types.DynamicProperty) {
+	properties := []string{"config.hardware.device", hardware.VersionProperty, "snapshot", inventory.ChangeVersion}
+	err = s.api.Retrieve(ctx, "reading template "+r.Value, r, properties, func(p []types.DynamicProperty) {
 		for _, property := range p {
 			now.Set(property.Name, property.Val)
 			switch value := property.Val.(type) {
@@ -68,6 +69,10 @@ func (s *Session) template(ctx context.Context, r inventory.Ref) (hardware.Templ
 				data.Devices = value.VirtualDevice
 			case types.VirtualMachineSnapshotInfo:
 				data.Snapshots, data.Current = value.RootSnapshotList, value.CurrentSnapshot
+			case string:
+				if property.Name == hardware.VersionProperty {
+					data.Hardware = value
+				}
 			}
 		}
 	})

@@ -70,7 +70,7 @@ func (spec CloneSpec) Clone(template Template) (types.VirtualMachineCloneSpec, e
 		}
 		changes = append(changes, disks...)
 	}
-	added, err := addDisks(template.Devices, spec.DataDisks, spec.Policies.Disks)
+	added, err := addDisks(template, spec.DataDisks, spec.Policies.Disks)
 	if err != nil {
 		return clone, err
 	}

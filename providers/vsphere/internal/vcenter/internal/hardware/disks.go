@@ -32,7 +32,7 @@ const (
 
 // How many disks a controller has room for, and where the controller itself is among those of a SCSI bus.
 const (
-	paravirtualUnits = 64
+	paravirtualUnits = 64 // from hardware version 14 on, which came with vSphere 6.7
 	scsiUnits        = 16
 	sataUnits        = 30
 	nvmeUnits        = 15
@@ -86,15 +86,15 @@ func growDisk(disk types.VirtualDisk, sizeGiB int32, field string) (types.BaseVi
 // capacity returns the size of a disk in bytes.
 func capacity(disk *types.VirtualDisk) int64 { return max(disk.CapacityInBytes, disk.CapacityInKB<<10) }
 
-// addDisks adds disks where the template's controllers have room.
-func addDisks(devices object.VirtualDeviceList, disks []DataDisk, policy string) ([]types.BaseVirtualDeviceConfigSpec, error) {
+// addDisks adds disks where the template's controllers have room. A clone has the template's hardware version; it is raised later.
+func addDisks(template Template, disks []DataDisk, policy string) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	if len(disks) == 0 {
 		return nil, nil
 	}
-	free := freePlaces(devices)
+	free := template.freePlaces()
 	if len(free) < len(disks) {
 		return nil, fmt.Errorf("%w: dataDisks has %d disks, but the template's controllers have room for %d: remove some, "+
-			"or give the template a paravirtual SCSI controller", vcerrors.ErrInvalid, len(disks), len(free))
+			"or give the template a paravirtual SCSI controller and hardware version %s or later", vcerrors.ErrInvalid, len(disks), len(free), types.VMX14)
 	}
 	changes := make([]types.BaseVirtualDeviceConfigSpec, len(disks))
 	for i, disk := range disks {
@@ -134,7 +134,8 @@ type place struct{ controller, unit int32 }
 
 // freePlaces returns those of the first disk's controller, then those of the other SCSI controllers. Guests number their
 // disks in this order.
-func freePlaces(devices object.VirtualDeviceList) []place {
+func (t Template) freePlaces() []place {
+	devices := t.Devices
 	var controllers object.VirtualDeviceList
 	if disks := devices.SelectByType((*types.VirtualDisk)(nil)); len(disks) > 0 {
 		if first := devices.FindByKey(disks[0].GetVirtualDevice().ControllerKey); first != nil {
@@ -148,14 +149,13 @@ func freePlaces(devices object.VirtualDeviceList) []place {
 	}
 	var free []place
 	for _, controller := range controllers {
-		free = append(free, freePlacesOf(controller, devices)...)
+		free = append(free, freePlacesOf(controller, devices, t.unitsOf(controller))...)
 	}
 	return free
 }
 
-func freePlacesOf(controller types.BaseVirtualDevice, devices object.VirtualDeviceList) []place {
-	units, key := unitsOf(controller), controller.GetVirtualDevice().Key
-	taken := map[int32]bool{}
+func freePlacesOf(controller types.BaseVirtualDevice, devices object.VirtualDeviceList, units int32) []place {
+	key, taken := controller.GetVirtualDevice().Key, map[int32]bool{}
 	if scsi, ok := controller.(types.BaseVirtualSCSIController); ok {
 		taken[scsiControllerAt] = true
 		taken[scsi.GetVirtualSCSIController().ScsiCtlrUnitNumber] = true
@@ -174,9 +174,12 @@ func freePlacesOf(controller types.BaseVirtualDevice, devices object.VirtualDevi
 	return free
 }
 
-func unitsOf(controller types.BaseVirtualDevice) int32 {
+func (t Template) unitsOf(controller types.BaseVirtualDevice) int32 {
 	switch controller.(type) {
 	case *types.ParaVirtualSCSIController:
+		if version, err := types.ParseHardwareVersion(t.Hardware); err == nil && version < types.VMX14 {
+			return scsiUnits
+		}
 		return paravirtualUnits
 	case types.BaseVirtualSCSIController:
 		return scsiUnits

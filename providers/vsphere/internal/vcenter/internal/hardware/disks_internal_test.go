@@ -31,23 +31,26 @@ func TestDataDisksGoWhereTheTemplatesControllersHaveRoom(t *testing.T) {
 	nvme := &types.VirtualNVMEController{VirtualController: base(31000)}
 	for name, test := range map[string]struct {
 		devices     object.VirtualDeviceList
+		hardware    string
 		room        int
 		first, last place
 	}{
-		"paravirtual":                       {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, 62, place{1000, 1}, place{1000, 63}},
-		"LSI Logic":                         {object.VirtualDeviceList{logic, diskAt(1000, 0)}, 14, place{1000, 1}, place{1000, 15}},
-		"the next controller is taken, too": {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1000, 0)}, 14 + 63, place{1000, 1}, place{1001, 63}},
-		"the first disk's comes first":      {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1001, 0)}, 62 + 15, place{1001, 1}, place{1000, 15}},
-		"SATA":                              {object.VirtualDeviceList{sata, diskAt(15000, 0)}, 29, place{15000, 1}, place{15000, 29}},
-		"NVMe":                              {object.VirtualDeviceList{nvme, diskAt(31000, 0)}, 14, place{31000, 1}, place{31000, 14}},
-		"gaps are filled":                   {object.VirtualDeviceList{logic, diskAt(1000, 1), diskAt(1000, 3)}, 13, place{1000, 0}, place{1000, 15}},
-		"no disk":                           {object.VirtualDeviceList{logic}, 15, place{1000, 0}, place{1000, 15}},
+		"paravirtual":                       {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-19", 62, place{1000, 1}, place{1000, 63}},
+		"paravirtual and old":               {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-13", 14, place{1000, 1}, place{1000, 15}},
+		"paravirtual, of its time":          {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-14", 62, place{1000, 1}, place{1000, 63}},
+		"LSI Logic":                         {object.VirtualDeviceList{logic, diskAt(1000, 0)}, "vmx-19", 14, place{1000, 1}, place{1000, 15}},
+		"the next controller is taken, too": {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1000, 0)}, "vmx-19", 14 + 63, place{1000, 1}, place{1001, 63}},
+		"the first disk's comes first":      {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1001, 0)}, "vmx-19", 62 + 15, place{1001, 1}, place{1000, 15}},
+		"SATA":                              {object.VirtualDeviceList{sata, diskAt(15000, 0)}, "vmx-19", 29, place{15000, 1}, place{15000, 29}},
+		"NVMe":                              {object.VirtualDeviceList{nvme, diskAt(31000, 0)}, "vmx-19", 14, place{31000, 1}, place{31000, 14}},
+		"gaps are filled":                   {object.VirtualDeviceList{logic, diskAt(1000, 1), diskAt(1000, 3)}, "vmx-19", 13, place{1000, 0}, place{1000, 15}},
+		"no disk":                           {object.VirtualDeviceList{logic}, "vmx-19", 15, place{1000, 0}, place{1000, 15}},
 		"no controller":                     {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			free := freePlaces(test.devices)
+			free := Template{Devices: test.devices, Hardware: test.hardware}.freePlaces()
 			g.Expect(free).To(HaveLen(test.room))
 			if test.room == 0 {
 				return

@@ -22,9 +22,12 @@ type Installed struct {
 	configuration string // that this was read of
 }
 
+// VersionProperty has the version of a virtual machine's hardware.
+const VersionProperty = "config.version"
+
 // Properties are those that Read reads.
 func Properties() []string {
-	return []string{"config.version", "config.hardware.device", inventory.ChangeVersion}
+	return []string{VersionProperty, "config.hardware.device", inventory.ChangeVersion}
 }
 
 // Read returns what vCenter has told of a virtual machine.
@@ -32,7 +35,7 @@ func Read(properties []types.DynamicProperty) Installed {
 	var read Installed
 	for _, property := range properties {
 		switch property.Name {
-		case "config.version":
+		case VersionProperty:
 			read.Version = inventory.As[string](property.Val)
 		case inventory.ChangeVersion:
 			read.configuration = inventory.As[string](property.Val)

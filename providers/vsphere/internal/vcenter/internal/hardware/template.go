@@ -19,6 +19,7 @@ import (
 type Template struct {
 	Ref       inventory.Ref
 	Devices   object.VirtualDeviceList
+	Hardware  string // version, such as vmx-19
 	Snapshots []types.VirtualMachineSnapshotTree
 	Current   *inventory.Ref // snapshot
 
