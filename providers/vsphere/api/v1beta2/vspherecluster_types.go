@@ -143,13 +143,6 @@ type VSphereClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	VCenterVersion string `json:"vCenterVersion,omitempty"`
 
-	// vCenters are the vCenters of a cluster whose zones are on several.
-	// +optional
-	// +listType=map
-	// +listMapKey=server
-	// +kubebuilder:validation:MaxItems=32
-	VCenters []VCenterStatus `json:"vCenters,omitempty"`
-
 	// deprecated holds status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
@@ -162,29 +155,6 @@ type VSphereClusterInitializationStatus struct {
 	// Cluster API contract and stays true.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
-}
-
-// VCenterStatus is what is known of one of a cluster's vCenters.
-type VCenterStatus struct {
-	// server is the host, or host:port, of the vCenter.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Server string `json:"server"`
-
-	// version of the vCenter.
-	// +optional
-	// +kubebuilder:validation:MaxLength=256
-	Version string `json:"version,omitempty"`
-
-	// available tells whether the vCenter can be reached.
-	// +optional
-	Available bool `json:"available"`
-
-	// message says why it cannot.
-	// +optional
-	// +kubebuilder:validation:MaxLength=10000
-	Message string `json:"message,omitempty"`
 }
 
 // VSphereCluster is the infrastructure of a Cluster on vSphere.

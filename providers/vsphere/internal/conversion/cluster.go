@@ -54,7 +54,7 @@ func clusterStatusToHub(src v1beta1.VSphereClusterStatus, kept infrav1.VSphereCl
 		Conditions:     conditionsToHub(src.V1Beta2),
 		Initialization: infrav1.VSphereClusterInitializationStatus{Provisioned: src.Ready},
 		FailureDomains: domainsToHub(src.FailureDomains), Distribution: kept.Distribution,
-		VCenterVersion: src.VCenterVersion, VCenters: kept.VCenters, Deprecated: deprecatedToHub(src.Conditions),
+		VCenterVersion: src.VCenterVersion, Deprecated: deprecatedToHub(src.Conditions),
 	}
 }
 

@@ -26,7 +26,7 @@ func TestWhatOnlyTheHubHasSurvivesAnOlderWriter(t *testing.T) {
 		g := NewWithT(t)
 		stored := &infrav1.VSphereCluster{
 			Spec:   infrav1.VSphereClusterSpec{Server: "vc", Distribution: faultlinev1.Distribution{FailureDomains: []faultlinev1.FailureDomainIntent{{Name: "a"}}}},
-			Status: infrav1.VSphereClusterStatus{VCenters: []infrav1.VCenterStatus{{Server: "vc"}}},
+			Status: infrav1.VSphereClusterStatus{Distribution: faultlinev1.DistributionStatus{FailureDomains: []faultlinev1.DomainStatus{{Name: "a"}}}},
 		}
 		older, got := &v1beta1.VSphereCluster{}, &infrav1.VSphereCluster{}
 		g.Expect(clusterFromHub(t.Context(), stored.DeepCopy(), older)).To(Succeed())
