@@ -26,8 +26,10 @@ const (
 const encoding = "base64"
 
 // Bootstrap puts bootstrap data of a format of the Cluster API contract, cloud-config or ignition, into extra
-// configuration. No format means cloud-config.
+// configuration. No format means cloud-config. Data that is base64 already, as upstream takes it, is what it stands for: in neither
+// format is plain text ever base64.
 func Bootstrap(format string, data []byte) (map[string]string, error) {
+	data = plain(data)
 	if len(data) == 0 {
 		return nil, fmt.Errorf("key value is missing or empty")
 	}
@@ -40,6 +42,18 @@ func Bootstrap(format string, data []byte) (map[string]string, error) {
 	default:
 		return nil, fmt.Errorf("key format is %q: only cloud-config and ignition are known", format)
 	}
+}
+
+// plain undoes base64, as often as it was done.
+func plain(data []byte) []byte {
+	for len(data) > 0 {
+		decoded, err := base64.StdEncoding.DecodeString(string(data))
+		if err != nil {
+			break
+		}
+		data = decoded
+	}
+	return data
 }
 
 // Has reports whether a virtual machine's extra configuration has the bootstrap data.

@@ -34,13 +34,29 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
+// A guest decodes once. What some bootstrap providers have encoded already would be gibberish to it.
+func TestBootstrapDataThatIsBase64AlreadyIsNotEncodedTwice(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	data := []byte("#cloud-config\nhostname: ü\n")
+	once := base64.StdEncoding.EncodeToString(data)
+	twice := base64.StdEncoding.EncodeToString([]byte(once))
+	for _, given := range []string{once, twice, once + "\n"} {
+		got, err := guestinfo.Bootstrap("", []byte(given))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(HaveKeyWithValue("guestinfo.userdata", once))
+	}
+}
+
 func TestBootstrapThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := guestinfo.Bootstrap("powershell", []byte("x"))
 	g.Expect(err).To(MatchError(ContainSubstring(`"powershell"`)))
-	_, err = guestinfo.Bootstrap("cloud-config", nil)
-	g.Expect(err).To(MatchError(ContainSubstring("value")))
+	for _, nothing := range []string{"", "\n"} {
+		_, err = guestinfo.Bootstrap("cloud-config", []byte(nothing))
+		g.Expect(err).To(MatchError(ContainSubstring("value")))
+	}
 }
 
 // A hash that changed for nothing would reconfigure every machine.

@@ -6,6 +6,7 @@ package guestinfo
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -78,18 +79,19 @@ type nameservers struct {
 }
 
 // Metadata puts the guest's name and network into extra configuration. macs are the addresses of the virtual machine's
-// cards in the order of the network's devices; there must be one for each.
+// cards in the order of the network's devices; there must be one for each. Cards beyond those, which somebody has added, are named and
+// have the routes of the machine, as upstream has it, and nothing else.
 func Metadata(hostname string, network infrav1.NetworkSpec, macs []string) (map[string]string, error) {
-	if len(macs) != len(network.Devices) {
+	if len(macs) < len(network.Devices) {
 		return nil, fmt.Errorf("virtual machine has %d network cards, spec.network.devices has %d", len(macs), len(network.Devices))
 	}
 	content := metadata{
 		InstanceID: hostname, LocalHostname: hostname,
 		Network: netplan{Version: 2, Ethernets: map[string]ethernet{}},
 	}
-	for i := range network.Devices {
-		device := &network.Devices[i]
-		card := describe(device, i, macs[i])
+	devices := append(slices.Clone(network.Devices), make([]infrav1.NetworkDeviceSpec, len(macs)-len(network.Devices))...)
+	for i := range devices {
+		card := describe(&devices[i], i, macs[i])
 		// netplan has routes of cards only, so those of the machine are every card's.
 		card.Routes = append(card.Routes, routes(network.Routes)...)
 		content.Network.Ethernets[fmt.Sprintf("id%d", i)] = card

@@ -214,6 +214,7 @@ func TestStaticAddressesReachTheGuestAndAreReported(t *testing.T) {
 		clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: "node"},
 	), "and no link-local ones")
 	w.Expect(machine.Status.Network).To(HaveLen(2))
+	w.Expect(machine.Status.Network[0].IPAddrs).To(Equal([]string{"192.168.7.5", "2001:db8::5"}))
 	w.Expect(machine.Status.Network[0].MACAddr).To(Equal(made.MACs[0]))
 	w.Expect(machine.Status.Network[0].NetworkName).To(Equal(simulator.NetworkName))
 }

@@ -69,13 +69,14 @@ func (r *Reconciler) ensureReady(_ context.Context, s *scope) (steps.Progress, e
 // maxListed is how many entries the API takes in a list of the status. One more and it would refuse the whole of it.
 const maxListed = 128
 
+// networkStatus tells of the cards, with those of their addresses that other machines can reach, as upstream does.
 func networkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
 	statuses := make([]infrav1.NetworkStatus, 0, len(cards))
 	for _, card := range cards {
 		if card.MAC == "" || len(statuses) == maxListed {
 			continue
 		}
-		ips := slices.DeleteFunc(slices.Clone(card.IPs), func(ip string) bool { _, ok := parse(ip); return !ok })
+		ips := slices.DeleteFunc(slices.Clone(card.IPs), func(ip string) bool { return !reachable(ip) })
 		statuses = append(statuses, infrav1.NetworkStatus{
 			Connected: ptr.To(card.Connected), IPAddrs: ips[:min(len(ips), maxListed)], MACAddr: card.MAC, NetworkName: card.Network,
 		})
@@ -85,20 +86,20 @@ func networkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
 
 // addresses lists what other machines can reach the guest at.
 func addresses(cards []vcenter.GuestNIC) []string {
-	var reachable []string
+	var list []string
 	for _, card := range cards {
 		for _, ip := range card.IPs {
-			address, ok := parse(ip)
-			if ok && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast() && len(reachable) < maxListed {
-				reachable = append(reachable, ip)
+			if reachable(ip) && len(list) < maxListed {
+				list = append(list, ip)
 			}
 		}
 	}
-	return reachable
+	return list
 }
 
-// parse reads an address in a form that the API takes.
-func parse(ip string) (netip.Addr, bool) {
+// reachable reports whether others can reach a guest at an address, and the API takes the form it is in.
+func reachable(ip string) bool {
 	address, err := netip.ParseAddr(ip)
-	return address, err == nil && len(ip) <= len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")
+	return err == nil && len(ip) <= len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") &&
+		!address.IsUnspecified() && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast()
 }
