@@ -224,7 +224,7 @@ func (r Range) String() string {
 // overlap reports whether somebody may be of both tuples.
 func overlap(a, b lbv1.Tuple) bool {
 	same := func(a, b string) bool { return a == b || a == lbv1.All || b == lbv1.All }
-	return same(a.Project, b.Project) && same(a.Namespace, b.Namespace) && same(a.GuestCluster, b.GuestCluster)
+	return same(Project(a.Project), Project(b.Project)) && same(a.Namespace, b.Namespace) && same(a.GuestCluster, b.GuestCluster)
 }
 
 func describe(tuple lbv1.Tuple) string {

@@ -69,6 +69,7 @@ func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
 		"two namespaces":    {[]lbv1.Tuple{one, {Project: "p", Namespace: "b", GuestCluster: lbv1.All}}, nil},
 		"none is not all":   {[]lbv1.Tuple{one, {Namespace: "a", GuestCluster: lbv1.All}}, nil},
 		"the same twice":    {[]lbv1.Tuple{one, one}, []string{"spec.selector.scope[1]: project p, namespace a, guest cluster *"}},
+		"two ways to write": {[]lbv1.Tuple{{Project: "c/p", Namespace: "a"}, {Project: "c:p", Namespace: "a"}}, []string{"spec.selector.scope[1]: project c:p, namespace a"}},
 		"a cluster of all":  {[]lbv1.Tuple{one, {Project: "p", Namespace: "a", GuestCluster: "c"}}, []string{"spec.selector.scope[1]: is for some that spec.selector.scope[0] is for, too: remove one of them"}},
 		"all beside others": {[]lbv1.Tuple{one, {Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}}, []string{"spec.selector.scope[1]: is for some"}},
 	} {

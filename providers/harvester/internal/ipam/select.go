@@ -31,8 +31,8 @@ type Requirement struct {
 //
 //   - The network is a hard condition. A pool that is for a network gives addresses to those only who require it, and one without gives
 //     them to those only who require none; a network without a namespace is one of the requirement's own.
-//   - One of the scopes of the pool has the project, the namespace and the cluster of the requirement; * on either side is any. A pool
-//     without a scope is never chosen.
+//   - One of the scopes of the pool has the project, the namespace and the cluster of the requirement; * on either side is any. A project
+//     is cluster/project or cluster:project. A pool without a scope is never chosen.
 //   - Of several the one with the highest priority is chosen, and of several with the same the first by name.
 //   - Without any, it is the global pool, whose only scope is * for all three. One that is for a network is for no other; one that is for
 //     none is for all. Who requires no network says nothing that a global pool could contradict: any serves, as it always has. When there
@@ -91,9 +91,12 @@ func (r Requirement) onNetwork(pool *lbv1.IPPool) bool {
 
 func (r Requirement) inScope(pool *lbv1.IPPool, loose bool) bool {
 	return slices.ContainsFunc(pool.Spec.Selector.Scope, func(t lbv1.Tuple) bool {
-		return covers(t.Project, r.Project, loose) && covers(t.Namespace, r.Namespace, false) && covers(t.GuestCluster, r.Cluster, loose)
+		return covers(Project(t.Project), Project(r.Project), loose) && covers(t.Namespace, r.Namespace, false) && covers(t.GuestCluster, r.Cluster, loose)
 	})
 }
+
+// Project is a project of Rancher's as cluster/project. Namespaces have it as cluster:project, and so may who writes down a scope.
+func Project(name string) string { return strings.Replace(name, ":", "/", 1) }
 
 func covers(scope, required string, loose bool) bool {
 	return scope == required || scope == everything || required == everything || loose && scope == ""

@@ -62,7 +62,7 @@ type Selector struct {
 
 // Tuple is somebody who may have addresses. * stands for all.
 type Tuple struct {
-	// project of Rancher.
+	// project of Rancher, as cluster/project or cluster:project.
 	// +optional
 	Project string `json:"project,omitempty"`
 

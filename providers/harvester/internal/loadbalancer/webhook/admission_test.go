@@ -35,6 +35,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a pool that is older than a rule", func(t *testing.T) { testOlderPools(t, api) })
 	t.Run("what may surprise of a pool", func(t *testing.T) { testPoolWarnings(t, api) })
 	t.Run("a load balancer says where it is", func(t *testing.T) { testPlace(t, api) })
+	t.Run("a load balancer is of its namespace's project", func(t *testing.T) { testProject(t, api) })
 	t.Run("the rules of a load balancer", func(t *testing.T) { testLoadBalancerRules(t, api) })
 	t.Run("one value where a list belongs", func(t *testing.T) { testSingleValues(t, api) })
 	t.Run("a client of v1alpha1 loses nothing", func(t *testing.T) { testOlderClient(t, api) })

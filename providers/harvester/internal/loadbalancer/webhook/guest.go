@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 )
 
 const (
@@ -38,17 +39,8 @@ func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer)
 	}
 	of := lb.Annotations
 	of[lbv1.NamespaceAnnotation] = lb.Namespace
-	if lb.Spec.WorkloadType != lbv1.WorkloadCluster {
-		return nil
-	}
-	if before == nil || before.Annotations[lbv1.ProjectAnnotation] != of[lbv1.ProjectAnnotation] {
-		project, err := w.project(ctx, lb.Namespace)
-		if err != nil {
-			return err
-		}
-		if project != "" {
-			of[lbv1.ProjectAnnotation] = project
-		}
+	if err := w.placeProject(ctx, before, lb); err != nil || lb.Spec.WorkloadType != lbv1.WorkloadCluster {
+		return err
 	}
 	network := cmp.Or(of[lbv1.NetworkAnnotation], of[lbv1.ManagementNetworkAnnotation])
 	if network == "" && (before == nil || before.Annotations[lbv1.ClusterAnnotation] != of[lbv1.ClusterAnnotation]) {
@@ -63,7 +55,27 @@ func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer)
 	return nil
 }
 
-// project is that of a namespace, as cluster/project, which is how the scope of a pool has it; nothing for a namespace that is in none.
+// placeProject has the annotation say which project the load balancer's namespace is in, in the form that it is said in already, and nothing
+// for a namespace that is in none: a pool's scope may name a project, and it is not the client that says who is of it. The project is looked
+// up as long as it decides on a pool, and when somebody says another one.
+func (w *LoadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+	of := lb.Annotations
+	if before != nil && before.Annotations[lbv1.ProjectAnnotation] == of[lbv1.ProjectAnnotation] && lb.Status.AllocatedAddress.IP != "" {
+		return nil
+	}
+	project, err := w.project(ctx, lb.Namespace)
+	switch {
+	case err != nil:
+		return err
+	case project == "":
+		delete(of, lbv1.ProjectAnnotation)
+	case ipam.Project(of[lbv1.ProjectAnnotation]) != project:
+		of[lbv1.ProjectAnnotation] = project
+	}
+	return nil
+}
+
+// project is that of a namespace, as cluster/project; nothing for a namespace that is in none.
 func (w *LoadBalancer) project(ctx context.Context, name string) (string, error) {
 	namespace := &corev1.Namespace{}
 	if err := w.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
@@ -72,7 +84,7 @@ func (w *LoadBalancer) project(ctx context.Context, name string) (string, error)
 		}
 		return "", fmt.Errorf("reading the project of namespace %s: %w", name, err)
 	}
-	return strings.Replace(namespace.Annotations[projectAnnotation], ":", "/", 1), nil
+	return ipam.Project(namespace.Annotations[projectAnnotation]), nil
 }
 
 // network is the first one that a machine of the guest cluster is on. Machines that nobody has labelled with their cluster are known by

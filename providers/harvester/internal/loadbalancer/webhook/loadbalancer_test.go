@@ -78,10 +78,42 @@ func testPlace(t *testing.T, api *rulestest.APIServer) {
 		g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, "c-1/p-2"), name)
 		g.Expect(api.Delete(ctx, lb)).To(Succeed())
 	}
-	machines := &lbv1.LoadBalancer{ObjectMeta: rulestest.Named("vm"), Spec: lbv1.LoadBalancerSpec{Listeners: web}}
-	g.Expect(api.Create(ctx, machines)).To(Succeed())
-	g.Expect(machines.Annotations).To(Equal(map[string]string{lbv1.NamespaceAnnotation: "default"}))
-	g.Expect(api.Delete(ctx, machines)).To(Succeed())
+}
+
+// testProject wants a load balancer of either kind to be of the project that its namespace is in, whatever it says, and of none if that is in
+// none.
+func testProject(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	in := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "in-project", Annotations: map[string]string{projectAnnotation: "local:p-2"}}}
+	out := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "in-none"}}
+	g.Expect(api.Create(ctx, in)).To(Succeed())
+	g.Expect(api.Create(ctx, out)).To(Succeed())
+	for _, workload := range []lbv1.WorkloadType{"", lbv1.WorkloadVM, lbv1.WorkloadCluster} {
+		make := func(namespace, project string) *lbv1.LoadBalancer {
+			lb := newCluster(namespace, "of-project", map[string]string{lbv1.ProjectAnnotation: project})
+			if lb.Spec.WorkloadType = workload; workload != lbv1.WorkloadCluster {
+				lb.Spec.Listeners = web
+			}
+			g.Expect(api.Create(ctx, lb)).To(Succeed())
+			return lb
+		}
+		for says, want := range map[string]string{"": "local/p-2", "local/p-9": "local/p-2", "*": "local/p-2", "local:p-2": "local:p-2", "local/p-2": "local/p-2"} {
+			lb := make(in.Name, says)
+			g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, want), "%q says %q", workload, says)
+			g.Expect(api.Delete(ctx, lb)).To(Succeed())
+		}
+		lb := make(out.Name, "local/p-2")
+		g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.ProjectAnnotation), "%q", workload)
+		out.Annotations = map[string]string{projectAnnotation: "local:p-3"}
+		g.Expect(api.Update(ctx, out)).To(Succeed())
+		lb.Spec.Description = "waits for its address"
+		g.Expect(api.Update(ctx, lb)).To(Succeed())
+		g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, "local/p-3"), "%q, whose namespace came into a project", workload)
+		g.Expect(api.Delete(ctx, lb)).To(Succeed())
+		out.Annotations = nil
+		g.Expect(api.Update(ctx, out)).To(Succeed())
+	}
 }
 
 // testLoadBalancerRules wants the rules to be applied, zeros of a health check to be completed, and the status to be written with the object.
