@@ -6,6 +6,7 @@ package loadbalancer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -115,3 +116,6 @@ func validateHealthCheck(check lbv1.HealthCheck, listeners []lbv1.Listener, path
 	}
 	return errs
 }
+
+// NamedAfter reports whether a machine that Rancher made, or a disk of one, has the name of one of the guest cluster.
+func NamedAfter(cluster, name string) bool { return strings.HasPrefix(name, cluster+"-") }

@@ -6,7 +6,6 @@ package guests
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -76,7 +76,7 @@ func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, 
 		return false, fmt.Errorf("looking for disks of guest cluster %s: %w", cluster, err)
 	}
 	for i := range disks.Items {
-		if strings.HasPrefix(disks.Items[i].Name, cluster+"-") { // as the names of its machines do, and of their disks
+		if loadbalancer.NamedAfter(cluster, disks.Items[i].Name) {
 			return false, nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
 const (
@@ -87,22 +87,30 @@ func (w *LoadBalancer) project(ctx context.Context, name string) (string, error)
 	return ipam.Project(namespace.Annotations[projectAnnotation]), nil
 }
 
-// network is the first one that a machine of the guest cluster is on. Machines that nobody has labelled with their cluster are known by
-// their names, which begin with its name.
+// network is the first one that a machine of the guest cluster is on. Machines of Rancher's that nobody has labelled with their cluster are
+// known by their names.
 func (w *LoadBalancer) network(ctx context.Context, namespace, cluster string) (string, error) {
 	if cluster == "" {
 		return "", nil
 	}
-	for _, by := range []struct{ label, value, prefix string }{{lbv1.MachineClusterLabel, cluster, ""}, {lbv1.CreatorLabel, lbv1.RancherCreator, cluster}} {
+	for _, by := range []struct {
+		labels client.MatchingLabels
+		suits  func(machine *kubevirtv1.VirtualMachineInstance) bool
+	}{
+		{client.MatchingLabels{lbv1.MachineClusterLabel: cluster}, func(*kubevirtv1.VirtualMachineInstance) bool { return true }},
+		{client.MatchingLabels{lbv1.CreatorLabel: lbv1.RancherCreator}, func(machine *kubevirtv1.VirtualMachineInstance) bool {
+			return machine.Labels[lbv1.MachineClusterLabel] == "" && loadbalancer.NamedAfter(cluster, machine.Name)
+		}},
+	} {
 		machines := &kubevirtv1.VirtualMachineInstanceList{}
-		err := w.Reader.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{by.label: by.value})
+		err := w.Reader.List(ctx, machines, client.InNamespace(namespace), by.labels)
 		if meta.IsNoMatchError(err) {
 			return "", nil
 		} else if err != nil {
 			return "", fmt.Errorf("listing the machines of guest cluster %s: %w", cluster, err)
 		}
 		for i := range machines.Items {
-			if name := networkOf(&machines.Items[i]); name != "" && strings.HasPrefix(machines.Items[i].Name, by.prefix) {
+			if name := networkOf(&machines.Items[i]); name != "" && by.suits(&machines.Items[i]) {
 				return name, nil
 			}
 		}

@@ -49,6 +49,8 @@ func testPlace(t *testing.T, api *rulestest.APIServer) {
 	for _, machine := range []*kubevirtv1.VirtualMachineInstance{
 		newMachine("tenant", "labelled", "tenant/vlan-1", "10.9.0.1", map[string]string{lbv1.MachineClusterLabel: "one"}),
 		newMachine("tenant", "two-pool1", "tenant/vlan-2", "10.9.0.2", map[string]string{infrav1.CreatorLabel: lbv1.RancherCreator}),
+		newMachine("tenant", "another-cluster-1", "tenant/vlan-4", "10.9.0.4", map[string]string{infrav1.CreatorLabel: lbv1.RancherCreator}),
+		newMachine("tenant", "labelled-pool1", "tenant/vlan-5", "10.9.0.5", map[string]string{infrav1.CreatorLabel: lbv1.RancherCreator, lbv1.MachineClusterLabel: "labelled-pool1"}),
 		newMachine("tenant", "three-pool1", "tenant/vlan-3", "10.9.0.3", nil),
 	} {
 		g.Expect(api.Create(ctx, machine)).To(Succeed())
@@ -56,6 +58,8 @@ func testPlace(t *testing.T, api *rulestest.APIServer) {
 	for name, tc := range map[string]struct{ given, want map[string]string }{
 		"by-label":   {map[string]string{lbv1.ClusterAnnotation: "one"}, map[string]string{lbv1.NetworkAnnotation: "tenant/vlan-1"}},
 		"by-name":    {map[string]string{lbv1.ClusterAnnotation: "two"}, map[string]string{lbv1.NetworkAnnotation: "tenant/vlan-2"}},
+		"by-a-part":  {map[string]string{lbv1.ClusterAnnotation: "another-c"}, nil},
+		"by-another": {map[string]string{lbv1.ClusterAnnotation: "labelled"}, nil},
 		"by-nothing": {map[string]string{lbv1.ClusterAnnotation: "three"}, nil},
 		"unnamed":    {nil, nil},
 		"given":      {map[string]string{lbv1.ClusterAnnotation: "one", lbv1.NetworkAnnotation: "a/b", lbv1.ManagementNetworkAnnotation: "c/d"}, nil},
