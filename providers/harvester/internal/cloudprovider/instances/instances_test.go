@@ -367,6 +367,38 @@ func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "no guest has said anything yet")
 }
 
+func TestInterfaceInANetworkIsThatOfNodesThatAnnounceAddresses(t *testing.T) {
+	g := NewWithT(t)
+	h := &harvesterOf{
+		vms:       []kubevirtv1.VirtualMachine{vm("control-1"), vm("control-2"), vm("worker")},
+		instances: []kubevirtv1.VirtualMachineInstance{instance("control-1"), instance("control-2"), instance("worker")},
+	}
+	worker := &h.instances[2]
+	worker.Spec.Networks, worker.Status.Interfaces = worker.Spec.Networks[:1], worker.Status.Interfaces[:1]
+	var nodes []*corev1.Node
+	for _, name := range []string{"control-1", "control-2", "worker"} {
+		nodes = append(nodes, node(name, ""))
+	}
+	_, err := of(h, nodes...).NIC(t.Context(), "default/vlan-2")
+	g.Expect(err).To(MatchError(ContainSubstring("no interface of Node worker is in network default/vlan-2")), "each may announce addresses")
+	for _, n := range nodes[:2] {
+		n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": "true"}
+	}
+	i := of(h, nodes...)
+	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(Equal("enp3s0"))
+	g.Expect(i.NIC(t.Context(), "team/vlan-1")).To(Equal("enp2s0"))
+	g.Expect(i.NIC(t.Context(), "vlan-1")).To(Equal("enp2s0"), "a network of the machines' own namespace")
+	for n := range h.instances[1].Status.Interfaces {
+		h.instances[1].Status.Interfaces[n].InterfaceName = ""
+	}
+	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(Equal("enp3s0"), "one that has not said yet")
+	h.instances[0].Status.Interfaces = nil
+	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "nobody has said yet")
+	h.instances[0].Spec.Networks = nil
+	_, err = i.NIC(t.Context(), "default/vlan-2")
+	g.Expect(err).To(MatchError(ContainSubstring("no interface of Node control-1 is in network default/vlan-2")))
+}
+
 func TestNodeIsToldItsPlaceWithoutLosingWhatHarvesterDoesNotSay(t *testing.T) {
 	g := NewWithT(t)
 	machine := vm("node-1")

@@ -7,19 +7,22 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// NIC returns the interface that all Nodes have in a network: an address of that network can be announced by each of them there. It is "" as long
-// as no guest has said what its interfaces are called.
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// NIC returns the interface in a network that Nodes have which announce addresses: one of that network can be announced by each of them there.
+// It is "" as long as no guest has said what its interfaces are called. network may leave out the namespace of the virtual machines.
 func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 	nodes, err := i.nodes.List(labels.Everything())
 	if err != nil {
 		return "", err
 	}
 	found, of := "", ""
-	for _, node := range nodes {
+	for _, node := range announcing(nodes) {
 		vm, err := i.find(ctx, node)
 		if err != nil {
 			return "", err
@@ -31,13 +34,15 @@ func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if vmi == nil || !connected(vmi) {
+		if vmi == nil {
 			continue
 		}
-		name := nicIn(vmi, network)
+		name, there := nicIn(vmi, network)
 		switch {
-		case name == "":
+		case !there:
 			return "", fmt.Errorf("no interface of Node %s is in network %s: connect its virtual machine to it", node.Name, network)
+		case name == "" || !connected(vmi):
+			continue // it has not said yet
 		case found != "" && name != found:
 			return "", fmt.Errorf("the interface in network %s is called %s on Node %s and %s on Node %s: it must be the same on all", network, found, of, name, node.Name)
 		}
@@ -46,17 +51,33 @@ func (i *Instances) NIC(ctx context.Context, network string) (string, error) {
 	return found, nil
 }
 
-// nicIn is what the guest calls its interface in a network; "" when it has none.
-func nicIn(vmi *kubevirtv1.VirtualMachineInstance, network string) string {
+// announcing are the Nodes that addresses are announced by: those of the control plane, where kube-vip runs unless somebody has said
+// otherwise, and all of a cluster that has none.
+func announcing(nodes []*corev1.Node) []*corev1.Node {
+	var list []*corev1.Node
+	for _, node := range nodes {
+		if _, there := node.Labels[controlPlaneLabel]; there {
+			list = append(list, node)
+		}
+	}
+	if len(list) == 0 {
+		return nodes
+	}
+	return list
+}
+
+// nicIn is what the guest calls its interface in a network, "" when it has not said, and whether it has one.
+func nicIn(vmi *kubevirtv1.VirtualMachineInstance, network string) (name string, there bool) {
 	for _, n := range vmi.Spec.Networks {
-		if n.Multus == nil || qualified(vmi.Namespace, n.Multus.NetworkName) != network {
+		if n.Multus == nil || qualified(vmi.Namespace, n.Multus.NetworkName) != qualified(vmi.Namespace, network) {
 			continue
 		}
 		for _, nic := range vmi.Status.Interfaces {
 			if nic.Name == n.Name {
-				return nic.InterfaceName
+				return nic.InterfaceName, true
 			}
 		}
+		return "", true
 	}
-	return ""
+	return "", false
 }
