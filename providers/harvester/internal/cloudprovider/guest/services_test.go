@@ -22,11 +22,13 @@ import (
 )
 
 const (
-	vipAnnotation     = "kube-vip.io/loadbalancerIPs"
-	ipamAnnotation    = "cloudprovider.harvesterhci.io/ipam"
-	primaryAnnotation = "cloudprovider.harvesterhci.io/primary-service"
-	networkAnnotation = "cloudprovider.harvesterhci.io/network"
-	ownerAnnotation   = "cloudprovider.harvesterhci.io/cluster-uid"
+	vipAnnotation       = "kube-vip.io/loadbalancerIPs"
+	ipamAnnotation      = "cloudprovider.harvesterhci.io/ipam"
+	primaryAnnotation   = "cloudprovider.harvesterhci.io/primary-service"
+	networkAnnotation   = "cloudprovider.harvesterhci.io/network"
+	ownerAnnotation     = "cloudprovider.harvesterhci.io/cluster-uid"
+	projectAnnotation   = "cloudprovider.harvesterhci.io/project"
+	namespaceAnnotation = "cloudprovider.harvesterhci.io/namespace"
 )
 
 func annotated(pairs ...string) func(*corev1.Service) {
@@ -334,10 +336,7 @@ func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
 	s.Expect(s.client.Create(t.Context(), &six)).To(Succeed())
 	c := s.cluster("blue")
 	c.start("--ipv6-pool=" + six.Name)
-	c.service("web", func(service *corev1.Service) {
-		service.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack)
-		service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-	})
+	c.service("web", both(corev1.IPFamilyPolicyRequireDualStack))
 	c.reached("web", "172.19.8.10", "fd00:19:8::10")
 	c.Expect(c.current("web")()).To(HaveField("Spec.LoadBalancerIP", "172.19.8.10"))
 	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
@@ -351,23 +350,68 @@ func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
 }
 
+func both(policy corev1.IPFamilyPolicy) func(*corev1.Service) {
+	return func(service *corev1.Service) {
+		service.Spec.IPFamilyPolicy = &policy
+		service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	}
+}
+
 func TestServiceOfBothFamiliesSaysWhichAddressThereIsNoPoolFor(t *testing.T) {
 	s := newSite(t)
 	s.pool("blue", "172.19.10.0/24", "172.19.10.10", "172.19.10.20")
 	c := s.cluster("blue")
 	c.start()
-	both := func(policy corev1.IPFamilyPolicy) func(*corev1.Service) {
-		return func(service *corev1.Service) {
-			service.Spec.IPFamilyPolicy = &policy
-			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-		}
-	}
 	c.service("web", both(corev1.IPFamilyPolicyPreferDualStack))
 	c.reached("web", "172.19.10.10")
 	c.service("strict", both(corev1.IPFamilyPolicyRequireDualStack))
 	c.reached("strict", "172.19.10.11")
 	c.told("strict", "has none of IPv6: name a pool for that family to the cloud provider by --ipv6-pool")
 	c.Expect(c.warnings("web")).To(BeEmpty(), "one is enough for it")
+}
+
+func TestServiceThatPrefersBothFamiliesGoesOnWithOneAndOneThatRequiresThemWaits(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.13.0/24", "172.19.13.10", "172.19.13.20")
+	c := s.cluster("blue")
+	c.start("--ipv6-pool=" + s.namespace + "-typo")
+	c.service("web", both(corev1.IPFamilyPolicyPreferDualStack))
+	c.reached("web", "172.19.13.10")
+	c.told("web", "goes on without an address of IPv6, which it prefers and does not require: LoadBalancer "+s.namespace)
+	c.Expect(c.warnings("web")).To(ConsistOf(HavePrefix("AddressMissing: ")))
+	c.service("strict", both(corev1.IPFamilyPolicyRequireDualStack))
+	c.told("strict", "-typo")
+	c.Expect(c.current("strict")()).To(And(HaveField("Annotations", Not(HaveKey(vipAnnotation))), HaveField("Spec.LoadBalancerIP", "")))
+
+	// The flag is corrected, and both have what they lacked.
+	six := simulator.Pool(s.namespace+"-six", "fd00:19:13::/120", "fd00:19:13::10", "fd00:19:13::20")
+	s.Expect(s.client.Create(t.Context(), &six)).To(Succeed())
+	c.provider.kill()
+	c.start("--ipv6-pool=" + six.Name)
+	for _, name := range []string{"web", "strict"} {
+		c.Eventually(c.current(name)).Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(
+			HaveField("IP", HavePrefix("172.19.13.1")), HaveField("IP", HavePrefix("fd00:19:13::1")))), name)
+	}
+}
+
+func TestServiceIsToldWhichOfItsWishesHaveNoEffect(t *testing.T) {
+	s := newSite(t)
+	s.pool("blue", "172.19.14.0/24", "172.19.14.10", "172.19.14.20")
+	c := s.cluster("blue")
+	c.start()
+	c.service("web", annotated(namespaceAnnotation, "elsewhere"))
+	c.reached("web", "172.19.14.10")
+	c.told("web", `annotation cloudprovider.harvesterhci.io/namespace is "elsewhere"`)
+	c.service("own", func(service *corev1.Service) { service.Spec.LoadBalancerIP = "192.0.2.7" })
+	c.reached("own", "172.19.14.11")
+	c.told("own", "asked for address 192.0.2.7")
+	c.service("annotated", annotated(vipAnnotation, "192.0.2.8", namespaceAnnotation, s.namespace))
+	c.reached("annotated", "172.19.14.12")
+	c.told("annotated", "asked for address 192.0.2.8")
+	c.Expect(c.warnings("annotated")).NotTo(ContainElement(HavePrefix("AnnotationIgnored")), "it names the namespace that it is in")
+
+	c.change("web", annotated(projectAnnotation, "c-1:p-2"))
+	c.told("web", `annotation cloudprovider.harvesterhci.io/project is "c-1:p-2"`)
 }
 
 func TestServicesHaveOneAddressEachThoughHarvesterDisobeys(t *testing.T) {

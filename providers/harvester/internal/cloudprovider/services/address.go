@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,7 +125,30 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, g given
 	if err != nil {
 		return fmt.Errorf("writing the address: %w", err)
 	}
+	if asked := replaces(service, g.addresses); asked != "" {
+		s.mu.Lock()
+		s.replaced[keyOf(service)] = asked
+		s.mu.Unlock()
+	}
 	return nil
+}
+
+// replaces is the address that somebody else has written into a Service, where the given ones take its place; "" when nobody has. What is written
+// here is in both places, and the Service is reached at it.
+func replaces(service *corev1.Service, addresses []string) string {
+	field, annotated := service.Spec.LoadBalancerIP, split(service.Annotations[lbv1.AddressesAnnotation])
+	first := ""
+	if len(annotated) > 0 {
+		first = annotated[0]
+	}
+	for _, asked := range []string{first, field} {
+		reached := slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP == asked })
+		ours := first == field && reached
+		if asked != "" && len(addresses) > 0 && !ours && !unspecified(asked) && !slices.Contains(addresses, asked) {
+			return asked
+		}
+	}
+	return ""
 }
 
 // changeOf is a merge patch; nil when nothing is to be changed. It fails on a Service that has changed meanwhile.

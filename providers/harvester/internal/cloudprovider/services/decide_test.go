@@ -82,7 +82,7 @@ func TestLoadBalancerHasTheLabelsAndAnnotationsThatPoolsAreChosenBy(t *testing.T
 	}))
 	g.Expect(lb.Annotations).To(Equal(map[string]string{
 		"loadbalancer.harvesterhci.io/cluster": "blue", "loadbalancer.harvesterhci.io/network": "default/vlan-100",
-		"loadbalancer.harvesterhci.io/project": "c-1/p-2", "loadbalancer.harvesterhci.io/namespace": "team",
+		"loadbalancer.harvesterhci.io/project":     "c-1/p-2",
 		"cloudprovider.harvesterhci.io/lb-network": "default/vlan-100", "cloudprovider.harvesterhci.io/managementNetwork": "default/mgmt",
 		"cloudprovider.harvesterhci.io/cluster-uid": "owner",
 	}))
@@ -111,6 +111,10 @@ func TestLoadBalancerThatExistsKeepsWhatDecidedOnItsAddress(t *testing.T) {
 	g.Expect(lb.Status.Address).To(Equal("10.0.0.1"))
 	g.Expect(unlike(had, lb)).To(BeTrue())
 	g.Expect(unlike(lb, o.wanted(reached, o.wants(reached)[0], lb, "owner"))).To(BeFalse(), "it is as it is to be")
+	had.Status.AllocatedAddress.IP = ""
+	g.Expect(o.wanted(reached, o.wants(reached)[0], had, "owner").Spec.IPPool).To(Equal("other"), "it has none yet")
+	o.Pools = nil
+	g.Expect(o.wanted(reached, o.wants(reached)[0], had, "owner").Spec.IPPool).To(Equal("first"), "nobody names another")
 }
 
 func TestDualStackServiceHasASecondAddressWhereThereIsAPoolForIt(t *testing.T) {
@@ -281,6 +285,68 @@ func TestAddressGoesIntoTheAnnotationAndTheField(t *testing.T) {
 		"annotations":{"kube-vip.io/loadbalancerIPs":null,"kube-vip.io/serviceInterface":null,"cloudprovider.harvesterhci.io/service-interface":null},"labels":{"cloudprovider.harvesterhci.io/primary-service":null}},"spec":{"loadBalancerIP":""}}`))
 	long := given{addresses: []string{"10.0.0.1"}, shares: strings.Repeat("a", 64)}
 	g.Expect(changeOf(service("web"), long)["metadata"]).To(HaveKeyWithValue("labels", BeEmpty()), "it fits no label")
+}
+
+func TestAnAddressThatSomebodyElseWroteIsToldWhenItIsReplaced(t *testing.T) {
+	field := func(address string) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Spec.LoadBalancerIP = address }
+	}
+	reached := func(address string) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+		}
+	}
+	has := annotated(lbv1.AddressesAnnotation, "10.0.0.9")
+	for name, c := range map[string]struct {
+		service *corev1.Service
+		given   []string
+		want    string
+	}{
+		"no wish":                              {service("web"), []string{"10.0.0.1"}, ""},
+		"a wish that is granted":               {service("web", field("10.0.0.1")), []string{"10.0.0.1"}, ""},
+		"the field":                            {service("web", field("10.0.0.9")), []string{"10.0.0.1"}, "10.0.0.9"},
+		"the annotation":                       {service("web", has), []string{"10.0.0.1"}, "10.0.0.9"},
+		"both":                                 {service("web", has, field("10.0.0.9")), []string{"10.0.0.1"}, "10.0.0.9"},
+		"the annotation, announced meanwhile":  {service("web", has, reached("10.0.0.9")), []string{"10.0.0.1"}, "10.0.0.9"},
+		"the address it had from another pool": {service("web", has, field("10.0.0.9"), reached("10.0.0.9")), []string{"10.0.0.1"}, ""},
+		"the annotation, of one that has one":  {service("web", has, field("10.0.0.1"), reached("10.0.0.1")), []string{"10.0.0.1"}, "10.0.0.9"},
+		"it gets no address any more":          {service("web", has, field("10.0.0.9")), nil, ""},
+		"a DHCP server's":                      {service("web", field("0.0.0.0")), []string{"10.0.0.1"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(replaces(c.service, c.given)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestServiceIsToldWhatHarvesterKnowsBetter(t *testing.T) {
+	in := func(project string) *lbv1.LoadBalancer {
+		return &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Annotations: map[string]string{lbv1.ProjectAnnotation: project}}}
+	}
+	for name, c := range map[string]struct {
+		service *corev1.Service
+		lb      *lbv1.LoadBalancer
+		says    []string
+	}{
+		"nothing said":          {service("web"), in("c-1/p-2"), nil},
+		"the facts":             {service("web", annotated(projectAnnotation, "c-1:p-2", namespaceAnnotation, "team")), in("c-1/p-2"), nil},
+		"another project":       {service("web", annotated(projectAnnotation, "c-1/p-9")), in("c-1/p-2"), []string{`says that namespace team is in project "c-1/p-2"`}},
+		"of no project":         {service("web", annotated(projectAnnotation, "c-1/p-9")), in(""), []string{`says that namespace team is in project ""`}},
+		"another namespace":     {service("web", annotated(namespaceAnnotation, "other")), in(""), []string{`are in namespace team`}},
+		"before there is one":   {service("web", annotated(projectAnnotation, "c-1/p-9", namespaceAnnotation, "other")), nil, []string{`are in namespace team`}},
+		"both that are another": {service("web", annotated(projectAnnotation, "p", namespaceAnnotation, "n")), in(""), []string{"are in namespace team", "says that"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := ignored(c.service, c.lb, "team")
+			g.Expect(got).To(HaveLen(len(c.says)))
+			for n, r := range got {
+				g.Expect(r.reason).To(Equal(annotationIgnored))
+				g.Expect(r.warns).To(BeTrue())
+				g.Expect(r.text).To(ContainSubstring(c.says[n]))
+			}
+		})
+	}
 }
 
 func TestInterfaceOfAServiceFollowsItsAddressesUnlessSomebodyElseWroteIt(t *testing.T) {

@@ -41,8 +41,8 @@ type follower struct {
 	*Services
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events record.EventRecorder
-	// said is what Services wait for, as their events say.
-	said map[types.NamespacedName]string
+	// said is what the last events of Services say that still holds.
+	said map[types.NamespacedName][]string
 }
 
 // Follow goes on with Services when their LoadBalancers have changed, and with LoadBalancers when their Services have: the service controller of
@@ -53,7 +53,7 @@ func (s *Services) Follow(ctx context.Context, services, balancers Informer) err
 	defer recording.Shutdown()
 	recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.guest.CoreV1().Events("")})
 	f := &follower{
-		Services: s, said: map[types.NamespacedName]string{},
+		Services: s, said: map[types.NamespacedName][]string{},
 		events: recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "harvester-cloud-provider"}),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
@@ -122,10 +122,10 @@ func (f *follower) next(ctx context.Context) bool {
 	var waits *waitError
 	switch {
 	case err == nil:
-		f.settled(key, service)
+		f.say(key, service, f.remarks(ctx, key, service))
 		f.queue.Forget(key)
 	case errors.As(err, &waits):
-		f.say(key, service, "WaitingForAddress", waits)
+		f.say(key, service, append(f.remarks(ctx, key, service), remarkOf(waits)))
 		f.queue.Forget(key)
 		f.queue.AddAfter(key, patience)
 	default:
@@ -135,30 +135,6 @@ func (f *follower) next(ctx context.Context) bool {
 		f.queue.AddRateLimited(key)
 	}
 	return true
-}
-
-// settled notes that a Service waits for nothing, and warns of one that will not have all that it requires.
-func (f *follower) settled(key types.NamespacedName, service *corev1.Service) {
-	if service != nil && service.DeletionTimestamp == nil && wantsBalancer(service) {
-		if lacks := f.options.lacks(service); lacks != "" {
-			f.say(key, service, "AddressMissing", &waitError{what: lacks, stuck: true})
-			return
-		}
-	}
-	delete(f.said, key)
-}
-
-// say tells of what a Service waits for when that is something else than before, and warns where somebody has to do something.
-func (f *follower) say(key types.NamespacedName, service *corev1.Service, reason string, waits *waitError) {
-	if f.said[key] == waits.what {
-		return
-	}
-	f.said[key] = waits.what
-	kind := corev1.EventTypeNormal
-	if waits.stuck {
-		kind = corev1.EventTypeWarning
-	}
-	f.events.Event(service, kind, reason, waits.what)
 }
 
 // follow goes on with a Service. Until it has the finalizer of the service controller, nothing is made for it, and as long as one has the

@@ -8,8 +8,10 @@ const (
 	prefix = "cloudprovider.harvesterhci.io/"
 	// ipamAnnotation is pool, which is the default, or dhcp.
 	ipamAnnotation = prefix + "ipam"
-	// networkAnnotation, projectAnnotation and namespaceAnnotation decide which pool the address comes from.
-	networkAnnotation   = prefix + "network"
+	// networkAnnotation decides which pool the address comes from.
+	networkAnnotation = prefix + "network"
+	// projectAnnotation and namespaceAnnotation say of the virtual machines what Harvester knows, and are told to have no effect where they
+	// say something else.
 	projectAnnotation   = prefix + "project"
 	namespaceAnnotation = prefix + "namespace"
 	// primaryAnnotation names the Service, as namespace/name, whose address this one has too.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/retry"
@@ -47,13 +48,14 @@ type Services struct {
 	known     toolscache.Indexer // the Services of the guest cluster
 	nics      NICs
 
-	mu    sync.Mutex
-	owner string // which guest cluster it is; "" before that is known
+	mu       sync.Mutex
+	owner    string                          // which guest cluster it is; "" before that is known
+	replaced map[types.NamespacedName]string // addresses that Services had asked for, until that has been told
 }
 
 var _ cloudprovider.LoadBalancer = &Services{}
 
-// NICs returns the interface that all Nodes have in a network of Harvester; "" when they have not said yet.
+// NICs returns the interface in a network of Harvester that Nodes have which announce addresses; "" when they have not said yet.
 type NICs func(ctx context.Context, network string) (string, error)
 
 // New makes Services of those that the informer knows.
@@ -61,7 +63,9 @@ func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedInde
 	if err := informer.AddIndexers(toolscache.Indexers{sharingIndex: bySharing}); err != nil {
 		return nil, fmt.Errorf("indexing Services: %w", err)
 	}
-	return &Services{options: o, harvester: h, guest: guest, known: informer.GetIndexer(), nics: nics}, nil
+	return &Services{
+		options: o, harvester: h, guest: guest, known: informer.GetIndexer(), nics: nics, replaced: map[types.NamespacedName]string{},
+	}, nil
 }
 
 // GetLoadBalancer reports whether the Service has a LoadBalancer on Harvester. One that shares another's address has none.
@@ -165,20 +169,15 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 		return s.ensureShared(ctx, service, primary)
 	}
 	var addresses []string
-	for _, p := range s.options.wants(service) {
-		lb, err := s.balancer(ctx, service, p)
+	var missing error
+	for n, p := range s.options.wants(service) {
+		address, err := s.obtain(ctx, service, p)
+		if n > 0 && goesOnWithout(service, p, err) {
+			missing = missed(p, err)
+			break
+		}
 		if err != nil {
 			return err
-		}
-		if lb.DeletionTimestamp != nil {
-			return &waitError{what: fmt.Sprintf("LoadBalancer %s/%s on Harvester is being deleted", lb.Namespace, lb.Name)}
-		}
-		address, err := allocated(lb, p)
-		if err != nil {
-			return err
-		}
-		if address == "" {
-			return pending(lb)
 		}
 		addresses = append(addresses, address)
 	}
@@ -189,7 +188,26 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	if err := s.address(ctx, service, given{addresses: addresses, nic: nic}); err != nil {
 		return err
 	}
-	return s.sweep(ctx, keyOf(service), service, s.options.wants)
+	if err := s.sweep(ctx, keyOf(service), service, s.options.wants); err != nil {
+		return err
+	}
+	return missing
+}
+
+// obtain is an address of a Service. A waitError says why there is none yet.
+func (s *Services) obtain(ctx context.Context, service *corev1.Service, p part) (string, error) {
+	lb, err := s.balancer(ctx, service, p)
+	if err != nil {
+		return "", err
+	}
+	if lb.DeletionTimestamp != nil {
+		return "", &waitError{what: fmt.Sprintf("LoadBalancer %s/%s on Harvester is being deleted", lb.Namespace, lb.Name)}
+	}
+	address, err := allocated(lb, p)
+	if err == nil && address == "" {
+		err = pending(lb)
+	}
+	return address, err
 }
 
 // waitError is what a Service waits for.
@@ -197,6 +215,8 @@ type waitError struct {
 	what string
 	// stuck says that somebody has to do something.
 	stuck bool
+	// reason is that of the event; "" for WaitingForAddress.
+	reason string
 }
 
 // Error is for the user.
@@ -264,9 +284,7 @@ func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner stri
 		return nil, err
 	}
 	lb.Namespace = s.harvester.Namespace()
-	if lb.Annotations[lbv1.NamespaceAnnotation] == "" {
-		annotate(lb, lbv1.NamespaceAnnotation, lb.Namespace)
-	}
+	annotate(lb, lbv1.NamespaceAnnotation, lb.Namespace)
 	if err := s.harvester.Create(ctx, lb); err != nil {
 		return nil, fmt.Errorf("creating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
 	}

@@ -5,6 +5,7 @@ package services
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
+	"k8s.io/utils/ptr"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
@@ -66,10 +68,26 @@ func (o Options) wants(service *corev1.Service) []part {
 	}
 }
 
+// goesOnWithout reports whether a Service does without its second address as long as somebody has to do something for that: it does not
+// require it, and is not reached at one.
+func goesOnWithout(service *corev1.Service, second part, why error) bool {
+	waits := &waitError{}
+	return errors.As(why, &waits) && waits.stuck && !requiresBoth(service) && announced(service, second.family) == ""
+}
+
+// missed says what a Service that goes on without its second address lacks.
+func missed(second part, why error) error {
+	return &waitError{stuck: true, reason: addressMissing, what: fmt.Sprintf(
+		"the Service goes on without an address of %s, which it prefers and does not require: %s", second.family, why.Error())}
+}
+
+func requiresBoth(service *corev1.Service) bool {
+	return ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) == corev1.IPFamilyPolicyRequireDualStack
+}
+
 // lacks is the address that a Service requires beside its first one, and cannot have; "" when it has all of them.
 func (o Options) lacks(service *corev1.Service) string {
-	policy := service.Spec.IPFamilyPolicy
-	if policy == nil || *policy != corev1.IPFamilyPolicyRequireDualStack || service.Annotations[primaryAnnotation] != "" || len(o.wants(service)) != 1 {
+	if !requiresBoth(service) || service.Annotations[primaryAnnotation] != "" || len(o.wants(service)) != 1 {
 		return ""
 	}
 	second := o.all(service)[1].family
@@ -94,7 +112,7 @@ func ipamOf(service *corev1.Service) lbv1.IPAM {
 }
 
 // wanted is the LoadBalancer of a part of a Service as it is to be; had is the one that exists, nil when there is none. What decided on the
-// address of one that exists stays.
+// address of one that has it stays. One without takes the pool that the cloud provider is told of now.
 func (o Options) wanted(service *corev1.Service, p part, had *lbv1.LoadBalancer, owner string) *lbv1.LoadBalancer {
 	lb := had.DeepCopy()
 	if lb == nil {
@@ -103,8 +121,10 @@ func (o Options) wanted(service *corev1.Service, p part, had *lbv1.LoadBalancer,
 		}}
 		annotate(lb, askedAnnotation, service.Annotations[networkAnnotation])
 		annotate(lb, lbv1.NetworkAnnotation, cmp.Or(service.Annotations[networkAnnotation], o.Network))
-		annotate(lb, lbv1.NamespaceAnnotation, service.Annotations[namespaceAnnotation])
 		annotate(lb, lbv1.ProjectAnnotation, service.Annotations[projectAnnotation])
+	}
+	if has, err := allocated(lb, p); p.pool != "" && (has == "" || err != nil) {
+		lb.Spec.IPPool = p.pool
 	}
 	annotate(lb, lbv1.ClusterAnnotation, o.Cluster)
 	annotate(lb, ownerAnnotation, owner)
@@ -152,8 +172,9 @@ func allocated(lb *lbv1.LoadBalancer, p part) (string, error) {
 	case addr.IsUnspecified() && p.family == corev1.IPv6Protocol:
 		return netip.IPv6Unspecified().String(), nil
 	case !addr.IsUnspecified() && familyOf(addr) != p.family:
-		return "", fmt.Errorf("LoadBalancer %s/%s on Harvester has the address %s, and the Service needs one of %s: name a pool for that family by --%s-pool",
-			lb.Namespace, lb.Name, text, p.family, strings.ToLower(string(p.family)))
+		return "", &waitError{stuck: true, what: fmt.Sprintf(
+			"LoadBalancer %s/%s on Harvester has the address %s, and the Service needs one of %s: name a pool for that family by --%s-pool",
+			lb.Namespace, lb.Name, text, p.family, strings.ToLower(string(p.family)))}
 	}
 	return text, nil
 }

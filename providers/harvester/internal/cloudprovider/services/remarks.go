@@ -1,0 +1,103 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// Reasons of events of Services.
+const (
+	waitingForAddress = "WaitingForAddress"
+	addressMissing    = "AddressMissing"
+	addressReplaced   = "AddressReplaced"
+	annotationIgnored = "AnnotationIgnored"
+)
+
+// remark is what an event says.
+type remark struct {
+	reason, text string
+	// warns says that somebody has to do something.
+	warns bool
+}
+
+// remarkOf is what a Service waits for.
+func remarkOf(waits *waitError) remark {
+	return remark{cmp.Or(waits.reason, waitingForAddress), waits.what, waits.stuck}
+}
+
+// say tells of a Service what has not been said before, or does not hold any more since.
+func (f *follower) say(key types.NamespacedName, service *corev1.Service, remarks []remark) {
+	before := f.said[key]
+	delete(f.said, key)
+	for _, r := range remarks {
+		f.said[key] = append(f.said[key], r.text)
+		if slices.Contains(before, r.text) {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if r.warns {
+			kind = corev1.EventTypeWarning
+		}
+		f.events.Event(service, kind, r.reason, r.text)
+	}
+}
+
+// remarks are what a Service has to be told whether it has its address or not: that it will not have all that it requires, and what of
+// it has no effect.
+func (f *follower) remarks(ctx context.Context, key types.NamespacedName, service *corev1.Service) []remark {
+	asked := f.takeReplaced(key)
+	if service == nil || service.DeletionTimestamp != nil || !wantsBalancer(service) {
+		return nil
+	}
+	var list []remark
+	if lacks := f.options.lacks(service); lacks != "" {
+		list = append(list, remark{addressMissing, lacks, true})
+	}
+	if asked != "" {
+		list = append(list, remark{addressReplaced, fmt.Sprintf("the Service asked for address %s by spec.loadBalancerIP or annotation %s, where the one goes that Harvester gives. "+
+			"To have a certain address, make an IPPool of it alone on Harvester whose scope has this cluster", asked, lbv1.AddressesAnnotation), true})
+	}
+	lb, err := f.remembered(ctx, service, Name(f.options.Cluster, service))
+	if err != nil {
+		return list // it is asked for again before anything is done
+	}
+	return append(list, ignored(service, lb, f.harvester.Namespace())...)
+}
+
+// takeReplaced is the address that a Service had asked for before it was given another one; "" when it has been told, or had not.
+func (s *Services) takeReplaced(key types.NamespacedName) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.replaced[key]
+	delete(s.replaced, key)
+	return asked
+}
+
+// ignored are the annotations of a Service that say of its virtual machines what Harvester knows better; lb is nil as long as there is none.
+func ignored(service *corev1.Service, lb *lbv1.LoadBalancer, namespace string) []remark {
+	var list []remark
+	if said := service.Annotations[namespaceAnnotation]; said != "" && said != namespace {
+		list = append(list, remark{annotationIgnored, fmt.Sprintf("annotation %s is %q and has no effect: load balancers of this cluster are in namespace %s, "+
+			"that of the cloud provider's account on Harvester, and pools go by that. Take the annotation off", namespaceAnnotation, said, namespace), true})
+	}
+	if lb == nil {
+		return list
+	}
+	said, is := service.Annotations[projectAnnotation], lb.Annotations[lbv1.ProjectAnnotation]
+	if said != "" && ipam.Project(said) != ipam.Project(is) {
+		list = append(list, remark{annotationIgnored, fmt.Sprintf("annotation %s is %q and has no effect: Harvester says that namespace %s is in project %q, "+
+			"and pools go by that. Take the annotation off", projectAnnotation, said, lb.Namespace, is), true})
+	}
+	return list
+}
