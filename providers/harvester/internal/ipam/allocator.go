@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +25,7 @@ type Allocator struct {
 
 // NewAllocator makes an Allocator that writes with the client and reads with live, which has no cache.
 func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
-	return &Allocator{claimer: Claimer{resident: true, check: among(live)}, here: &here{Writer: writer, live: live}}
+	return &Allocator{claimer: Claimer{resident: true, check: among(live), shown: balancers(live)}, here: &here{Writer: writer, live: live}}
 }
 
 // among looks at all pools as they are stored whenever one is read: of two that have the same address one gives none.
@@ -56,7 +56,7 @@ func (h *here) Live() client.Reader { return h.live }
 // NotFound when the pool does not exist; of a pool that cannot be read it names the field.
 func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error) {
 	claimed := Claimed{Pool: pool}
-	err := a.claimer.do(ctx, a.here, pool, &change{claims: true, apply: func(p *Pool) (changed bool, err error) {
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *Pool) (changed bool, err error) {
 		claimed.Address, changed, err = p.Get(id)
 		return changed, err
 	}})
@@ -68,25 +68,33 @@ func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error)
 
 // Release takes the holder's address back. It is nil when the holder has none, or the pool is gone.
 func (a *Allocator) Release(ctx context.Context, pool, id string) error {
-	return a.claimer.Release(ctx, a.here, []string{pool}, id)
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *Pool) (bool, error) { return p.Release(id), nil }})
+	if apierrors.IsNotFound(err) {
+		a.with(pool, func(q *queue) { delete(q.has, id) })
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("releasing the address in IPPool %s: %w", pool, err)
+	}
+	return nil
 }
 
 // ReleaseAddress takes this address back from the holder, if it has it, and no other.
 func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr netip.Addr) (released bool, _ error) {
-	err := a.claimer.change(ctx, a.here, pool, func(p *Pool) (bool, error) {
-		released = slices.Contains(p.byID[id], addr)
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *Pool) (bool, error) {
+		released = p.isHeldBy(addr, id)
 		if released {
 			p.drop(addr, id)
 		}
 		return released, nil
-	})
+	}})
 	return released, client.IgnoreNotFound(err)
 }
 
 // Give gives the holder an address that it has already, as others show, and no other of the pool. The error wraps ErrHeld when another
 // has it, and ErrOutside when the pool does not have it.
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
-	err := a.claimer.do(ctx, a.here, pool, &change{claims: true, apply: func(p *Pool) (bool, error) { return p.Give(addr, id) }})
+	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *Pool) (bool, error) { return p.Give(addr, id) }})
 	if err != nil {
 		return fmt.Errorf("giving %s of IPPool %s to %s: %w", addr, pool, id, err)
 	}
@@ -100,6 +108,9 @@ type Settled struct {
 	// Doubled are addresses with several holders, and Several holders with several addresses.
 	Doubled []netip.Addr
 	Several []string
+	// Disputed are addresses that load balancers have, and that others hold. Entered are load balancers that had an address of which the
+	// pool did not say so any more: now it does.
+	Disputed, Entered []Entry
 	// Told says that the condition is another.
 	Told bool
 }
@@ -116,6 +127,7 @@ func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.Err
 		}
 		is = Settled{Held: len(p.holders)}
 		is.Doubled, is.Several = p.Doubled()
+		is.Disputed = p.Disputed()
 		reason, message := why(is)
 		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
 		return p.tidy(is.Told), nil
@@ -123,6 +135,7 @@ func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.Err
 	if err != nil {
 		return Settled{}, fmt.Errorf("settling IPPool %s: %w", pool, err)
 	}
+	a.with(pool, func(q *queue) { is.Entered, q.entered = q.entered, nil })
 	return is, nil
 }
 
@@ -159,7 +172,7 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 		if !known {
 			continue
 		}
-		err = a.claimer.change(ctx, a.here, pool, func(p *Pool) (bool, error) { return p.keep(id, uses), nil })
+		err = a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *Pool) (bool, error) { return p.keep(id, uses), nil }})
 		if err != nil {
 			return fmt.Errorf("repairing IPPool %s: %w", pool, err)
 		}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(lbv1.AddToScheme(scheme))
 	var crds []*apiextensionsv1.CustomResourceDefinition
-	for _, kind := range []string{"ippools", "ippoolblocks"} {
+	for _, kind := range []string{"ippools", "ippoolblocks", "loadbalancers"} {
 		data, err := os.ReadFile("../../simulator/crds/loadbalancer.harvesterhci.io_" + kind + ".yaml")
 		utilruntime.Must(err)
 		crd := &apiextensionsv1.CustomResourceDefinition{}

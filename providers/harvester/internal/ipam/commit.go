@@ -26,23 +26,27 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 	if ok, err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil || !ok {
 		return batch, err
 	}
-	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.apply, q.open} {
+	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.enter, q.apply, q.open} {
 		if ok, err := prepare(ctx, batch); err != nil || !ok {
 			return batch, err
 		}
 	}
 	failed := q.write(ctx)
 	for _, one := range batch {
-		if err := one.outcome(failed); apierrors.IsConflict(err) {
+		err := one.outcome(failed)
+		if apierrors.IsConflict(err) {
 			again = append(again, one)
-		} else {
-			one.end(cmp.Or(one.err, err))
+			continue
 		}
+		if one.err == nil && err == nil {
+			q.note(one)
+		}
+		one.end(cmp.Or(one.err, err))
 	}
 	if len(failed) > 0 {
 		q.pool = nil // what of it is stored is not known
 	} else {
-		q.pool.settle()
+		q.entered = append(q.entered, q.pool.settle()...)
 	}
 	return again, nil
 }
@@ -77,6 +81,9 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	}
 	if q.check != nil {
 		p.stops(q.check(ctx, stored))
+	}
+	if err := q.recall(ctx, p); err != nil {
+		return false, err
 	}
 	q.pool, q.confirmed = p, live
 	return true, nil
@@ -116,7 +123,7 @@ func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 // makeRoom has new holders go into blocks from now on if the pool's own status would become too large, or if there are blocks. It is false
 // when the pool is another by now.
 func (q *queue) makeRoom(ctx context.Context, batch []*change) (bool, error) {
-	p, holders := q.pool, len(q.pool.own.allocated)
+	p, holders := q.pool, len(q.pool.own.allocated)+q.pool.entering()
 	for _, one := range batch {
 		if one.claims {
 			holders++

@@ -45,6 +45,12 @@
 // A manager of an earlier version that is still writing reads blocks as they are now, since they say the first address of their section, and
 // fails when it adds to them.
 //
+// # When somebody edits who holds what
+//
+// The Allocator remembers which load balancer has which address. When a pool that it reads does not say so any more, or is read first, it
+// asks what load balancers show, and keeps those addresses for them: nobody else is given one, and with the next write they are entered again.
+// An address that somebody else is the holder of now stays with both until one of them lets go: a machine may be using it.
+//
 // # How addresses are given
 //
 // A holder gets the address that it had before, if that is free and not more than MaxHistory others were released since. Otherwise it is

@@ -55,7 +55,7 @@ func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.I
 		if block.Pool != pool.Name {
 			continue
 		}
-		if !foreign(block, pool) {
+		if !IsForeign(block, pool) {
 			own = append(own, *block)
 			continue
 		}
@@ -67,7 +67,8 @@ func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.I
 	return own, nil
 }
 
-func foreign(block *lbv1.IPPoolBlock, pool *lbv1.IPPool) bool {
+// IsForeign reports whether a block is of a pool of the same name that is gone.
+func IsForeign(block *lbv1.IPPoolBlock, pool *lbv1.IPPool) bool {
 	for _, owner := range block.OwnerReferences {
 		if owner.Kind == "IPPool" && owner.UID != pool.UID {
 			return true

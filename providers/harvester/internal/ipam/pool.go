@@ -48,6 +48,9 @@ type Pool struct {
 	doubled map[netip.Addr][]holding
 	byID    map[string][]netip.Addr
 	former  history
+	// kept are addresses that are for somebody alone although the pool does not say so. entered is who was made a holder because of that.
+	kept    map[netip.Addr]kept
+	entered []Entry
 	// last is the address that was given last.
 	last netip.Addr
 
@@ -88,7 +91,7 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 		inBlocks: pool.Annotations[lbv1.BlocksAnnotation] == "true",
 		own:      newRecord(pool, netip.Prefix{}, pool.Status.Allocated, pool.Status.AllocatedHistory),
 		blocks:   map[netip.Prefix]*record{}, urgent: map[*record]bool{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
-		byID: map[string][]netip.Addr{}, former: newHistory(),
+		byID: map[string][]netip.Addr{}, former: newHistory(), kept: map[netip.Addr]kept{},
 		stored:     counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
 		conditions: slices.Clone(pool.Status.Conditions),
 	}
@@ -206,7 +209,7 @@ func (p *Pool) Give(addr netip.Addr, id string) (changed bool, _ error) {
 	}
 	now, held := p.holders[addr]
 	switch {
-	case held && now.id != id:
+	case held && now.id != id, p.isAnothers(addr, id):
 		return false, ErrHeld
 	case held:
 		p.touched = append(p.touched, now.in)
@@ -230,6 +233,7 @@ func (p *Pool) Release(id string) (changed bool) {
 		p.drop(addr, id)
 		changed = true
 	}
+	p.letGo(id)
 	return changed
 }
 
@@ -239,12 +243,13 @@ func (p *Pool) Holds(id string) (Address, bool) {
 	return p.spread.address(addr), ok
 }
 
-func (p *Pool) lowest(id string) (netip.Addr, bool) {
-	held := p.byID[id]
-	if len(held) == 0 {
-		return netip.Addr{}, false
+func (p *Pool) lowest(id string) (lowest netip.Addr, ok bool) {
+	for _, addr := range p.byID[id] {
+		if !p.isAnothers(addr, id) && (!ok || addr.Less(lowest)) {
+			lowest, ok = addr, true
+		}
 	}
-	return slices.MinFunc(held, netip.Addr.Compare), true
+	return lowest, ok
 }
 
 // had is a free address that the holder had before.
@@ -263,12 +268,18 @@ func (p *Pool) free(addr netip.Addr) bool {
 
 // take gives an address that is free.
 func (p *Pool) take(addr netip.Addr, id string) {
+	p.hold(addr, id)
+	p.last = addr
+}
+
+// hold makes somebody the holder of an address that nobody holds.
+func (p *Pool) hold(addr netip.Addr, id string) {
 	p.forget(addr)
+	delete(p.kept, addr)
 	h := holding{id, addr.String(), p.recordOf(addr)}
 	h.in.hold(h.given, id)
 	p.changed(h.in)
 	p.put(addr, h)
-	p.last = addr
 }
 
 // changed notes a record that is to be stored.
@@ -348,9 +359,10 @@ func (p *Pool) emptied(addr netip.Addr) {
 	if p.spread.gives(addr) {
 		p.held--
 	}
-	if !p.spread.gateways[addr] {
+	if _, isKept := p.kept[addr]; !isKept && !p.spread.gateways[addr] {
 		p.taken.remove(addr)
 	}
+	p.enter(addr)
 }
 
 // forget drops an address from the history.

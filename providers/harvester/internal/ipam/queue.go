@@ -29,6 +29,8 @@ type Claimer struct {
 	resident bool
 	// check says why a pool is not to give addresses although it could. It may be nil.
 	check func(context.Context, *lbv1.IPPool) error
+	// shown is what load balancers say of a pool. It may be nil.
+	shown func(ctx context.Context, pool string) ([]shown, error)
 
 	named sync.Once
 	own   string
@@ -65,11 +67,19 @@ type queue struct {
 	confirmed bool
 	// doubtful are the records of which a write was not answered: it may take effect yet.
 	doubtful map[netip.Prefix]bool
+
+	// has is which address each load balancer was given, or shows. recalled says that they have been asked.
+	has      map[string]netip.Addr
+	recalled bool
+	// entered are load balancers that were made holders again, and of whom nobody has been told yet.
+	entered []Entry
 }
 
 // change is what somebody wants of a pool.
 type change struct {
 	apply func(*Pool) (changed bool, err error)
+	// id is the load balancer that it is about; "" for none.
+	id string
 	// claims says that it may make a holder more.
 	claims bool
 	// sure says that all of the pool is to be as it is stored, also for what changes it.
@@ -137,7 +147,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 func (c *Claimer) leave(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users--; q.users == 0 && len(q.doubtful) == 0 && (!c.resident || q.pool == nil) {
+	if q.users--; q.users == 0 && len(q.doubtful) == 0 && len(q.has) == 0 && (!c.resident || q.pool == nil) {
 		delete(c.queues, queueKey{harvester: q.h, pool: q.name})
 	}
 }

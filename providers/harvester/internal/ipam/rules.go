@@ -189,13 +189,22 @@ func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
 
 // ValidateDeletion wants nobody to hold an address of a pool that goes.
 func ValidateDeletion(pool *lbv1.IPPool) field.ErrorList {
-	if len(pool.Status.Allocated) == 0 {
+	return unheld(field.NewPath("status", "allocated"), pool.Status.Allocated)
+}
+
+// ValidateBlockDeletion wants nobody to hold an address of a block that goes.
+func ValidateBlockDeletion(block *lbv1.IPPoolBlock) field.ErrorList {
+	return unheld(field.NewPath("allocated"), block.Allocated)
+}
+
+func unheld(path *field.Path, allocated map[string]string) field.ErrorList {
+	if len(allocated) == 0 {
 		return nil
 	}
-	lowest := slices.Min(slices.Collect(maps.Keys(pool.Status.Allocated)))
-	return field.ErrorList{field.Forbidden(field.NewPath("status", "allocated"), fmt.Sprintf(
+	lowest := slices.Min(slices.Collect(maps.Keys(allocated)))
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 		"%d of the pool's addresses are held, such as %s by %s: delete the load balancers and machines that hold them first",
-		len(pool.Status.Allocated), lowest, pool.Status.Allocated[lowest]))}
+		len(allocated), lowest, allocated[lowest]))}
 }
 
 // completed are the ranges that are some.

@@ -61,14 +61,16 @@ func (p *Pool) waiting() []*record {
 	return slices.Collect(maps.Keys(p.urgent))
 }
 
-// settle notes that everything is stored, and forgets blocks that are not any more, or never were.
-func (p *Pool) settle() {
+// settle notes that everything is stored, and forgets blocks that are not any more, or never were. It returns who was entered.
+func (p *Pool) settle() (entered []Entry) {
 	for r := range p.urgent {
 		if r.isBlock() && r.version == "" {
 			delete(p.blocks, r.of)
 		}
 	}
 	clear(p.urgent)
+	entered, p.entered = p.entered, nil
+	return entered
 }
 
 // keep takes from a holder of several addresses those that it does not use; the lowest stays when it uses none.

@@ -65,16 +65,6 @@ func allocated(claimed ipam.Claimed) lbv1.AllocatedAddress {
 	return a
 }
 
-// claims are the pools in which the load balancer may hold an address beside the one in its status. It is written before an address is
-// taken, and taken back when the address is in the status: whenever the manager ends, no address is lost.
-func claims(lb *lbv1.LoadBalancer) []string {
-	given := lb.Annotations[lbv1.ClaimsAnnotation]
-	if given == "" {
-		return nil
-	}
-	return strings.Split(given, ",")
-}
-
 func setClaims(lb *lbv1.LoadBalancer, pools []string) {
 	if len(pools) == 0 {
 		delete(lb.Annotations, lbv1.ClaimsAnnotation)
@@ -89,7 +79,7 @@ func setClaims(lb *lbv1.LoadBalancer, pools []string) {
 
 // mayHold are all pools in which the load balancer may hold an address.
 func mayHold(lb *lbv1.LoadBalancer) []string {
-	pools := claims(lb)
+	pools := ipam.Claims(lb)
 	if has := lb.Status.AllocatedAddress.IPPool; has != "" && !slices.Contains(pools, has) {
 		pools = append(pools, has)
 	}
@@ -114,7 +104,7 @@ func surplus(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []st
 	if announced == "" || announced != lb.Status.AllocatedAddress.IP {
 		return nil
 	}
-	return slices.DeleteFunc(claims(lb), func(pool string) bool { return pool == wanted })
+	return slices.DeleteFunc(ipam.Claims(lb), func(pool string) bool { return pool == wanted })
 }
 
 // announcedBy is the address of a Service, "" while it has none.

@@ -165,7 +165,7 @@ func (s *scope) giveBack(ctx context.Context, pools []string) error {
 			s.ready(problem{reasonReleaseFails, fmt.Sprintf("giving back the address of IPPool %s: %s", pool, err)})
 			return err
 		}
-		left := claims(s.lb)
+		left := ipam.Claims(s.lb)
 		for i := range left {
 			if left[i] == pool {
 				left = append(left[:i], left[i+1:]...)
@@ -205,7 +205,7 @@ func (s *scope) store(ctx context.Context) error {
 func (s *scope) promise(ctx context.Context, pool string) error {
 	controllerutil.AddFinalizer(s.lb, lbv1.LoadBalancerFinalizer)
 	if pool != "" && pool != s.lb.Status.AllocatedAddress.IPPool {
-		setClaims(s.lb, append(claims(s.lb), pool))
+		setClaims(s.lb, append(ipam.Claims(s.lb), pool))
 	}
 	return s.store(ctx)
 }

@@ -29,6 +29,7 @@ const (
 	reasonRanges   = "RangesInvalid"
 	reasonSelector = "SelectorInvalid"
 	reasonTwice    = "AddressHeldTwice"
+	reasonAnothers = "AddressHeldByAnother"
 	reasonDeleting = "Deleting"
 )
 
@@ -99,6 +100,11 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 	if settled.Told && why != (problem{}) {
 		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, why.reason, "Settle", "%s", why.message)
 	}
+	for _, e := range settled.Entered {
+		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, "AddressEntered", "Settle",
+			"LoadBalancer %s has %s, and nobody held it any more in status.allocated or an IPPoolBlock: it was entered again; delete the LoadBalancer to have it back",
+			e.ID, e.Address)
+	}
 	if deleting && settled.Held == 0 {
 		return 0, r.end(ctx, pool)
 	}
@@ -158,6 +164,11 @@ func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled ipam.
 	case len(settled.Doubled) > 0:
 		return problem{reasonTwice, fmt.Sprintf(
 			"several hold %s: delete all but one of them, which status.allocated and the IPPoolBlocks name", settled.Doubled[0])}
+	case len(settled.Disputed) > 0:
+		of := settled.Disputed[0]
+		return problem{reasonAnothers, fmt.Sprintf(
+			"LoadBalancer %s has %s, and status.allocated or an IPPoolBlock says that %s holds it: take that out, and it is entered for the LoadBalancer again",
+			of.ID, of.Address, of.Holder)}
 	case len(unclear) > 0:
 		return problem{reasonSelector, unclear.ToAggregate().Error()}
 	}

@@ -58,16 +58,17 @@ type world struct {
 	*WithT
 	t         *testing.T
 	addresses *ipam.Allocator
+	events    *events.FakeRecorder
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
-	w := &world{WithT: g, t: t}
+	w := &world{WithT: g, t: t, events: events.NewFakeRecorder(1000)}
 	testworld.Start(t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
-		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: &events.FakeRecorder{}}
+		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events}
 		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
 	})
 	return w

@@ -106,6 +106,19 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	narrow = pool.DeepCopy()
 	narrow.Spec.Ranges[0].RangeEnd = "10.2.0.9"
 	rulestest.Refused(g, api.Update(ctx, narrow), "status.allocated[10.2.1.1]: Invalid value")
+
+	rulestest.Refused(g, api.Delete(ctx, block), "allocated: Forbidden")
+	former := block.DeepCopy()
+	former.Name, former.ResourceVersion = "held-before", ""
+	former.OwnerReferences = []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: "held", UID: "gone"}}
+	g.Expect(api.Create(ctx, former)).To(Succeed())
+	g.Expect(api.Delete(ctx, former)).To(Succeed(), "its pool is gone, and another has the name")
+	alone := block.DeepCopy()
+	alone.Name, alone.ResourceVersion, alone.Pool = "alone-1", "", "alone"
+	g.Expect(api.Create(ctx, alone)).To(Succeed())
+	g.Expect(api.Delete(ctx, alone)).To(Succeed(), "its pool is gone")
+	block.Allocated = nil
+	g.Expect(api.Update(ctx, block)).To(Succeed())
 	g.Expect(api.Delete(ctx, block)).To(Succeed())
 }
 

@@ -30,10 +30,11 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// SetupWithManager registers the webhooks of both kinds. The manager's scheme has both versions.
+// SetupWithManager registers the webhooks of all kinds. The manager's scheme has both versions.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return rules.Setup(mgr,
 		rules.Kind{Name: "IPPool", Webhooks: &IPPool{Reader: mgr.GetAPIReader()}},
+		rules.Kind{Name: "IPPoolBlock", Webhooks: &IPPoolBlock{Reader: mgr.GetAPIReader()}},
 		rules.Kind{Name: "LoadBalancer", Webhooks: &LoadBalancer{Reader: mgr.GetAPIReader()}},
 	)
 }

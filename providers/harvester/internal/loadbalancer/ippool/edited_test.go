@@ -1,0 +1,140 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ippool_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+)
+
+// balancer makes a load balancer with an address of the pool, which it shows.
+func (w *world) balancer(pool, name string) (id, address string) {
+	w.t.Helper()
+	id = "default/" + name
+	claimed, err := w.addresses.Claim(w.t.Context(), pool, id)
+	w.Expect(err).NotTo(HaveOccurred())
+	address = claimed.IP.String()
+	w.create(&lbv1.LoadBalancer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: pool, IP: address}},
+	})
+	return id, address
+}
+
+// exhaust claims addresses until there is none, and returns them.
+func (w *world) exhaust(pool, prefix string) (all []string) {
+	w.t.Helper()
+	for i := 0; ; i++ {
+		claimed, err := w.addresses.Claim(w.t.Context(), pool, fmt.Sprintf("%s-%d", prefix, i))
+		if err != nil {
+			w.Expect(err).To(MatchError(ipam.ErrExhausted))
+			return all
+		}
+		all = append(all, claimed.IP.String())
+	}
+}
+
+// holds waits until the pool says that somebody holds an address.
+func (w *world) holds(pool, address, id string) {
+	w.t.Helper()
+	w.Eventually(func() map[string]string { return w.get(pool).Status.Allocated }).Should(HaveKeyWithValue(address, id))
+}
+
+func TestAnAddressThatIsTakenOutOfThePoolByHandIsGivenToNobodyElseWhileALoadBalancerHasIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("taken-out", "10.37.0.0/28")
+	w.ready("taken-out", "")
+	id, address := w.balancer("taken-out", "taken-out")
+	w.change("taken-out", func(pool *lbv1.IPPool) { delete(pool.Status.Allocated, address) })
+	w.Expect(w.exhaust("taken-out", "default/next")).To(And(HaveLen(12), Not(ContainElement(address))))
+	w.holds("taken-out", address, id)
+	w.Eventually(w.events.Events).Should(Receive(And(ContainSubstring("AddressEntered"), ContainSubstring(id), ContainSubstring(address))))
+	w.ready("taken-out", "")
+
+	// It is free when the load balancer has given it back, and its entry can go when the load balancer is not there any more.
+	w.Expect(w.addresses.Release(t.Context(), "taken-out", "default/next-0")).To(Succeed())
+	w.change("taken-out", func(pool *lbv1.IPPool) {
+		for _, gone := range []string{"10.37.0.4", "10.37.0.5"} { // of holders that are no load balancers any more
+			delete(pool.Status.Allocated, gone)
+		}
+	})
+	w.Expect(w.exhaust("taken-out", "default/later")).To(ConsistOf("10.37.0.3", "10.37.0.4", "10.37.0.5"))
+}
+
+func TestAnAddressWhoseHolderIsChangedByHandIsNotTheNewOnesWhileALoadBalancerHasIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("changed", "10.38.0.0/28")
+	w.ready("changed", "")
+	id, address := w.balancer("changed", "changed")
+	w.change("changed", func(pool *lbv1.IPPool) { pool.Status.Allocated[address] = "default/new" })
+	w.Expect(w.ready("changed", "AddressHeldByAnother")).To(And(ContainSubstring(id), ContainSubstring(address), ContainSubstring("default/new")))
+	claimed, err := w.addresses.Claim(t.Context(), "changed", "default/new")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(claimed.IP.String()).NotTo(Equal(address))
+	w.Expect(w.addresses.Give(t.Context(), "changed", "default/new", netip.MustParseAddr(address))).To(MatchError(ipam.ErrHeld))
+	w.Expect(w.addresses.Release(t.Context(), "changed", "default/new")).To(Succeed())
+	w.holds("changed", address, id)
+	w.ready("changed", "")
+
+	// Who is the other one shows what it has itself, and loses what it does not.
+	other, own := w.balancer("changed", "other")
+	w.change("changed", func(pool *lbv1.IPPool) { pool.Status.Allocated[address] = other })
+	w.holds("changed", address, id)
+	w.holds("changed", own, other)
+	w.ready("changed", "")
+}
+
+func TestHoldersOfABlockThatIsDeletedKeepTheirAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("blocks", "10.39.0.0/21")
+	w.change("blocks", func(pool *lbv1.IPPool) {
+		pool.Status.Allocated = map[string]string{}
+		for i := range 2045 - 4 { // all but the last four
+			addr := netip.AddrFrom4([4]byte{10, 39, byte((i + 2) / 256), byte((i + 2) % 256)})
+			pool.Status.Allocated[addr.String()] = fmt.Sprintf("machines/m-%d", i)
+		}
+	})
+	w.ready("blocks", "")
+	id, address := w.balancer("blocks", "block")
+	list := &lbv1.IPPoolBlockList{}
+	held := func() map[string]string {
+		w.Expect(user.List(t.Context(), list, ipam.BlocksOf("blocks"))).To(Succeed())
+		all := map[string]string{}
+		for _, block := range list.Items {
+			for ip, id := range block.Allocated {
+				all[ip] = id
+			}
+		}
+		return all
+	}
+	w.Expect(held()).To(HaveKeyWithValue(address, id))
+	for i := range list.Items {
+		w.Expect(client.IgnoreNotFound(user.Delete(t.Context(), &list.Items[i]))).To(Succeed())
+	}
+	w.Expect(w.exhaust("blocks", "default/next-block")).To(And(HaveLen(3), Not(ContainElement(address))))
+	w.Eventually(held).Should(HaveKeyWithValue(address, id))
+}
+
+func TestAPoolThatIsMadeLaterIsOfThoseWhoShowItsAddressesAlready(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(&lbv1.LoadBalancer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "earlier"},
+		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IP: "10.40.0.5"}},
+	})
+	w.pool("later", "10.40.0.0/29")
+	w.Expect(w.exhaust("later", "default/none")).To(Equal([]string{"10.40.0.2", "10.40.0.3", "10.40.0.4", "10.40.0.6"}))
+	w.holds("later", "10.40.0.5", "default/earlier")
+}
