@@ -59,6 +59,17 @@ func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
 	return nil, fmt.Errorf("%w network %q, project %q, namespace %q, cluster %q", ErrNoMatch, want.Network, want.Project, want.Namespace, want.Cluster)
 }
 
+// Covering returns the pool that has an address in its ranges; nil for none.
+func Covering(pools []lbv1.IPPool, address string) *lbv1.IPPool {
+	addr, ok := parse(strings.TrimSpace(address))
+	for i := range pools {
+		if ok && slices.ContainsFunc(completed(pools[i].Spec.Ranges), func(r Range) bool { return r.Contains(addr) }) {
+			return &pools[i]
+		}
+	}
+	return nil
+}
+
 // IsGlobal reports whether a pool is for all who have none of their own.
 func IsGlobal(pool *lbv1.IPPool) bool {
 	return slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: everything, Namespace: everything, GuestCluster: everything}})

@@ -47,10 +47,11 @@ func requirement(lb *lbv1.LoadBalancer) ipam.Requirement {
 	}
 }
 
-// waits reports whether a load balancer has no address of the pool that it is to have one of, if there is one that it is to.
+// waits reports whether a load balancer has no address of the pool that it is to have one of, if there is one that it is to, or has one of no
+// pool.
 func waits(lb *lbv1.LoadBalancer) bool {
 	has := lb.Status.AllocatedAddress
-	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (has.IP == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
+	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (has.IPPool == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
 }
 
 // allocated is an address as it is written.

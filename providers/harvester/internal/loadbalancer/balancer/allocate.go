@@ -73,7 +73,7 @@ func (s *scope) confirm(address lbv1.AllocatedAddress) {
 }
 
 // choose is the pool that the load balancer is to have an address of: the one that it names, else the one that it has one of, else the one
-// that suits it best.
+// that suits it best. Who has an address without saying of which pool keeps it: nobody's address changes because pools have come.
 func (s *scope) choose(ctx context.Context) (string, problem, error) {
 	if named := s.lb.Spec.IPPool; named != "" {
 		return named, problem{}, nil
@@ -85,6 +85,13 @@ func (s *scope) choose(ctx context.Context) (string, problem, error) {
 	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // they can be large, and are only looked at
 		return "", problem{}, fmt.Errorf("listing pools: %w", err)
 	}
+	if has := s.lb.Status.AllocatedAddress.IP; has != "" {
+		if pool := ipam.Covering(pools.Items, has); pool != nil {
+			return pool.Name, problem{}, nil
+		}
+		return "", problem{reasonNoPool, fmt.Sprintf("it has address %s, which is in no IPPool: make one that has it, or name another pool in spec.ipPool, "+
+			"from which it gets another address", has)}, nil
+	}
 	pool, err := ipam.Select(pools.Items, requirement(s.lb))
 	if err != nil {
 		return "", problem{reasonNoPool, err.Error()}, nil //nolint:nilerr // a pool that is made ends it
@@ -92,13 +99,17 @@ func (s *scope) choose(ctx context.Context) (string, problem, error) {
 	return pool.Name, problem{}, nil
 }
 
-// claim takes the address of the pool, the one that the load balancer has there if it has one. It is in the status, and confirmed, then.
+// claim takes the address of the pool: the one that the load balancer shows, if it is one of the pool's. It is in the status, and confirmed,
+// then.
 func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	has := s.lb.Status.AllocatedAddress
-	if has.IPPool == pool {
-		if kept, err := s.keep(ctx, has); kept || err != nil {
-			return problem{}, err
-		}
+	kept, err := s.keep(ctx, pool, has)
+	if err != nil {
+		return problem{}, err
+	}
+	if kept && has.IPPool == pool {
+		s.confirm(has)
+		return problem{}, nil
 	}
 	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
 	switch {
@@ -121,19 +132,20 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	return problem{}, nil
 }
 
-// keep has the pool say that the address in the status is the load balancer's, which it should already. It is false for one that is another's.
-func (s *scope) keep(ctx context.Context, has lbv1.AllocatedAddress) (bool, error) {
+// keep has the pool say that the address in the status is the load balancer's, which it should already. It is false for one that is another's,
+// or another pool's.
+func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress) (bool, error) {
 	addr, err := netip.ParseAddr(has.IP)
 	if err != nil {
 		return false, nil //nolint:nilerr // what is no address is not kept
 	}
-	switch err := s.Addresses.Give(ctx, has.IPPool, id(s.lb), addr); {
+	switch err := s.Addresses.Give(ctx, pool, id(s.lb), addr.Unmap()); {
 	case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
 		return false, nil
-	case apierrors.IsNotFound(err): // nobody else is given an address of a pool that is gone
+	case apierrors.IsNotFound(err):
+		return has.IPPool == pool, nil // nobody else is given an address of a pool that is gone
 	case err != nil:
 		return false, err
 	}
-	s.confirm(has)
 	return true, nil
 }

@@ -45,3 +45,35 @@ func TestALoadBalancerOfTheOlderVersionKeepsItsAddressAndLeadsToTheMachinesThatI
 	w.Expect(w.allocated(other)).To(Equal(map[string]string{has: w.holder("old")}))
 	w.Expect(w.allocated(preferred)).To(BeEmpty())
 }
+
+func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = 1000 + uint32(subnets.Load()) }) //nolint:gosec // few
+	other := w.pool("other", 3)
+	shows := func(address string) func(*lbv1.LoadBalancer) {
+		return func(lb *lbv1.LoadBalancer) { lb.Status.Address, lb.Status.AllocatedAddress.IP = address, address }
+	}
+	lb := w.balancer("old", shows(first(other, 1)))
+	named := w.balancer("named", shows(first(other, 2)), from(other))
+	alone := w.balancer("alone", shows("10.251.7.9"))
+	w.start(nil)
+	for _, one := range []*lbv1.LoadBalancer{lb, named} {
+		has := one.Status.Address
+		w.eventually(one, func(g Gomega) {
+			g.Expect(one.Status.AllocatedAddress).To(And(HaveField("IPPool", other.Name), HaveField("IP", has), HaveField("Mask", "255.255.255.0")))
+		})
+		w.Expect(w.service(one).Spec.LoadBalancerIP).To(Equal(has))
+		w.Expect(w.allocated(other)).To(HaveKeyWithValue(has, w.holder(one.Name)))
+	}
+
+	// A pool that is made by hand later is that of the address.
+	w.says(alone, "it has address 10.251.7.9, which is in no IPPool: make one that has it")
+	w.Expect(w.service(alone).Spec.LoadBalancerIP).To(Equal("10.251.7.9"))
+	later := w.pool("later", 3, func(p *lbv1.IPPool) {
+		p.Spec.Ranges[0] = lbv1.Range{Subnet: "10.251.7.0/24", RangeStart: "10.251.7.9", RangeEnd: "10.251.7.10"}
+	})
+	w.eventually(alone, func(g Gomega) { g.Expect(alone.Status.AllocatedAddress.IPPool).To(Equal(later.Name)) })
+	w.Expect(alone.Status.AllocatedAddress.IP).To(Equal("10.251.7.9"))
+	w.Expect(w.allocated(later)).To(Equal(map[string]string{"10.251.7.9": w.holder("alone")}))
+}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -142,13 +143,28 @@ func (m *Migration) make(ctx context.Context, pool *lbv1.IPPool) ([]Complaint, e
 		if err != nil || existing != nil && existing.Annotations[lbv1.ConvertedAnnotation] == "true" {
 			return nil, err
 		}
-		return complain(fmt.Sprintf("IPPool %s existed before, and was left as it is", pool.Name)), nil
+		complaints, err := m.enter(ctx, pool)
+		return append(complain(fmt.Sprintf("IPPool %s existed before, and its ranges were left as they are", pool.Name)), complaints...), err
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return complain(fmt.Sprintf("IPPool %s was refused: %s; make it by hand", pool.Name, err)), nil
 	case err != nil:
 		return nil, fmt.Errorf("creating IPPool %s: %w", pool.Name, err)
 	}
 	return nil, nil
+}
+
+// enter has a pool that existed before say who has which of its addresses.
+func (m *Migration) enter(ctx context.Context, pool *lbv1.IPPool) (complaints []Complaint, _ error) {
+	for _, ip := range slices.Sorted(maps.Keys(pool.Status.Allocated)) {
+		id := pool.Status.Allocated[ip]
+		switch err := m.Addresses.Give(ctx, pool.Name, id, netip.MustParseAddr(ip)); {
+		case errors.Is(err, ipam.ErrHeld), errors.Is(err, ipam.ErrOutside):
+			complaints = append(complaints, Complaint{systemNamespace, "*-" + pool.Name, fmt.Sprintf("%s keeps %s, but not in the pool: %s", id, ip, err)})
+		case err != nil:
+			return nil, fmt.Errorf("entering who has addresses: %w", err)
+		}
+	}
+	return complaints, nil
 }
 
 // given are the addresses that the ConfigMaps of all namespaces name.
@@ -205,16 +221,23 @@ func (m *Migration) takeOver(ctx context.Context) error {
 	if err := m.Live.List(ctx, balancers); err != nil {
 		return fmt.Errorf("listing LoadBalancers: %w", err)
 	}
-	holds, err := m.holders(ctx)
+	pools := &lbv1.IPPoolList{}
+	if err := m.Live.List(ctx, pools); err != nil {
+		return fmt.Errorf("listing IPPools: %w", err)
+	}
+	holds, err := m.holders(ctx, pools.Items)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for i := range balancers.Items {
 		lb := &balancers.Items[i]
-		has := lb.Status.AllocatedAddress
-		if !slices.Equal(holds[in{has.IPPool, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
-			errs = append(errs, m.keep(ctx, lb))
+		has, of := lb.Status.AllocatedAddress, lb.Status.AllocatedAddress.IPPool
+		if covering := ipam.Covering(pools.Items, has.IP); of == "" && covering != nil {
+			of = covering.Name // it is of v1alpha1, which does not say so
+		}
+		if !slices.Equal(holds[in{of, lb.Namespace + "/" + lb.Name}], []string{has.IP}) {
+			errs = append(errs, m.keep(ctx, lb, of))
 		}
 	}
 	return errors.Join(errs...)
@@ -224,11 +247,8 @@ func (m *Migration) takeOver(ctx context.Context) error {
 type in struct{ pool, id string }
 
 // holders are the addresses of each according to its pool.
-func (m *Migration) holders(ctx context.Context) (map[in][]string, error) {
-	pools, blocks := &lbv1.IPPoolList{}, &lbv1.IPPoolBlockList{}
-	if err := m.Live.List(ctx, pools); err != nil {
-		return nil, fmt.Errorf("listing IPPools: %w", err)
-	}
+func (m *Migration) holders(ctx context.Context, pools []lbv1.IPPool) (map[in][]string, error) {
+	blocks := &lbv1.IPPoolBlockList{}
 	if err := m.Live.List(ctx, blocks); err != nil {
 		return nil, fmt.Errorf("listing IPPoolBlocks: %w", err)
 	}
@@ -238,8 +258,8 @@ func (m *Migration) holders(ctx context.Context) (map[in][]string, error) {
 			holds[in{pool, id}] = append(holds[in{pool, id}], ip)
 		}
 	}
-	for i := range pools.Items {
-		note(pools.Items[i].Name, pools.Items[i].Status.Allocated)
+	for i := range pools {
+		note(pools[i].Name, pools[i].Status.Allocated)
 	}
 	for i := range blocks.Items {
 		note(blocks.Items[i].Pool, blocks.Items[i].Allocated)
@@ -247,14 +267,14 @@ func (m *Migration) holders(ctx context.Context) (map[in][]string, error) {
 	return holds, nil
 }
 
-// keep has a load balancer hold the address that it shows.
-func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer) error {
+// keep has a load balancer hold the address that it shows in the pool that it is of.
+func (m *Migration) keep(ctx context.Context, lb *lbv1.LoadBalancer, pool string) error {
 	has := lb.Status.AllocatedAddress
 	addr, err := netip.ParseAddr(strings.TrimSpace(has.IP))
-	if err != nil || addr.IsUnspecified() || has.IPPool == "" || !lb.DeletionTimestamp.IsZero() {
+	if err != nil || addr.IsUnspecified() || pool == "" || !lb.DeletionTimestamp.IsZero() {
 		return nil //nolint:nilerr // it shows none that is of a pool
 	}
-	err = m.Addresses.Give(ctx, has.IPPool, lb.Namespace+"/"+lb.Name, addr.Unmap())
+	err = m.Addresses.Give(ctx, pool, lb.Namespace+"/"+lb.Name, addr.Unmap())
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil

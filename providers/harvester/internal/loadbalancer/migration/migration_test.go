@@ -153,3 +153,28 @@ func TestLoadBalancersOfAnotherManagerKeepTheAddressesThatTheyShow(t *testing.T)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.IP.String()).To(Equal("10.43.0.4"))
 }
+
+// A pool of the name that the ConfigMap has was made before by somebody else, who did not know who has its addresses.
+func TestAPoolThatExistedBeforeSaysWhoHasItsAddresses(t *testing.T) {
+	g := NewWithT(t)
+	create(t, namespace("before"), &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "before"},
+		Spec:   lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.45.0.0/25"}}},
+		Status: lbv1.IPPoolStatus{Allocated: map[string]string{"10.45.0.9": "machines/m"}}})
+	service := func(name, ip string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "before", Name: name}, Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: ip, Ports: []corev1.ServicePort{{Port: 80}}}}
+	}
+	create(t, service("inside", "10.45.0.5"), service("taken", "10.45.0.9"), service("outside", "10.45.0.200"),
+		&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "before", Name: "older"},
+			Status: lbv1.LoadBalancerStatus{Address: "10.45.0.6", AllocatedAddress: lbv1.AllocatedAddress{IP: "10.45.0.6"}}})
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kubevip"}}
+	g.Expect(client.IgnoreNotFound(user.Delete(t.Context(), config))).To(Succeed())
+	create(t, configMap("kube-system", map[string]string{"cidr-before": "10.45.0.0/24"}))
+	whole, recorder := withCrash(0)
+	g.Expect(whole.Run(t.Context())).To(Succeed())
+	g.Expect(pool(t, "before").Status.Allocated).To(Equal(map[string]string{
+		"10.45.0.5": "before/inside", "10.45.0.6": "before/older", "10.45.0.9": "machines/m",
+	}))
+	g.Expect([]string{<-recorder.Events, <-recorder.Events, <-recorder.Events}).To(ConsistOf(
+		ContainSubstring("existed before"), ContainSubstring("before/outside keeps 10.45.0.200"), ContainSubstring("before/taken keeps 10.45.0.9")))
+}
