@@ -84,6 +84,10 @@ const (
 	// VMIPAllocationFailedReason: no pool can give it one.
 	VMIPAllocationFailedReason = "VMIPAllocationFailed"
 
+	// AddressNotOursReason: the address that it runs with is another's in the
+	// pool.
+	AddressNotOursReason = "AddressNotOurs"
+
 	// VMIPPoolExhaustedReason: no pool has an address left. Condition
 	// LoadBalancerReady of a HarvesterCluster has it, too.
 	VMIPPoolExhaustedReason = "VMIPPoolExhausted"

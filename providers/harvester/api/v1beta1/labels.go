@@ -16,6 +16,12 @@ const (
 	// that is. It survives clusterctl move.
 	IPPoolsAnnotation = "infrastructure.cluster.x-k8s.io/harvester-ip-pools"
 
+	// IPHolderAnnotation on a HarvesterMachine is who holds its address in an
+	// IPPool: the machine's namespace, name and id. A machine without it may have
+	// an address that was given to its namespace and name alone, which machines
+	// of other management clusters may have, too. It survives clusterctl move.
+	IPHolderAnnotation = "infrastructure.cluster.x-k8s.io/harvester-ip-holder"
+
 	// MachineIDLabel on a VirtualMachine, on its template, its claims for
 	// volumes and its Secret is the id of the HarvesterMachine they are for.
 	MachineIDLabel = MachineIDAnnotation

@@ -173,6 +173,7 @@ func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T
 	g.Expect(ipam.ValidateAdded(pool("true", two), pool("true", one))).To(BeEmpty())
 	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", two)).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.3]")))
 	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": "ns/b"})).ToAggregate()).To(MatchError(ContainSubstring("status.allocated[10.0.0.2]")))
+	g.Expect(ipam.ValidateAdded(pool("true", one), pool("true", map[string]string{"10.0.0.2": ipam.Apart(one["10.0.0.2"], "id")}))).To(BeEmpty())
 	g.Expect(ipam.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("leave it")))
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -179,7 +180,8 @@ func ValidateAdded(before, after *lbv1.IPPool) field.ErrorList {
 	path := field.NewPath("status", "allocated")
 	var errs field.ErrorList
 	for _, ip := range slices.Sorted(maps.Keys(after.Status.Allocated)) {
-		if holder, held := before.Status.Allocated[ip]; !held || holder != after.Status.Allocated[ip] {
+		holder, held := before.Status.Allocated[ip]
+		if now := after.Status.Allocated[ip]; !held || now != holder && !strings.HasPrefix(now, Apart(holder, "")) {
 			errs = append(errs, field.Forbidden(path.Key(ip), "is added to a pool of which an IPPoolBlock may have the address: "+
 				"make a LoadBalancer to get an address, or use a pool with fewer"))
 		}

@@ -81,6 +81,11 @@ func interfaces(vmi *kubevirtv1.VirtualMachineInstance) []Interface {
 	return list
 }
 
+// Has reports whether the instance shows the address on one of its networks.
+func Has(vmi *kubevirtv1.VirtualMachineInstance, addr netip.Addr) bool {
+	return slices.ContainsFunc(interfaces(vmi), func(i Interface) bool { return slices.Contains(i.Addresses, addr) })
+}
+
 // trouble is what somebody has to do something about.
 func trouble(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) Trouble {
 	said := message(vm, vmi)

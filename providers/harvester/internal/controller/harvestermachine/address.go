@@ -39,6 +39,9 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (steps.Progress, erro
 	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizerLegacy)
 	s.identify()
 	if all := union(s.recordedPools(), append(s.pools, s.infra.Status.AllocatedPoolRef)); len(all) > 0 {
+		if len(s.recordedPools()) == 0 && s.infra.Status.AllocatedIPAddress == "" {
+			s.noteHolder() // nothing was taken for it yet
+		}
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}
 	return steps.Proceed, s.patch.ApplySpec(ctx, r.Client, s.infra)
@@ -99,9 +102,6 @@ func union(a, b []string) []string {
 	return a
 }
 
-// holder is who the machine is in a pool: as it was before Faultline.
-func (s *scope) holder() string { return s.infra.Namespace + "/" + s.infra.Name }
-
 // takeAddress gives the machine the address that it is to have before it boots. Asking again gives the same one.
 func (r *Reconciler) takeAddress(ctx context.Context, s *scope) (steps.Progress, error) {
 	switch given := s.infra.Spec.NetworkConfig; {
@@ -159,7 +159,7 @@ func (s *scope) recallAddress(ctx context.Context) error {
 		s.wanted.Static, _ = virtualmachine.Given(given, s.network()) // it was made with that
 		return nil
 	}
-	if s.infra.Status.AllocatedIPAddress == "" {
+	if s.infra.Status.AllocatedIPAddress == "" && s.isHolder() {
 		held, err := ipam.Held(ctx, s.conn, s.recordedPools(), s.holder())
 		if err != nil {
 			return err
@@ -170,7 +170,9 @@ func (s *scope) recallAddress(ctx context.Context) error {
 	}
 	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
 		s.wanted.Static = &virtualmachine.Static{Address: netip.PrefixFrom(addr, addr.BitLen())}
-		status.True(s.infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
+		if !s.disputed {
+			status.True(s.infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
+		}
 	} else {
 		conditions.Delete(s.infra, infrav1.VMIPAllocatedCondition)
 	}
@@ -179,8 +181,10 @@ func (s *scope) recallAddress(ctx context.Context) error {
 
 // releaseAddress gives the address back only now that nothing answers to it any more.
 func (r *Reconciler) releaseAddress(ctx context.Context, s *scope) (steps.Progress, error) {
-	from := union(s.recordedPools(), []string{s.infra.Status.AllocatedPoolRef})
-	if err := r.Addresses.Release(ctx, s.conn, from, s.holder()); err != nil {
+	if !s.isHolder() {
+		return steps.Proceed, r.tellOfAddress(ctx, s)
+	}
+	if err := r.Addresses.Release(ctx, s.conn, s.addressPools(), s.holder()); err != nil {
 		return steps.Wait, err
 	}
 	return steps.Proceed, nil

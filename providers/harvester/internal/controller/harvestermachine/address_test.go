@@ -4,6 +4,7 @@
 package harvestermachine_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -23,7 +24,7 @@ import (
 // pool makes a pool of two addresses, in a subnet that no other test has.
 func (w *world) pool(name string, subnet byte) string {
 	w.t.Helper()
-	prefix := "10.77." + string('0'+rune(subnet)) + "."
+	prefix := fmt.Sprintf("10.77.%d.", subnet)
 	pool := simulator.Pool(w.name+"-"+name, prefix+"0/24", prefix+"10", prefix+"11")
 	w.Expect(w.harvester.Create(w.t.Context(), &pool)).To(Succeed())
 	return pool.Name
@@ -86,7 +87,7 @@ func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 	hold(controllerutil.AddFinalizer)
 	w.delete(infra)
 	w.Eventually(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
-	w.Consistently(func() map[string]string { return w.allocated(pool) }).Should(HaveKeyWithValue(address, w.name+"/"+infra.Name))
+	w.Consistently(func() map[string]string { return w.allocated(pool) }).Should(HaveKeyWithValue(address, HavePrefix(w.former("a")+"@")))
 	hold(controllerutil.RemoveFinalizer)
 	w.gone(infra)
 	w.Expect(w.allocated(pool)).To(BeEmpty())

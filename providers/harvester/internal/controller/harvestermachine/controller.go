@@ -66,8 +66,9 @@ type scope struct {
 	// wanted is what the virtual machine is made of, as far as that is known, and note what of it is not as it was asked for.
 	wanted virtualmachine.Input
 	note   string
-	// pools are those that its address is taken from.
-	pools []string
+	// pools are those that its address is taken from. disputed says that the address which it has is another's there.
+	pools    []string
+	disputed bool
 }
 
 func (s *scope) key() client.ObjectKey { return client.ObjectKeyFromObject(s.infra) }
@@ -114,7 +115,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 // provision runs the steps to a Node. Those up to create do nothing once there is a virtual machine.
 func (r *Reconciler) provision(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
-	p, err := steps.Run(ctx, s, r.prepare, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.takeAddress, r.create,
+	p, err := steps.Run(ctx, s, r.prepare, r.connect, r.find, r.choosePlace, r.resolve, r.record, r.keepAddress, r.takeAddress, r.create,
 		r.takeOver, r.observe, r.locate, r.linkNode)
 	if err != nil {
 		p, err = s.explain(err)

@@ -27,7 +27,7 @@ import (
 // delete runs the steps that leave nothing behind. None of them looks at a failure domain or at bootstrap data, which may be gone.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
-	p, err := steps.Run(ctx, s, r.connectToDelete, r.deleteVirtualMachine, r.deleteRest, r.releaseAddress, r.letGo)
+	p, err := steps.Run(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.releaseAddress, r.letGo)
 	if problem := harvester.Denied(err); problem != nil || err != nil && s.abandoned() && !passes(err) {
 		if problem == nil {
 			problem = &harvester.Problem{Message: err.Error()}

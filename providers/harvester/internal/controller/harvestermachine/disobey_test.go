@@ -36,7 +36,7 @@ func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T
 			for _, infra := range machines {
 				address := w.provisioned(infra).Status.AllocatedIPAddress
 				w.Expect(addresses).NotTo(HaveKey(address))
-				addresses[address] = w.name + "/" + infra.Name
+				addresses[address] = w.now(infra).Annotations[infrav1.IPHolderAnnotation]
 			}
 			w.Expect(w.allocated(pool.Name)).To(Equal(addresses))
 			w.Expect(w.claims()).To(HaveLen(len(machines)))

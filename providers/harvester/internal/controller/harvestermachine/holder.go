@@ -1,0 +1,147 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/status"
+	"github.com/faultline-io/faultline/shared/steps"
+)
+
+// formerHolder is who a machine was in a pool before its id was part of it, and is for upstream. Machines of other management clusters may
+// be the same there.
+func (s *scope) formerHolder() string { return s.infra.Namespace + "/" + s.infra.Name }
+
+// holder is who the machine is in a pool, and no other machine is.
+func (s *scope) holder() string {
+	if noted := s.infra.Annotations[infrav1.IPHolderAnnotation]; noted != "" {
+		return noted
+	}
+	return ipam.Apart(s.formerHolder(), s.infra.Annotations[infrav1.MachineIDAnnotation])
+}
+
+// isHolder reports whether what the machine has in a pool is held by its holder. Else it may be held by the former one.
+func (s *scope) isHolder() bool { return s.infra.Annotations[infrav1.IPHolderAnnotation] != "" }
+
+func (s *scope) noteHolder() {
+	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPHolderAnnotation, s.holder())
+}
+
+// addressPools are those that the machine may have an address of.
+func (s *scope) addressPools() []string {
+	return union(s.recordedPools(), []string{s.infra.Status.AllocatedPoolRef})
+}
+
+// keepAddress has the address that the machine was given under its former holder be held by its own, once, and so released for this
+// machine only. What another has by then is left to that.
+func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (steps.Progress, error) {
+	if s.isHolder() || len(s.addressPools()) == 0 {
+		return steps.Proceed, nil
+	}
+	addr, err := s.usedAddress(ctx)
+	if err != nil {
+		return steps.Wait, err
+	}
+	if !addr.IsValid() {
+		return steps.Proceed, r.beginAnew(ctx, s)
+	}
+	if p := s.enter(); p != steps.Proceed {
+		return p, nil
+	}
+	if err := r.ensureID(ctx, s); err != nil {
+		return steps.Wait, err
+	}
+	kept, err := r.Addresses.Adopt(ctx, s.conn, s.addressPools(), addr, s.holder())
+	if errors.Is(err, ipam.ErrHeld) {
+		s.dispute(addr)
+		return steps.Proceed, nil
+	}
+	if err != nil {
+		return steps.Wait, err
+	}
+	s.noteHolder()
+	if kept.Pool != "" {
+		s.showAddress(kept)
+	}
+	return steps.Proceed, nil
+}
+
+// ensureID stores the id before the address is held by it. One that is to be made, or goes on, has it stored already.
+func (r *Reconciler) ensureID(ctx context.Context, s *scope) error {
+	if s.infra.Annotations[infrav1.MachineIDAnnotation] != "" {
+		return nil
+	}
+	s.identify()
+	return s.patch.ApplySpec(ctx, r.Client, s.infra)
+}
+
+// usedAddress is the address that the machine has as far as it says so itself: in its status or, where that was lost, by the instance of
+// its virtual machine. It is the zero Addr when nothing says so: that the former holder has one does not.
+func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
+	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
+		return addr.Unmap(), nil
+	}
+	held, err := ipam.Held(ctx, s.conn, s.addressPools(), s.formerHolder())
+	if err != nil || held.Pool == "" {
+		return netip.Addr{}, err
+	}
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := s.conn.Get(ctx, s.place(), vmi); err != nil {
+		return netip.Addr{}, client.IgnoreNotFound(err)
+	}
+	id := s.infra.Annotations[infrav1.MachineIDAnnotation]
+	if id != "" && vmi.Labels[infrav1.MachineIDLabel] == id && virtualmachine.Has(vmi, held.IP) {
+		return held.IP, nil
+	}
+	return netip.Addr{}, nil
+}
+
+// beginAnew lets a machine that is to be made take an address of its own, whatever its former holder has: that may be another's.
+func (r *Reconciler) beginAnew(ctx context.Context, s *scope) error {
+	if s.vm != nil || !s.infra.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if err := r.tellOfAddress(ctx, s); err != nil {
+		return err
+	}
+	s.noteHolder()
+	return nil
+}
+
+// tellOfAddress names the address of which it is not known whether it is the machine's.
+func (r *Reconciler) tellOfAddress(ctx context.Context, s *scope) error {
+	held, err := ipam.Held(ctx, s.conn, s.addressPools(), s.formerHolder())
+	if err != nil || held.Pool == "" {
+		return err
+	}
+	r.warn(s, "AddressLeft", "Release", "IPPool %s has %s for %s. It was this machine's, or is that of a machine with the same name in another "+
+		"management cluster, and is left: if there is no such machine, release it by hand", held.Pool, held.IP, s.formerHolder())
+	return nil
+}
+
+// dispute says that another has the address. One that has not been made gets another one; one that runs has to be replaced.
+func (s *scope) dispute(addr netip.Addr) {
+	if s.vm == nil && s.infra.DeletionTimestamp.IsZero() {
+		s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = "", ""
+		s.noteHolder()
+		return
+	}
+	s.disputed = true
+	status.False(s.infra, infrav1.VMIPAllocatedCondition, infrav1.AddressNotOursReason, fmt.Sprintf(
+		"%s of IPPool %s, with which the machine runs, was given to another machine as well, or to a load balancer, and is theirs there: "+
+			"delete the Machine, so that one with an address of its own is made", addr, cmp.Or(s.infra.Status.AllocatedPoolRef, strings.Join(s.addressPools(), ", "))))
+}

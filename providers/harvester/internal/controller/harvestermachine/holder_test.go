@@ -1,0 +1,127 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// give has somebody hold an address of a pool, as upstream or another manager has written it. Nobody holds it with "".
+func (w *world) give(pool, address, holder string) {
+	w.t.Helper()
+	w.Eventually(func() error {
+		stored := &lbv1.IPPool{}
+		w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKey{Name: pool}, stored)).To(Succeed())
+		if stored.Status.Allocated == nil {
+			stored.Status.Allocated = map[string]string{}
+		}
+		stored.Status.Allocated[address] = holder
+		if holder == "" {
+			delete(stored.Status.Allocated, address)
+		}
+		return w.harvester.Update(w.t.Context(), stored)
+	}).Should(Succeed())
+}
+
+// former is who a machine was in a pool before its id was part of it.
+func (w *world) former(name string) string { return w.name + "/" + w.name + "-" + name }
+
+// asBefore makes a machine that runs one of an earlier version, which held its address by its name alone. No manager runs meanwhile.
+func (w *world) asBefore(infra *infrav1.HarvesterMachine, pool string) {
+	w.t.Helper()
+	w.update(infra, func(now *infrav1.HarvesterMachine) { delete(now.Annotations, infrav1.IPHolderAnnotation) })
+	w.give(pool, w.now(infra).Status.AllocatedIPAddress, infra.Namespace+"/"+infra.Name)
+}
+
+func TestMachinesOfOneNameOfTwoManagementClustersHaveAddressesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	pool := w.pool("one", 7)
+	w.give(pool, "10.77.7.10", w.former("a")) // the other's, which does not name its machines' ids
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.7.11"))
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue("10.77.7.11", HavePrefix(w.former("a")+"@")), "people find it by its name")
+
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.allocated(pool)).To(Equal(map[string]string{"10.77.7.10": w.former("a")}))
+	w.Expect(w.event(infra, "AddressLeft")).To(BeEmpty())
+}
+
+func TestAnAddressThatAnEarlierVersionGaveIsTheMachinesAloneFromThenOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 8)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	address := w.provisioned(infra).Status.AllocatedIPAddress
+	own := w.allocated(pool)
+	stop()
+	w.asBefore(infra, pool)
+	w.Expect(w.allocated(pool)).NotTo(Equal(own))
+	stop = w.start()
+	w.Eventually(func() map[string]string { return w.allocated(pool) }).Should(Equal(own))
+	w.Eventually(func() map[string]string { return w.now(infra).Annotations }).Should(HaveKeyWithValue(infrav1.IPHolderAnnotation, own[address]))
+	w.says(infra, infrav1.VMIPAllocatedCondition, infrav1.VMIPAllocatedReason)
+	stop()
+
+	w.asBefore(infra, pool)
+	w.delete(infra)
+	w.start()
+	w.gone(infra)
+	w.Expect(w.allocated(pool)).To(BeEmpty(), "it is released all the same when it goes at once")
+}
+
+func TestAnAddressThatAMachineUsesIsKeptForItWhenItsRecordIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 9)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	address := w.provisioned(infra).Status.AllocatedIPAddress
+	stop()
+	w.asBefore(infra, pool)
+	w.updateStatus(infra, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} }) // as after a move
+	w.start()
+	w.Eventually(func() string { return w.now(infra).Status.AllocatedIPAddress }).Should(Equal(address))
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, HavePrefix(w.former("a")+"@")))
+}
+
+func TestTwoMachinesThatWereGivenOneAddressAreToldAndNeitherTakesItFromTheOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 10)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	address := w.provisioned(infra).Status.AllocatedIPAddress
+	stop()
+	w.asBefore(infra, pool)
+	w.give(pool, address, w.former("a")+"@another") // whose manager was the first to start
+	w.start()
+	w.Expect(w.says(infra, infrav1.VMIPAllocatedCondition, infrav1.AddressNotOursReason)).To(And(
+		ContainSubstring(address), ContainSubstring(pool), ContainSubstring("delete the Machine")))
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, w.former("a")+"@another"))
+}
+
+func TestAnAddressOfWhichItIsNotKnownWhoseItIsIsLeftAndNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pool := w.pool("one", 11)
+	w.give(pool, "10.77.11.10", w.former("a"))
+	infra := w.machine("a", "zone-1", fromPools(pool), func(infra *infrav1.HarvesterMachine) { // an earlier version had begun with it
+		infra.Annotations = map[string]string{infrav1.MachineIDAnnotation: "id-" + w.name, infrav1.IPPoolsAnnotation: pool}
+	})
+	w.start()
+	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal("10.77.11.11"))
+	w.Eventually(func() string { return w.event(infra, "AddressLeft") }).Should(And(ContainSubstring("10.77.11.10"), ContainSubstring(pool)))
+}
