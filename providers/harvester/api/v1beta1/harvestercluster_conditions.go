@@ -144,7 +144,7 @@ const (
 )
 
 // Condition CloudProviderConfigReady of a HarvesterCluster. It is there only with
-// spec.updateCloudProviderConfig.
+// spec.updateCloudProviderConfig, and until what was made for it is gone.
 const (
 	// CloudProviderConfigReadyCondition tells whether the manifests of
 	// Harvester's cloud provider have their kubeconfig.
@@ -160,6 +160,10 @@ const (
 	// CloudProviderConfigGenerationFailedReason: Harvester, or the API server,
 	// refuses what is needed.
 	CloudProviderConfigGenerationFailedReason = "CloudProviderConfigGenerationFailed"
+
+	// CloudProviderConfigNotRemovedReason: spec.updateCloudProviderConfig is
+	// there no longer, and Harvester refuses to remove the account.
+	CloudProviderConfigNotRemovedReason = "CloudProviderConfigNotRemoved"
 )
 
 // Condition InfrastructureReady, of HarvesterClusters and HarvesterMachines.

@@ -198,6 +198,17 @@ func TestWarnCluster(t *testing.T) {
 	}
 }
 
+func TestWhoeverTakesTheCloudProvidersAccountAwayIsTold(t *testing.T) {
+	g := NewWithT(t)
+	before := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("demo"), Spec: validCluster()}
+	before.Spec.UpdateCloudProviderConfig.ManifestsConfigMapName = "manifests"
+	after := before.DeepCopy()
+	g.Expect(warnClusterChange(before, after)).To(BeEmpty())
+	after.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{}
+	g.Expect(warnClusterChange(before, after)).To(ConsistOf(HavePrefix("spec.updateCloudProviderConfig: ")))
+	g.Expect(warnClusterChange(after, before)).To(BeEmpty())
+}
+
 func TestAServerInATemplateIsTakenBackForEver(t *testing.T) {
 	g := NewWithT(t)
 	path := field.NewPath("spec", "template", "spec")

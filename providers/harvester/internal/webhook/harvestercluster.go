@@ -95,7 +95,7 @@ func (w *HarvesterCluster) ValidateUpdate(ctx context.Context, before, after *in
 	if err != nil {
 		return nil, err
 	}
-	return rules.AddedWarnings(warnClusterObject(before), warnClusterObject(after)),
+	return append(rules.AddedWarnings(warnClusterObject(before), warnClusterObject(after)), warnClusterChange(before, after)...),
 		refuse("HarvesterCluster", after.Name, append(errs, inUse...))
 }
 
@@ -169,6 +169,16 @@ func validateClusterChange(before, after *infrav1.HarvesterCluster) field.ErrorL
 	}
 	return append(errs, rules.Changed(&before.Spec.LoadBalancerConfig, &after.Spec.LoadBalancerConfig, path.Child("loadBalancerConfig"),
 		"the control-plane endpoint "+was.String()+" depends on it: make another cluster", mutable...)...)
+}
+
+// warnClusterChange has what is accepted of a change, and may surprise.
+func warnClusterChange(before, after *infrav1.HarvesterCluster) admission.Warnings {
+	none := infrav1.UpdateCloudProviderConfig{}
+	if before.Spec.UpdateCloudProviderConfig == none || after.Spec.UpdateCloudProviderConfig != none {
+		return nil
+	}
+	return admission.Warnings{rules.Warning(field.NewPath("spec", "updateCloudProviderConfig"),
+		"is removed, and with it the account on Harvester that was made for the cloud provider; one that still runs in the cluster needs another kubeconfig")}
 }
 
 // warnClusterObject has what is accepted of a cluster, and may surprise.

@@ -37,8 +37,7 @@ var errOthers = errors.New("somebody else has one of that name: delete it, and t
 func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	config := s.cluster.Spec.UpdateCloudProviderConfig
 	if config == (infrav1.UpdateCloudProviderConfig{}) {
-		conditions.Delete(s.cluster, configReady)
-		return true, nil
+		return s.withoutCloudProvider(ctx)
 	}
 	if conditions.IsTrue(s.cluster, configReady) {
 		return true, nil
@@ -63,6 +62,41 @@ func (s *scope) configureCloudProvider(ctx context.Context) (bool, error) {
 	}
 	status.True(s.cluster, configReady, infrav1.CloudProviderConfigGeneratedSuccessfullyReason)
 	return true, nil
+}
+
+// withoutCloudProvider removes the account that was made when the spec asked for one. The condition stays until it is gone.
+func (s *scope) withoutCloudProvider(ctx context.Context) (bool, error) {
+	if !conditions.Has(s.cluster, configReady) {
+		return true, nil
+	}
+	if what, err := s.deleteAccount(ctx); err != nil {
+		return false, s.refused(err, configReady, infrav1.CloudProviderConfigNotRemovedReason, what)
+	}
+	conditions.Delete(s.cluster, configReady)
+	return true, nil
+}
+
+// deleteAccount deletes what of the account is the cluster's own, last of all the account itself, with which its token would go. It returns
+// what an error is about.
+func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
+	account, binding, token := s.account()
+	wasAsked := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
+	for _, o := range []client.Object{binding, token, account} {
+		what := fmt.Sprintf("%T %s", o, o.GetName())
+		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
+		case apierrors.IsForbidden(err) && !wasAsked: // whoever may not look at one has not made one
+			continue
+		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
+			continue
+		case err != nil:
+			return "the look at " + what, err
+		}
+		uid := o.GetUID()
+		if err := client.IgnoreNotFound(s.conn.Delete(ctx, o, client.Preconditions{UID: &uid})); err != nil {
+			return what, err
+		}
+	}
+	return "", nil
 }
 
 // manifests reads the ConfigMap that the user has prepared. It returns nil, and is looked for again, while there is none.

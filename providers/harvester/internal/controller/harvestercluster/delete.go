@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -74,11 +73,11 @@ func (s *scope) withoutHarvester() bool {
 	stays := s.mayStay()
 	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
 	switch {
-	case len(stays) == 0:
-		return true
-	case s.problem.Pending:
+	case s.problem.Pending: // there may be more than the status says, which was lost with a move
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for the connection to Harvester: "+s.problem.Message)
 		return false
+	case len(stays) == 0:
+		return true
 	case abandoned:
 		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester, because of the annotation %s, if it is there: %s", infrav1.AbandonAnnotation, strings.Join(stays, ", "))
 		return true
@@ -166,23 +165,11 @@ func (s *scope) removePools(ctx context.Context) (bool, error) {
 	return len(own) == 0, nil
 }
 
-// removeAccount removes the account of the cloud provider. Its token goes with it.
+// removeAccount removes the account of the cloud provider, which may be there although the spec asks for none any more.
 func (s *scope) removeAccount(ctx context.Context) (bool, error) {
-	if s.cluster.Spec.UpdateCloudProviderConfig == (infrav1.UpdateCloudProviderConfig{}) {
-		return true, nil
-	}
-	account, binding, token := s.account()
-	for _, o := range []client.Object{binding, token, account} {
-		what := fmt.Sprintf("%T %s", o, o.GetName())
-		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
-		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
-			continue
-		case err != nil:
-			return s.notRemoved(err, "the look at "+what)
-		}
-		if err := client.IgnoreNotFound(s.conn.Delete(ctx, o)); err != nil {
-			return s.notRemoved(err, what)
-		}
+	what, err := s.deleteAccount(ctx)
+	if err != nil {
+		return s.notRemoved(err, what)
 	}
 	return true, nil
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,32 +84,6 @@ func TestAPoolIsNotTakenFromThoseWhoHaveItsAddresses(t *testing.T) {
 		ContainSubstring("elsewhere/web"), ContainSubstring(pool.Name)))
 	change(w, w.harvester, pool, func(pool *lbv1.IPPool) { delete(pool.Status.Allocated, "10.77.7.12") })
 	w.gone(cluster)
-}
-
-func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a")
-	cluster := w.cluster("c", given, func(cluster *infrav1.HarvesterCluster) {
-		cluster.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
-			ManifestsConfigMapNamespace: w.name, ManifestsConfigMapName: "manifests", ManifestsConfigMapKey: "all",
-			CloudConfigCredentialsSecretName: "cloud-config", CloudConfigCredentialsSecretKey: "cloud-config",
-		}
-	})
-	w.says(cluster, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotReadyReason)
-	manifests := &corev1.ConfigMap{ObjectMeta: w.meta("manifests"), Data: map[string]string{"all": "kind: Nothing\n"}}
-	w.Expect(user.Create(t.Context(), manifests)).To(Succeed())
-	w.provisioned(cluster)
-	w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
-	w.Expect(manifests.Data["all"]).To(And(HavePrefix("kind: Nothing\n---\n"), ContainSubstring("name: cloud-config")))
-
-	w.remove(cluster)
-	for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.SecretList{}} {
-		w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
-		w.Expect(list).To(HaveField("Items", BeEmpty()))
-	}
-	bindings := &rbacv1.ClusterRoleBindingList{}
-	w.Expect(w.harvester.List(t.Context(), bindings, client.MatchingLabels{infrav1.ClusterIDLabel: cluster.Annotations[infrav1.ClusterIDAnnotation]})).To(Succeed())
-	w.Expect(bindings.Items).To(BeEmpty())
 }
 
 func TestAPoolThatWasMadeForTheClusterBeforeIsUsedOnAndGoesWithIt(t *testing.T) {
