@@ -6,12 +6,8 @@ package harvester
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -232,22 +228,22 @@ func (c *Connection) UID() string {
 // Host is the URL of its API server.
 func (c *Connection) Host() string { return c.account.config.Host }
 
-// Trouble says why what is read from the connection may be old; nil when it is not.
+// Stale says why what is read from the connection may be old; nil when it is not.
+func (c *Connection) Stale() *Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// Trouble is what is wrong with the connection for anybody who uses it: that what is read may be old, else that the account lacks a right
+// for something.
 func (c *Connection) Trouble() *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.trouble != nil {
 		return c.trouble
 	}
-	var refusals []error
-	for _, in := range c.caches {
-		refusals = slices.AppendSeq(refusals, maps.Values(in.denied))
-	}
-	if len(refusals) == 0 {
-		return nil
-	}
-	// Always the same one of several, so that what is said does not change by chance.
-	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
+	return c.denied()
 }
 
 // suspect is told that somebody has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer
@@ -333,24 +329,4 @@ func (c *Connection) Delete(ctx context.Context, o client.Object, opts ...client
 // DeleteAllOf asks for all objects of a kind to go that the options select.
 func (c *Connection) DeleteAllOf(ctx context.Context, o client.Object, opts ...client.DeleteAllOfOption) error {
 	return c.client.DeleteAllOf(ctx, o, opts...)
-}
-
-// Denied turns the refusal of a right into a problem that names it; nil when err is something else, such as the refusal of a webhook or
-// of a quota, which has the same code. An authorizer that says it in words of its own is not recognized: its refusal stays an error.
-func Denied(err error) *Problem {
-	problem := forbidden(err)
-	if problem == nil || !strings.Contains(problem.Message, "User ") || !strings.Contains(problem.Message, " cannot ") {
-		return nil
-	}
-	return problem
-}
-
-// forbidden is a problem whatever the words of the refusal: what is read passes no webhook and no quota.
-func forbidden(err error) *Problem {
-	var refusal apierrors.APIStatus
-	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
-		return nil
-	}
-	return &Problem{Reason: infrav1.HarvesterAccessDeniedReason, Message: fmt.Sprintf(
-		"the account of the kubeconfig lacks a right on Harvester: %s; grant it there", refusal.Status().Message)}
 }

@@ -26,7 +26,8 @@ type Connections struct {
 	secrets, live client.Reader
 	scheme        *runtime.Scheme
 	wakes         wakes
-	// Silence is for how long watches of Harvester may bring nothing before that is looked into; 0 is two minutes.
+	// Silence is for how long watches of Harvester may bring nothing before that is looked into, and what an account may not see be asked
+	// for by nobody before it is forgotten; 0 is two minutes.
 	Silence time.Duration
 
 	mu         sync.Mutex

@@ -10,11 +10,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,8 +31,22 @@ var ErrSyncing = errors.New("what is on Harvester is being read for the first ti
 // scoped is what is known of one namespace, or of what has none.
 type scoped struct {
 	cache     cache.Cache
-	informers map[string]cache.Informer // by Go type
-	denied    map[string]error          // types that the account may not see, or not any more
+	informers map[string]*informer // by Go type
+	denied    map[string]*denial   // types that the account may not see, or not any more
+}
+
+// informer has the objects of one type in one namespace.
+type informer struct {
+	cache.Informer
+
+	of  client.Object
+	end context.CancelFunc // nobody waits for it any more
+}
+
+// denial is the refusal of a right to see a type, and when somebody last wanted to.
+type denial struct {
+	err   error
+	asked time.Time
 }
 
 // Get reads an object; ErrSyncing while it is too early to say.
@@ -78,17 +92,18 @@ func (c *Connection) informed(o client.Object, namespace string) (client.Reader,
 		return nil, err
 	}
 	kind := typeOf(o)
-	informer := in.informers[kind]
-	if informer == nil {
-		if informer, err = c.inform(in, o); err != nil {
+	known := in.informers[kind]
+	if known == nil {
+		if known, err = c.inform(in, o); err != nil {
 			return nil, err
 		}
-		in.informers[kind] = informer
+		in.informers[kind] = known
 	}
-	switch {
-	case in.denied[kind] != nil:
-		return nil, in.denied[kind]
-	case !informer.HasSynced():
+	switch denied := in.denied[kind]; {
+	case denied != nil:
+		denied.asked = time.Now()
+		return nil, &refusedRead{denied.err}
+	case !known.HasSynced():
 		return nil, fmt.Errorf("%w: %s", ErrSyncing, kind)
 	}
 	return in.cache, nil
@@ -110,7 +125,7 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := &scoped{cache: made, informers: map[string]cache.Informer{}, denied: map[string]error{}}
+	known := &scoped{cache: made, informers: map[string]*informer{}, denied: map[string]*denial{}}
 	c.caches[namespace] = known
 	go func() {
 		if err := made.Start(c.ctx); err != nil {
@@ -121,12 +136,12 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 }
 
 // inform starts an informer, and wakes who has asked when it has synced.
-func (c *Connection) inform(in *scoped, o client.Object) (cache.Informer, error) {
-	informer, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
+func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
+	started, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	registration, err := started.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { c.changed(nil, o) },
 		UpdateFunc: func(was, is any) { c.changed(was, is) },
 		DeleteFunc: func(o any) {
@@ -139,12 +154,13 @@ func (c *Connection) inform(in *scoped, o client.Object) (cache.Informer, error)
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(c.ctx)
 	go func() {
-		if toolscache.WaitForCacheSync(c.ctx.Done(), informer.HasSynced, registration.HasSynced) {
+		if toolscache.WaitForCacheSync(ctx.Done(), started.HasSynced, registration.HasSynced) {
 			c.wakeAll()
 		}
 	}()
-	return informer, nil
+	return &informer{Informer: started, of: o, end: end}, nil
 }
 
 // typeOf is how a Reflector calls the type of an object.
@@ -160,46 +176,6 @@ func (c *Connection) lost(ctx context.Context, namespace string, r *toolscache.R
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		c.suspect()
 	}
-}
-
-// refused notes that the account may not see a type, until it may.
-func (c *Connection) refused(namespace, kind string, err error) {
-	c.mu.Lock()
-	in := c.caches[namespace]
-	known := in.denied[kind] != nil
-	in.denied[kind] = err
-	c.mu.Unlock()
-	if known {
-		return
-	}
-	c.wakeAll()
-	go func() {
-		backoff := patience()
-		for c.sleep(backoff.Step()) {
-			if c.mayList(namespace, kind) {
-				c.mu.Lock()
-				delete(in.denied, kind)
-				c.mu.Unlock()
-				c.wakeAll()
-				return
-			}
-		}
-	}()
-}
-
-// mayList asks for one object of a type: nothing tells when a right is granted.
-func (c *Connection) mayList(namespace, kind string) bool {
-	for gvk, goType := range c.scheme.AllKnownTypes() {
-		if "*"+goType.String() != kind {
-			continue
-		}
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
-		defer cancel()
-		return !apierrors.IsForbidden(c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)))
-	}
-	return true
 }
 
 // changed wakes whom a change of an object on Harvester concerns. was is nil when the object has come or gone.

@@ -47,11 +47,12 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (steps.Progress, error
 	return steps.Proceed, nil
 }
 
-// connect gets the connection to Harvester. While there is none, or what it knows may be old, nothing is decided.
+// connect gets the connection to Harvester. While there is none, or what it knows may be old, nothing is decided. What the account may not
+// see matters to a machine when it reads that.
 func (r *Reconciler) connect(ctx context.Context, s *scope) (steps.Progress, error) {
 	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
-		problem = conn.Trouble()
+		problem = conn.Stale()
 	}
 	if problem != nil {
 		s.unseen(problem)

@@ -60,7 +60,7 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progr
 	}
 	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
-		problem = conn.Trouble()
+		problem = conn.Stale()
 	}
 	if problem != nil {
 		return r.blocked(ctx, s, problem)

@@ -1,0 +1,145 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+)
+
+// refusedRead is the refusal of a right to see a type, whatever its words: what is read passes no webhook and no quota.
+type refusedRead struct{ err error }
+
+// Error is what Harvester has said.
+func (r *refusedRead) Error() string { return r.err.Error() }
+
+// Unwrap returns the refusal.
+func (r *refusedRead) Unwrap() error { return r.err }
+
+// Denied turns the refusal of a right into a problem that names it; nil when err is something else, such as the refusal of a webhook or
+// of a quota, which has the same code. An authorizer that says in words of its own what may not be written is not recognized: its refusal
+// stays an error.
+func Denied(err error) *Problem {
+	problem := forbidden(err)
+	if read := (*refusedRead)(nil); errors.As(err, &read) {
+		return problem
+	}
+	if problem == nil || !strings.Contains(problem.Message, "User ") || !strings.Contains(problem.Message, " cannot ") {
+		return nil
+	}
+	return problem
+}
+
+func forbidden(err error) *Problem {
+	var refusal apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
+		return nil
+	}
+	return &Problem{Reason: infrav1.HarvesterAccessDeniedReason, Message: fmt.Sprintf(
+		"the account of the kubeconfig lacks a right on Harvester: %s; grant it there", refusal.Status().Message)}
+}
+
+// denied names a right that the account lacks for something that is read from the connection; nil when it has all of them. Whoever reads
+// that is told so by what he gets, and others need not care.
+func (c *Connection) denied() *Problem {
+	var refusals []error
+	for _, in := range c.caches {
+		for _, denied := range in.denied {
+			refusals = append(refusals, denied.err)
+		}
+	}
+	if len(refusals) == 0 {
+		return nil
+	}
+	// Always the same one of several, so that what is said does not change by chance.
+	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
+}
+
+// refused notes that the account may not see a type, until it may or nobody wants to any more.
+func (c *Connection) refused(namespace, kind string, err error) {
+	c.mu.Lock()
+	in := c.caches[namespace]
+	known, wanted := in.denied[kind], in.informers[kind] != nil
+	switch {
+	case known != nil:
+		known.err = err
+	case wanted:
+		in.denied[kind] = &denial{err: err, asked: time.Now()}
+	}
+	c.mu.Unlock()
+	if known != nil || !wanted {
+		return
+	}
+	c.wakeAll()
+	go c.awaitRight(in, namespace, kind)
+}
+
+// awaitRight asks now and then whether the account may see a type: nothing tells when a right is granted. It gives up when nobody wants to
+// see it any more, because what has named it was mended or is gone.
+func (c *Connection) awaitRight(in *scoped, namespace, kind string) {
+	backoff, called := patience(), false
+	for c.sleep(backoff.Step()) {
+		switch granted := c.mayList(namespace, kind); {
+		case granted, called && c.unwanted(in, kind):
+			c.endDenial(in, kind, granted)
+			c.wakeAll()
+			return
+		case c.unwanted(in, kind):
+			called = true
+			c.wakeAll() // who still needs it asks for it again
+		default:
+			called = false
+		}
+	}
+}
+
+// unwanted reports whether nobody has asked for long for what the account may not see.
+func (c *Connection) unwanted(in *scoped, kind string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(in.denied[kind].asked) >= c.silence
+}
+
+// endDenial forgets that the account might not see a type. Without the right its informer, which goes on asking, is stopped too.
+func (c *Connection) endDenial(in *scoped, kind string, granted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(in.denied, kind)
+	if granted {
+		return
+	}
+	given := in.informers[kind]
+	delete(in.informers, kind)
+	given.end()
+	if err := in.cache.RemoveInformer(c.ctx, given.of); err != nil {
+		ctrl.LoggerFrom(c.ctx).Error(err, "Stopping an informer", "kind", kind)
+	}
+}
+
+// mayList asks for one object of a type.
+func (c *Connection) mayList(namespace, kind string) bool {
+	for gvk, goType := range c.scheme.AllKnownTypes() {
+		if "*"+goType.String() != kind {
+			continue
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+		defer cancel()
+		return !apierrors.IsForbidden(c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)))
+	}
+	return true
+}

@@ -1,0 +1,60 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// narrow gives the world an account that sees what is in no namespace, may do anything in the world's and reads what is in default.
+func (w *world) narrow() {
+	w.t.Helper()
+	all := []string{"*"}
+	sees := func(group string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}}
+	}
+	sim.Grant(w.name, []rbacv1.PolicyRule{sees("", "nodes"), sees("storage.k8s.io", "storageclasses"), sees(lbv1.GroupVersion.Group, "ippools")}, "")
+	sim.Grant(w.name, []rbacv1.PolicyRule{sees("harvesterhci.io", "virtualmachineimages", "keypairs"), sees("k8s.cni.cncf.io", all...)}, "default")
+	w.identity(sim.KubeconfigFor(w.name, []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}}, w.name))
+}
+
+func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	w.host("h", zoneName(1))
+	w.narrow()
+	w.start()
+	w.cluster("c")
+	runs := w.machine("c", "runs", zoneName(1))
+	w.provisioned(runs)
+	w.condition(runs, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+
+	wrong := w.machine("c", "wrong", zoneName(1), func(_ *clusterv1.Machine, infra *infrav1.HarvesterMachine) {
+		infra.Spec.Networks = []string{"other-ns/vlan"}
+	})
+	w.Expect(w.condition(wrong, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
+		ContainSubstring(`cannot list resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`), ContainSubstring("grant it there")))
+	w.cluster("wrong", func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = "other-ns" })
+	elsewhere := w.machine("wrong", "elsewhere", zoneName(1))
+	w.Expect(w.condition(elsewhere, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
+		ContainSubstring(`cannot list resource "virtualmachines"`), ContainSubstring(`in the namespace "other-ns"`)))
+
+	// All machines have been woken by what the account may not see, and those that use nothing of it go on.
+	w.provisioned(w.machine("c", "next", zoneName(1)))
+	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(runs), runs)).To(Succeed())
+	w.Expect(conditions.IsTrue(runs, infrav1.InfrastructureReadyCondition)).To(BeTrue(), "%s", testworld.Describe(runs))
+	w.remove(runs)
+	w.remove(wrong)
+	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
+}
