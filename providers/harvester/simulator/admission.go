@@ -135,15 +135,19 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	return admission.PatchResponseFromRaw(req.Object.Raw, changed)
 }
 
-// admitVolume keeps a PVC that a virtual machine refers to.
+// admitVolume keeps a PVC that a virtual machine refers to. The request of one that goes with others names none.
 func (w *webhooks) admitVolume(ctx context.Context, req admission.Request) admission.Response {
+	claim := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(req.OldObject.Raw, claim); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
 	users := &kubevirtv1.VirtualMachineList{}
-	if err := w.client.List(ctx, users, client.InNamespace(req.Namespace), client.MatchingFields{claimField: req.Name}); err != nil {
+	if err := w.client.List(ctx, users, client.InNamespace(req.Namespace), client.MatchingFields{claimField: claim.Name}); err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	for i := range users.Items {
 		if users.Items[i].DeletionTimestamp == nil {
-			return admission.Denied(fmt.Sprintf("can not delete the volume %s which is currently attached to VMs", req.Name))
+			return admission.Denied(fmt.Sprintf("can not delete the volume %s which is currently attached to VMs", claim.Name))
 		}
 	}
 	return admission.Allowed("")

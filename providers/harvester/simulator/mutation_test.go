@@ -91,6 +91,7 @@ func TestVolumeOfAVirtualMachineIsNotDeletedUnderIt(t *testing.T) {
 	s.runs("vm")
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-disk-0"}}
 	s.Expect(s.client.Delete(t.Context(), claim)).To(MatchError(ContainSubstring("currently attached to VMs")))
+	s.Expect(s.client.DeleteAllOf(t.Context(), claim, client.InNamespace(s.namespace))).To(MatchError(ContainSubstring("currently attached to VMs")), "nor with others")
 }
 
 func TestVirtualMachineWithoutItsVolumeSaysSo(t *testing.T) {
