@@ -179,13 +179,15 @@ func (s *scope) recallAddress(ctx context.Context) error {
 	return nil
 }
 
-// releaseAddress gives the address back only now that nothing answers to it any more.
-func (r *Reconciler) releaseAddress(ctx context.Context, s *scope) (steps.Progress, error) {
+// releaseAddress gives the address back, which the machine is not said to have any more.
+func (r *Reconciler) releaseAddress(ctx context.Context, s *scope) error {
 	if !s.isHolder() {
-		return steps.Proceed, r.tellOfAddress(ctx, s)
+		return r.tellOfAddress(ctx, s)
 	}
 	if err := r.Addresses.Release(ctx, s.conn, s.addressPools(), s.holder()); err != nil {
-		return steps.Wait, err
+		return err
 	}
-	return steps.Proceed, nil
+	s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = "", ""
+	conditions.Delete(s.infra, infrav1.VMIPAllocatedCondition)
+	return nil
 }

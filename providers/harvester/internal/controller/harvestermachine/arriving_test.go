@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/status"
@@ -40,4 +41,16 @@ func TestAnInstanceThatDoesNotRunYetIsNotBlamedForItsGuestAgent(t *testing.T) {
 	g.Expect(s.missing()).To(HavePrefix("Waiting for VirtualMachine"))
 	status.True(s.infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
 	g.Expect(s.missing()).To(ContainSubstring("its guest agent reports none"))
+}
+
+func TestADeletionHasFailedSinceNothingOfItHasSucceeded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r, now := &Reconciler{}, time.Now()
+	one, other := client.ObjectKey{Name: "one"}, client.ObjectKey{Name: "other"}
+	g.Expect(r.failedFor(one, now)).To(BeZero())
+	g.Expect(r.failedFor(one, now.Add(time.Minute))).To(Equal(time.Minute))
+	g.Expect(r.failedFor(other, now.Add(time.Minute))).To(BeZero())
+	r.failing.Delete(one)
+	g.Expect(r.failedFor(one, now.Add(time.Hour))).To(BeZero())
 }

@@ -6,6 +6,7 @@ package harvestermachine
 
 import (
 	"context"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -41,6 +42,7 @@ type Reconciler struct {
 	filter     watchfilter.Filter
 	written    patch.Written
 	controller controller.Controller
+	failing    sync.Map // by the keys of machines, since when nothing of their deletion succeeds
 }
 
 // scope is what one reconcile knows. It holds data only, and what has been found first is known to all steps behind.
@@ -61,6 +63,8 @@ type scope struct {
 	// vm is the machine's own; nil while it has none. vmi is its instance; nil while it does not run.
 	vm  *kubevirtv1.VirtualMachine
 	vmi *kubevirtv1.VirtualMachineInstance
+	// stopped says that nothing of a machine that is being deleted runs any more.
+	stopped bool
 	// comesUp says that there is nothing wrong with the virtual machine, and that the status has it that there is one.
 	comesUp bool
 	// wanted is what the virtual machine is made of, as far as that is known, and note what of it is not as it was asked for.
@@ -109,6 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 func (r *Reconciler) forget(key client.ObjectKey) {
+	r.failing.Delete(key)
 	r.Connections.Forget(harvester.Asker{Kind: harvester.Machine, Key: key})
 }
 

@@ -5,12 +5,12 @@ package harvestermachine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -27,27 +27,28 @@ import (
 // delete runs the steps that leave nothing behind. None of them looks at a failure domain or at bootstrap data, which may be gone.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	defer s.leave()
-	p, err := steps.Run(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.releaseAddress, r.letGo)
-	if problem := harvester.Denied(err); problem != nil || err != nil && s.abandoned() && !passes(err) {
-		if problem == nil {
-			problem = &harvester.Problem{Message: err.Error()}
-		}
-		if p, err = r.blocked(ctx, s, problem); p == steps.Wait {
-			p = steps.Retry(terminalerror.Check)
-		}
-	} else if err != nil {
-		p, err = s.explain(err)
+	p, err := steps.Run(ctx, s, r.connectToDelete, r.keepAddress, r.deleteVirtualMachine, r.deleteRest, r.letGo)
+	switch {
+	case err != nil:
+		p, err = r.notDeleted(ctx, s, err)
+	case s.queued:
+		s.showBegun()
+	case s.conn != nil:
+		r.failing.Delete(s.key())
+		s.showDeleting()
 	}
 	return p.Result(), err
 }
 
-// passes reports whether an error is over in a moment by itself.
-func passes(err error) bool { return errors.Is(err, harvester.ErrSyncing) || apierrors.IsConflict(err) }
+// showBegun shows that the machine is being deleted, unless something was in the way: whether it still is will be seen.
+func (s *scope) showBegun() {
+	if conditions.GetReason(s.infra, infrav1.InfrastructureReadyCondition) != infrav1.DeletionBlockedReason {
+		s.showDeleting()
+	}
+}
 
-// abandoned reports whether the user lets go of what is on Harvester when that cannot be removed.
-func (s *scope) abandoned() bool {
-	_, abandoned := s.infra.Annotations[infrav1.AbandonAnnotation]
-	return abandoned
+func (s *scope) showDeleting() {
+	status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "Deleting the virtual machine")
 }
 
 // connectToDelete gets the connection to Harvester, unless nothing of the machine can be there.
@@ -56,45 +57,18 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (steps.Progr
 		return r.letGo(ctx, s)
 	}
 	if s.infraCluster == nil {
-		return r.blocked(ctx, s, &harvester.Problem{Message: "the HarvesterCluster, which says where the virtual machine is, does not exist: create it again"})
+		return r.blocked(ctx, s, &harvester.Problem{
+			Message: "the HarvesterCluster, which says where the virtual machine is, does not exist: create it again"}, metav1.ConditionUnknown)
 	}
 	conn, problem := r.Connections.Get(ctx, harvester.TargetOf(s.infraCluster), s.asker())
 	if problem == nil {
 		problem = conn.Stale()
 	}
 	if problem != nil {
-		return r.blocked(ctx, s, problem)
+		return r.blocked(ctx, s, problem, metav1.ConditionUnknown)
 	}
-	status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "Deleting the virtual machine")
 	s.conn = conn
 	return s.enter(), nil
-}
-
-// blocked keeps a machine whose virtual machine cannot be removed, until its user lets go of what is there.
-func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.Problem) (steps.Progress, error) {
-	if s.abandoned() {
-		r.warn(s, "Abandoned", "Delete", "Left behind on Harvester, as annotation %s asks for: %s", infrav1.AbandonAnnotation, s.left())
-		return r.letGo(ctx, s)
-	}
-	if !problem.Pending {
-		unknown(s, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
-			"%s; or set the annotation %s: then the machine goes without Harvester and leaves behind there: %s", problem.Message, infrav1.AbandonAnnotation, s.left()))
-	}
-	return steps.Wait, nil
-}
-
-// left is what of the machine may be on Harvester.
-func (s *scope) left() string {
-	namespace := "its target namespace"
-	if s.infraCluster != nil {
-		namespace = "namespace " + s.infraCluster.Spec.TargetNamespace
-	}
-	left := fmt.Sprintf("VirtualMachine %s and Secret %s in %s, and PersistentVolumeClaims there with the label %s=%s",
-		s.infra.Name, virtualmachine.SecretName(s.infra.Name), namespace, infrav1.MachineIDLabel, s.infra.Annotations[infrav1.MachineIDAnnotation])
-	if s.infra.Status.AllocatedIPAddress != "" {
-		left += fmt.Sprintf(", and address %s in IPPool %s", s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef)
-	}
-	return left
 }
 
 // deleteVirtualMachine waits until nothing of the machine runs any more. Whatever else has its name is left alone.
@@ -151,22 +125,45 @@ func (s *scope) awaitInstance(ctx context.Context) (steps.Progress, error) {
 	if err == nil && vmi.Labels[infrav1.MachineIDLabel] == s.infra.Annotations[infrav1.MachineIDAnnotation] {
 		return steps.Wait, nil
 	}
+	s.stopped = client.IgnoreNotFound(err) == nil
 	return steps.Proceed, client.IgnoreNotFound(err)
 }
 
-// deleteRest deletes volumes and boot data by the machine's id, and so nobody else's.
+// deleteRest deletes volumes and boot data, and gives the address back, now that nothing answers to it any more. What Harvester does not
+// let go of is no reason to keep the others.
 func (r *Reconciler) deleteRest(ctx context.Context, s *scope) (steps.Progress, error) {
-	id := s.infra.Annotations[infrav1.MachineIDAnnotation]
-	if id == "" {
-		return steps.Proceed, nil
-	}
-	for _, kind := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.Secret{}} {
-		err := s.conn.DeleteAllOf(ctx, kind, client.InNamespace(s.place().Namespace), client.MatchingLabels{infrav1.MachineIDLabel: id})
-		if err != nil {
-			return steps.Wait, fmt.Errorf("deleting what VirtualMachine %s has left (%T): %w", s.place(), kind, err)
+	var refused error
+	for _, step := range []func(context.Context, *scope) error{deleteVolumes, deleteSecret, r.releaseAddress} {
+		switch err := step(ctx, s); {
+		case err == nil:
+		case terminalerror.Is(err) && refused == nil:
+			refused = err
+		case !terminalerror.Is(err):
+			return steps.Wait, err
 		}
 	}
-	return steps.Proceed, nil
+	return steps.Proceed, refused
+}
+
+func deleteVolumes(ctx context.Context, s *scope) error {
+	return s.deleteAll(ctx, &corev1.PersistentVolumeClaim{}, "PersistentVolumeClaims")
+}
+
+func deleteSecret(ctx context.Context, s *scope) error {
+	return s.deleteAll(ctx, &corev1.Secret{}, "the Secret")
+}
+
+// deleteAll deletes what has the machine's id, and so nobody else's.
+func (s *scope) deleteAll(ctx context.Context, kind client.Object, what string) error {
+	id := s.infra.Annotations[infrav1.MachineIDAnnotation]
+	if id == "" {
+		return nil
+	}
+	err := s.conn.DeleteAllOf(ctx, kind, client.InNamespace(s.place().Namespace), client.MatchingLabels{infrav1.MachineIDLabel: id})
+	if err != nil {
+		return fmt.Errorf("deleting %s of VirtualMachine %s: %w", what, s.place(), err)
+	}
+	return nil
 }
 
 // letGo ends the deletion.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -147,4 +148,93 @@ func TestARightThatIsMissingIsNamed(t *testing.T) {
 	sim.Grant(w.name, everything("*"), "")
 	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
 	w.gone(infra)
+}
+
+// attach makes another virtual machine, which does not run, use the machine's volume.
+func (w *world) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
+	w.t.Helper()
+	other := w.stranger("other")
+	other.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
+	other.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = w.vm(infra).Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
+	w.Expect(w.harvester.Create(w.t.Context(), other)).To(Succeed())
+	return other
+}
+
+func TestAMachineWhoseVolumeAnotherVirtualMachineUsesSaysSoAndGivesBackTheRest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	pool := w.pool("one", 8)
+	infra := w.machine("a", "zone-1", fromPools(pool))
+	w.provisioned(infra)
+	other := w.attach(infra)
+	w.delete(infra)
+	message := w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+	w.Expect(message).To(And(
+		ContainSubstring("deleting PersistentVolumeClaims"), ContainSubstring("currently attached to VMs"),
+		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), Not(ContainSubstring("behind on Harvester: VirtualMachine"))))
+	w.Expect(conditions.IsFalse(w.now(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
+	w.Expect(w.allocated(pool)).To(BeEmpty())
+	w.Expect(w.now(infra).Status.AllocatedIPAddress).To(BeEmpty())
+	w.Expect(w.on(&corev1.SecretList{}).(*corev1.SecretList).Items).To(BeEmpty())
+	w.Expect(w.claims()).To(HaveLen(1))
+
+	w.Expect(w.harvester.Delete(t.Context(), other)).To(Succeed())
+	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.gone(infra)
+	w.Eventually(w.claims).Should(BeEmpty())
+}
+
+func TestAMachineWhoseVolumeIsUsedIsLetGoByItsUserAndTheVolumeStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.attach(infra)
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
+	})
+	w.delete(infra)
+	w.gone(infra)
+	w.Eventually(func() string { return w.event(infra, "Abandoned") }).Should(ContainSubstring("PersistentVolumeClaims"))
+	w.Expect(w.claims()).To(HaveLen(1))
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1), "the one that uses the volume")
+}
+
+func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAHarvesterThatFailsForAMoment(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
+	})
+	sim.ForgetRequests()
+	sim.Fail(1)
+	t.Cleanup(func() { sim.Fail(0) })
+	w.delete(infra)
+	w.Eventually(w.requests).ShouldNot(BeEmpty())
+	sim.Fail(0)
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.Eventually(w.claims).Should(BeEmpty())
+	w.Expect(w.event(infra, "Abandoned")).To(BeEmpty())
+}
+
+func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAManagerThatHasJustStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	stop()
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
+	})
+	w.delete(infra)
+	w.start()
+	w.gone(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
+	w.Eventually(w.claims).Should(BeEmpty())
 }

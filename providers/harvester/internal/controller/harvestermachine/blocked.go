@@ -1,0 +1,100 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/terminalerror"
+)
+
+const (
+	// refusing is how long Harvester has to refuse something before it is left behind: its webhooks may not know yet what is gone.
+	refusing = 10 * time.Second
+	// failing is how long nothing of a deletion has to succeed before that is more than what passes by itself.
+	failing = time.Minute
+)
+
+// notDeleted tells what keeps the machine: at once what somebody has to do something about, and what passes by itself as a rule when it
+// has not. Only then is anything left behind that may be.
+func (r *Reconciler) notDeleted(ctx context.Context, s *scope, err error) (steps.Progress, error) {
+	failed := r.failedFor(s.key(), time.Now())
+	problem, is := harvester.Denied(err), metav1.ConditionUnknown
+	switch {
+	case problem != nil:
+	case terminalerror.Is(err):
+		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: change what Harvester objects to", err)}, metav1.ConditionFalse
+	case failed >= failing:
+		problem = &harvester.Problem{Message: err.Error()}
+	default:
+		s.showBegun()
+		p, err := s.explain(err)
+		if p == steps.Wait && err == nil {
+			p = steps.Retry(terminalerror.Check)
+		}
+		return p, err
+	}
+	again := steps.Retry(min(max(failed, time.Second), terminalerror.Check))
+	if s.abandoned() && failed < refusing {
+		s.showBegun()
+		return again, nil
+	}
+	_, err = r.blocked(ctx, s, problem, is)
+	return again, err
+}
+
+// failedFor is for how long the deletion has failed, whatever of it.
+func (r *Reconciler) failedFor(key client.ObjectKey, now time.Time) time.Duration {
+	since, _ := r.failing.LoadOrStore(key, now)
+	return now.Sub(since.(time.Time))
+}
+
+// abandoned reports whether the user lets go of what is on Harvester when that cannot be removed.
+func (s *scope) abandoned() bool {
+	_, abandoned := s.infra.Annotations[infrav1.AbandonAnnotation]
+	return abandoned
+}
+
+// blocked keeps a machine of which something cannot be removed, until its user lets go of what is there. Nothing is let go of while the
+// connection to Harvester is being made.
+func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (steps.Progress, error) {
+	switch {
+	case problem.Pending:
+	case s.abandoned():
+		r.warn(s, "Abandoned", "Delete", "Left behind on Harvester, as annotation %s asks for: %s", infrav1.AbandonAnnotation, s.left())
+		return r.letGo(ctx, s)
+	default:
+		conditions.Set(s.infra, metav1.Condition{
+			Type: infrav1.InfrastructureReadyCondition, Status: is, Reason: infrav1.DeletionBlockedReason, Message: fmt.Sprintf(
+				"%s; or set the annotation %s: then the machine goes and leaves behind on Harvester: %s", problem.Message, infrav1.AbandonAnnotation, s.left())})
+	}
+	return steps.Wait, nil
+}
+
+// left is what of the machine may be on Harvester.
+func (s *scope) left() string {
+	namespace := "its target namespace"
+	if s.infraCluster != nil {
+		namespace = "namespace " + s.infraCluster.Spec.TargetNamespace
+	}
+	left := fmt.Sprintf("Secret %s in %s, and PersistentVolumeClaims there with the label %s=%s",
+		virtualmachine.SecretName(s.infra.Name), namespace, infrav1.MachineIDLabel, s.infra.Annotations[infrav1.MachineIDAnnotation])
+	if !s.stopped {
+		left = fmt.Sprintf("VirtualMachine %s and %s", s.infra.Name, left)
+	}
+	if s.infra.Status.AllocatedIPAddress != "" {
+		left += fmt.Sprintf(", and address %s in IPPool %s", s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef)
+	}
+	return left
+}
