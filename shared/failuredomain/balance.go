@@ -93,20 +93,20 @@ func (l *layout) short(targets map[string]int, replicas int) []Blocked {
 
 // moves lists the moves that lead from the layout to targets.
 func (l *layout) moves(targets map[string]int) []Move {
-	t := newTransfer(l.in(Active), targets, l.movable(targets))
+	m := newMover(l.in(Active), targets, l.movable(targets))
 	for _, p := range l.leaving() {
 		for _, machine := range byAge(p.machines) {
-			if !t.move(machine, p.name) {
-				return t.moves
+			if !m.move(machine, p.name) {
+				return m.moves
 			}
 		}
 	}
-	for from := t.fullest(); from != nil; from = t.fullest() {
-		if !t.move(from.next(), from.name) {
+	for from := m.fullest(); from != nil; from = m.fullest() {
+		if !m.move(from.next(), from.name) {
 			break
 		}
 	}
-	return t.moves
+	return m.moves
 }
 
 // list names some of names, sorted, and says how many there are beyond those.
