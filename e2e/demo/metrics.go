@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // scrapeEvery is how often the metrics are read: more often than Prometheus would, as all happens within minutes.
@@ -18,7 +19,7 @@ const scrapeEvery = time.Second
 // command is what was typed to see this demo.
 func (o Options) command() string {
 	command := "make demo"
-	if o.Provider != nil && o.Provider.Describe().Name != "vsphere" {
+	if o.Provider != nil && o.Provider.Describe().Name != provider.DefaultName {
 		command += " PROVIDER=" + o.Provider.Describe().Name
 	}
 	if o.Story != "" {

@@ -64,7 +64,8 @@ func (e *Environment) programs() []string {
 		names = append(names, p.Simulator().Programs...)
 	}
 	if e.Upstream {
-		names = append(names, binaries.UpstreamVSphere)
+		_, release := e.replaced()
+		names = append(names, release.Program)
 	}
 	if e.Boot {
 		names = append(append(names, binaries.MachineInit), e.chartPrograms()...)

@@ -40,6 +40,16 @@ func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
 	g.Expect(e.programs()).To(ContainElement(programs.KubeVIP))
 }
 
+func TestWhatAProviderTakesOverFromIsMadeWhereItIsInstalledFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e, err := New(Options{Name: "other", Providers: []provider.InKind{vsphere.Provider{}}, Upstream: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(e.programs()).To(ContainElement(binaries.UpstreamVSphere))
+	_, err = New(Options{Name: "other", Providers: []provider.InKind{harvester.Provider{}}, Upstream: true})
+	g.Expect(err).To(MatchError(ContainSubstring("none of the providers takes over")))
+}
+
 func TestProgramsOfChartsAreMadeWhereMachinesBootThatCanRunThem(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

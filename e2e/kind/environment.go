@@ -12,6 +12,7 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -43,7 +44,7 @@ type Options struct {
 	// SimulatorOf is the name of another environment that is up, if its simulated infrastructure
 	// is to be used, where it can be, instead of one of this environment's own.
 	SimulatorOf string
-	// Upstream has upstream's release of the provider for vSphere installed in the place of ours, which clusterctl finds as its next.
+	// Upstream has the release that a provider of ours takes over from installed in its place: clusterctl finds ours as the next one.
 	Upstream bool
 	// Out receives a line for each step, and the progress of builds.
 	Out io.Writer
@@ -82,7 +83,11 @@ func New(o Options) (*Environment, error) {
 	// Programs that somebody else made ready are of some version.
 	builder.Assets = ""
 	shared := filepath.Join(builder.Root, ".cache", "kind")
-	return &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}, nil
+	e := &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}
+	if name, _ := e.replaced(); o.Upstream && name == "" {
+		return nil, errors.New("none of the providers takes over from another project's")
+	}
+	return e, nil
 }
 
 // Up brings the environment up, or completes one that is up in part.

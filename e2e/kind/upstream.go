@@ -8,17 +8,27 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/image"
 	"github.com/faultline-io/faultline/e2e/kind/repository"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// upstream is the release of upstream's provider for vSphere, as its module has it.
+// replaced is the release that a provider of ours takes over from, and the name of that provider; "" if none of them does.
+func (e *Environment) replaced() (name string, release provider.Replaced) {
+	for _, p := range e.Providers {
+		if replacing, ok := p.(provider.Replacing); ok {
+			return p.Describe().Name, replacing.Replaced()
+		}
+	}
+	return "", provider.Replaced{}
+}
+
+// upstream is that release, as its module has it.
 func (e *Environment) upstream(ctx context.Context) (repository.Provider, error) {
-	folder, version, err := e.builder.Upstream(ctx)
+	name, release := e.replaced()
+	folder, version, err := release.Source(ctx, e.builder)
 	return repository.Provider{
-		Name: vsphere.Provider{}.Describe().Name, Type: repository.Infrastructure, Version: version,
+		Name: name, Type: repository.Infrastructure, Version: version,
 		Config: filepath.Join(folder, "config", "default"), Metadata: filepath.Join(folder, "metadata.yaml"),
 	}, err
 }
@@ -33,8 +43,9 @@ func (e *Environment) upstreamImage(ctx context.Context) (image.Image, error) {
 	if err != nil {
 		return image.Image{}, err
 	}
-	name, err := onlyImage(binaries.UpstreamVSphere, components)
-	return image.Program(name, e.found.programs[binaries.UpstreamVSphere], managerPath, image.NonRoot), err
+	_, release := e.replaced()
+	name, err := onlyImage(release.Program, components)
+	return image.Program(name, e.found.programs[release.Program], managerPath, image.NonRoot), err
 }
 
 // putUpstreamFirst lays out upstream's release beside ours, and has that one installed.

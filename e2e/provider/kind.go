@@ -31,6 +31,19 @@ type Contained interface {
 	MachineContainer(machine string) string
 }
 
+// Replacing is a provider that takes over from the one of another project, whose release can be installed first. Not every provider does.
+type Replacing interface {
+	Replaced() Replaced
+}
+
+// Replaced is what there is to know about the release that a provider takes over from.
+type Replaced struct {
+	// Program is its manager, as package binaries knows it.
+	Program string
+	// Source returns the folder of its source, with its manifests in config/default and its metadata.yaml, and its version.
+	Source func(ctx context.Context, builder *binaries.Builder) (folder, version string, err error)
+}
+
 // Simulator is what is in the container.
 type Simulator struct {
 	// Program is its name, and that of its image.

@@ -13,6 +13,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
+// DefaultName is that of the provider that a command is about which names none, as in the Makefile.
+const DefaultName = "vsphere"
+
 // InDemo is a provider that can be shown.
 type InDemo interface {
 	Installed
@@ -23,6 +26,12 @@ type InDemo interface {
 type InStorm interface {
 	Installed
 	StormProvider
+}
+
+// InRebalance is a provider of which many clusters can be side by side, so that moves of their control planes can be tried.
+type InRebalance interface {
+	Installed
+	SitesProvider
 }
 
 // InKind is a provider that can be installed in a kind environment with its simulated infrastructure, for the specs.

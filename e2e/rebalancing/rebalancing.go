@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
 // Options say how many control planes there are.
@@ -48,9 +49,10 @@ const (
 
 // Run goes through the seeds. Its error lists every fault that was found.
 func Run(ctx context.Context, options Options) error {
-	sited, ok := options.Provider.(provider.SitesProvider)
+	sited, ok := options.Provider.(provider.InRebalance)
 	if !ok {
-		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=metal3 or PROVIDER=harvester", options.Provider.Describe().Name)
+		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=%s",
+			options.Provider.Describe().Name, strings.Join(all.Names[provider.InRebalance](), " or PROVIDER="))
 	}
 	if options.Seeds < 1 || options.AtOnce < 1 {
 		return fmt.Errorf("the numbers of seeds and of those at a time are to be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
@@ -77,8 +79,8 @@ func Run(ctx context.Context, options Options) error {
 	return os.RemoveAll(dir)
 }
 
-// tally counts.
-type tally struct {
+// results are those of all seeds.
+type results struct {
 	mu     sync.Mutex
 	failed []error
 	passed int
@@ -86,7 +88,7 @@ type tally struct {
 }
 
 func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
-	var t tally
+	var r results
 	var group errgroup.Group
 	group.SetLimit(o.AtOnce)
 	for i := range o.Seeds {
@@ -95,35 +97,35 @@ func (o Options) runAll(ctx context.Context, g *environment, dir string) error {
 		}
 		group.Go(func() error {
 			if ctx.Err() == nil {
-				o.tell(&t, g.run(ctx, draw(o.Seed+uint64(i))), dir)
+				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i))), dir)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait()
-	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", t.passed, o.Seeds, t.sum, g.kills)
-	return errors.Join(t.failed...)
+	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", r.passed, o.Seeds, r.sum, g.kills)
+	return errors.Join(r.failed...)
 }
 
-// tell counts an outcome, and keeps the history of one with faults.
-func (o Options) tell(t *tally, is outcome, dir string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// record counts an outcome, and keeps the history of one with faults.
+func (o Options) record(r *results, is outcome, dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	faults := is.faults
 	if is.err != nil {
 		faults = append(faults, is.err.Error())
 	}
 	count := countsOf(is.history)
-	t.sum.add(count)
+	r.sum.add(count)
 	o.printf("seed %d: %s: %s, %d faults, %.0f s", is.seed, is.script, count, len(faults), is.took.Seconds())
 	if len(faults) == 0 {
-		t.passed++
+		r.passed++
 		return
 	}
 	for _, fault := range faults {
 		o.printf("seed %d: %s", is.seed, fault)
 	}
-	t.failed = append(t.failed, fmt.Errorf("seed %d: %s\nagain with SEEDS=1 SEED=%d", is.seed, strings.Join(faults, "\n"), is.seed))
+	r.failed = append(r.failed, fmt.Errorf("seed %d: %s\nagain with SEEDS=1 SEED=%d", is.seed, strings.Join(faults, "\n"), is.seed))
 	var text strings.Builder
 	for _, m := range is.history {
 		fmt.Fprintln(&text, m)

@@ -30,7 +30,7 @@ import (
 )
 
 var (
-	providerName = flag.String("e2e.provider", "vsphere", "infrastructure provider to test")
+	providerName = flag.String("e2e.provider", provider.DefaultName, "infrastructure provider to test")
 	configPath   = flag.String("e2e.config", "", "end-to-end test configuration, in the format of Cluster API's test framework; empty for ../provider/<provider>/specs.yaml")
 	artifacts    = flag.String("e2e.artifacts-folder", "../../out/e2e", "where logs and objects are written")
 	fast         = flag.Bool("e2e.fast", false, "keep workload clusters in memory instead of booting machines")

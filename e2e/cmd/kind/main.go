@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	flags.Usage = func() { usage(flags, stderr) }
 	name := flags.String("name", "faultline", "name of the kind cluster")
-	providers := flags.String("providers", "vsphere", "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
+	providers := flags.String("providers", provider.DefaultName, "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
 	from := source.Auto
 	flags.Func("images", "images of others: published, build, or auto to find out whether a registry answers (default auto)", func(text string) (err error) {
 		from, err = source.Parse(text)

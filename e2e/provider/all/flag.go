@@ -10,10 +10,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Flag defines the flag -provider, which says what a command is about: one that can be used as T says. It is vSphere by default.
+// Flag defines the flag -provider, which says what a command is about: one that can be used as T says. It is provider.DefaultName by default.
 func Flag[T provider.Installed](flags *flag.FlagSet, about string) *T {
-	chosen, _ := Named[T]("vsphere")
-	flags.Func("provider", about+": "+strings.Join(Names[T](), " or ")+" (default vsphere)", func(name string) (err error) {
+	chosen, _ := Named[T](provider.DefaultName)
+	flags.Func("provider", about+": "+strings.Join(Names[T](), " or ")+" (default "+provider.DefaultName+")", func(name string) (err error) {
 		chosen, err = Named[T](name)
 		return err
 	})

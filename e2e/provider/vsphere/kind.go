@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -23,6 +24,16 @@ func (Provider) CutOff(zone string) string { return "lost-hosts/" + zone }
 // Simulator implements provider.Contained.
 func (Provider) Simulator() provider.Simulator {
 	return provider.Simulator{Program: "vcsim", Container: "vcenter"}
+}
+
+// Replaced implements provider.Replacing.
+func (Provider) Replaced() provider.Replaced {
+	return provider.Replaced{
+		Program: binaries.UpstreamVSphere,
+		Source: func(ctx context.Context, builder *binaries.Builder) (folder, version string, err error) {
+			return builder.Upstream(ctx)
+		},
+	}
 }
 
 // Start runs the simulated vCenter on the network of the node. It starts
