@@ -156,7 +156,7 @@ func (d *demo) join(ctx context.Context) error {
 	return nil
 }
 
-// watchManagement ends the demo with the first process of the management cluster that ends unasked.
+// watchManagement ends the demo with the first process of the management cluster that exits unexpectedly.
 func (d *demo) watchManagement() {
 	d.background.Go(func() {
 		select {

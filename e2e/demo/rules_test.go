@@ -101,16 +101,16 @@ func TestComplete(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	failed := settled().Machines[1]
 	known := map[string]bool{"cp-a": true, "cp-b": true, "cp-c": true, "worker": true}
-	heir := Machine{Name: "heir", Role: roleControlPlane, Asked: "a", Domain: "a"}
+	replacement := Machine{Name: "replacement", Role: roleControlPlane, Asked: "a", Domain: "a"}
 	for name, tc := range map[string]struct {
 		change             func(*Snapshot)
 		missing, violation string
 	}{
 		"the failed is still there": {change: func(*Snapshot) {}, missing: "Machine cp-b is still there"},
-		"it is replaced elsewhere":  {change: func(s *Snapshot) { s.Machines[1] = heir }},
+		"it is replaced elsewhere":  {change: func(s *Snapshot) { s.Machines[1] = replacement }},
 		"it is replaced where it was": {
-			change:    func(s *Snapshot) { s.Machines[1] = heir; s.Machines[1].Domain = "b" },
-			violation: "machine heir was put into b, which is broken",
+			change:    func(s *Snapshot) { s.Machines[1] = replacement; s.Machines[1].Domain = "b" },
+			violation: "machine replacement was put into b, which is broken",
 		},
 		"a new one is meant for there": {
 			change:    func(s *Snapshot) { s.Machines = append(s.Machines, Machine{Name: "new", Role: "md", Asked: "b"}) },

@@ -116,14 +116,14 @@ func TestWaiting(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	gone := Machine{Name: "w1", Role: "md", Domain: "zone-b"}
-	heir, missing, err := waiting(Snapshot{Machines: []Machine{gone}}, gone)
-	g.Expect(heir, err).To(BeEmpty())
+	replacement, missing, err := waiting(Snapshot{Machines: []Machine{gone}}, gone)
+	g.Expect(replacement, err).To(BeEmpty())
 	g.Expect(missing).To(Equal("Machine w1 is still there"))
 	_, missing, err = waiting(Snapshot{Machines: []Machine{{Name: "cp", Role: roleControlPlane, Domain: "zone-a"}}}, gone)
 	g.Expect(missing, err).To(Equal("nothing has come in the place of Machine w1"))
-	heir, missing, err = waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b"}}}, gone)
+	replacement, missing, err = waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b"}}}, gone)
 	g.Expect(missing, err).To(BeEmpty())
-	g.Expect(heir).To(Equal("w2"))
+	g.Expect(replacement).To(Equal("w2"))
 	_, _, err = waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b", Domain: "zone-a"}}}, gone)
 	g.Expect(err).To(MatchError("machine w2 was put into zone-a while zone-b is broken"))
 	says := metav1.Condition{Type: "InfrastructureReady", Status: metav1.ConditionFalse, Reason: "NotReady", Message: "it is not provisioned"}

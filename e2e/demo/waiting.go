@@ -35,16 +35,16 @@ func (d *demo) workerWaits(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		heir, missing, err := waiting(now, worker)
+		replacement, missing, err := waiting(now, worker)
 		if missing != "" || err != nil {
 			return missing, err
 		}
 		var machine clusterv1.Machine
-		if err := d.management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: heir}, &machine); err != nil {
+		if err := d.management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: replacement}, &machine); err != nil {
 			return "", err
 		}
 		if waits = waitsFor(d.failed.Domain, machine.Status.Conditions); waits == "" {
-			return fmt.Sprintf("Machine %s does not say that it waits for %s", heir, d.failed.Domain), nil
+			return fmt.Sprintf("Machine %s does not say that it waits for %s", replacement, d.failed.Domain), nil
 		}
 		return "", nil
 	})
@@ -57,7 +57,7 @@ func (d *demo) workerWaits(ctx context.Context) error {
 
 // waiting finds the machine that has come in the place of another, which has to be gone, and checks that the infrastructure has
 // nothing of it.
-func waiting(now Snapshot, gone Machine) (heir, missing string, err error) {
+func waiting(now Snapshot, gone Machine) (replacement, missing string, err error) {
 	for _, m := range now.Machines {
 		switch {
 		case m.Name == gone.Name:
@@ -66,13 +66,13 @@ func waiting(now Snapshot, gone Machine) (heir, missing string, err error) {
 		case m.Domain != "":
 			return "", "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s while %s is broken", m.Name, m.Domain, gone.Domain)}
 		case m.Asked == gone.Domain:
-			heir = m.Name
+			replacement = m.Name
 		}
 	}
-	if heir == "" {
+	if replacement == "" {
 		missing = "nothing has come in the place of Machine " + gone.Name
 	}
-	return heir, missing, nil
+	return replacement, missing, nil
 }
 
 // waitsFor is what a Machine says of its infrastructure as long as that waits for a domain; "" when it does not say so.

@@ -22,7 +22,7 @@ import (
 )
 
 // do does one step, unless there is nothing to do it to.
-func (p *plane) do(ctx context.Context, s step) error {
+func (p *controlPlane) do(ctx context.Context, s step) error {
 	if s.when != never {
 		// There may be no move, or it may be past that.
 		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && rests(m) })
@@ -31,7 +31,7 @@ func (p *plane) do(ctx context.Context, s step) error {
 	return p.happen(ctx, s)
 }
 
-func (p *plane) happen(ctx context.Context, s step) error {
+func (p *controlPlane) happen(ctx context.Context, s step) error {
 	switch s.act {
 	case cordon:
 		return p.intend(ctx, s, faultlinev1.DomainCordoned)
@@ -51,16 +51,16 @@ func (p *plane) happen(ctx context.Context, s step) error {
 	if undo, ok := p.undoings()[s.act]; ok {
 		return undo(ctx)
 	}
-	return p.changePlane(ctx, s)
+	return p.changeControlPlane(ctx, s)
 }
 
 // undoings are the acts that undo others, but for resume.
-func (p *plane) undoings() map[act]func(context.Context) error {
+func (p *controlPlane) undoings() map[act]func(context.Context) error {
 	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release}
 }
 
 // calm takes back everything that keeps a control plane from coming to rest. What was meant for failure domains stays.
-func (p *plane) calm(ctx context.Context) error {
+func (p *controlPlane) calm(ctx context.Context) error {
 	for _, undo := range p.undoings() {
 		if err := undo(ctx); err != nil {
 			return err
@@ -69,12 +69,12 @@ func (p *plane) calm(ctx context.Context) error {
 	if err := p.widen(ctx); err != nil {
 		return err
 	}
-	return p.changePlane(ctx, step{act: resume})
+	return p.changeControlPlane(ctx, step{act: resume})
 }
 
 // widen ends that there is little room where the provider does not count it: a machine that waits for room keeps everything from coming to
 // rest, and whoever finds one that waits adds some. Where it is counted a move that finds none does not begin, which is rest as well.
-func (p *plane) widen(ctx context.Context) error {
+func (p *controlPlane) widen(ctx context.Context) error {
 	uncounted, is := p.environment.sites.(provider.Uncounted)
 	if !is || !p.tight() {
 		return nil
@@ -89,7 +89,7 @@ func (p *plane) widen(ctx context.Context) error {
 }
 
 // intend says what a failure domain is to be used for. One stays Active.
-func (p *plane) intend(ctx context.Context, s step, state faultlinev1.DomainState) error {
+func (p *controlPlane) intend(ctx context.Context, s step, state faultlinev1.DomainState) error {
 	from := slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.meant(name) == state })
 	if occupied := slices.DeleteFunc(slices.Clone(from), func(name string) bool { return !p.holds(name) }); state == faultlinev1.DomainEvicting && len(occupied) > 0 {
 		from = occupied
@@ -112,12 +112,12 @@ func (p *plane) intend(ctx context.Context, s step, state faultlinev1.DomainStat
 }
 
 // holds reports whether there are machines in a failure domain.
-func (p *plane) holds(domain string) bool {
+func (p *controlPlane) holds(domain string) bool {
 	return slices.ContainsFunc(p.recorder.last().machines, func(is machine) bool { return is.domain == domain })
 }
 
 // meant is what a failure domain is to be used for.
-func (p *plane) meant(domain string) faultlinev1.DomainState {
+func (p *controlPlane) meant(domain string) faultlinev1.DomainState {
 	if state, ok := p.intents[domain]; ok {
 		return state
 	}
@@ -125,11 +125,11 @@ func (p *plane) meant(domain string) faultlinev1.DomainState {
 }
 
 // asMeant reports whether the failure domains are what they are to be.
-func (p *plane) asMeant(m moment) bool {
+func (p *controlPlane) asMeant(m moment) bool {
 	return len(m.states) == p.domains && !slices.ContainsFunc(p.domainNames(), func(name string) bool { return m.states[name] != p.meant(name) })
 }
 
-func (p *plane) lose(ctx context.Context, s step) error {
+func (p *controlPlane) lose(ctx context.Context, s step) error {
 	if p.lost != "" || p.stopped != "" {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (p *plane) lose(ctx context.Context, s step) error {
 	return p.environment.sites.Lose(ctx, p.lost)
 }
 
-func (p *plane) restore(ctx context.Context) error {
+func (p *controlPlane) restore(ctx context.Context) error {
 	if p.lost == "" {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (p *plane) restore(ctx context.Context) error {
 }
 
 // stop stops a Node, and with it a member of etcd.
-func (p *plane) stop(ctx context.Context, s step) error {
+func (p *controlPlane) stop(ctx context.Context, s step) error {
 	is, ok := picked(s, p.unhurt())
 	if p.lost != "" || p.stopped != "" || !ok {
 		return nil
@@ -161,7 +161,7 @@ func (p *plane) stop(ctx context.Context, s step) error {
 	return nil
 }
 
-func (p *plane) start(ctx context.Context) error {
+func (p *controlPlane) start(ctx context.Context) error {
 	if p.stopped == "" {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (p *plane) start(ctx context.Context) error {
 }
 
 // deleteMachine deletes a Machine, as a person does that has looked first: while all others are well.
-func (p *plane) deleteMachine(ctx context.Context, s step) error {
+func (p *controlPlane) deleteMachine(ctx context.Context, s step) error {
 	m := p.recorder.last()
 	is, ok := picked(s, p.unhurt())
 	if p.lost != "" || p.stopped != "" || !m.whole() || !ok {
@@ -184,12 +184,12 @@ func (p *plane) deleteMachine(ctx context.Context, s step) error {
 }
 
 // unhurt are the machines that are ready and stay.
-func (p *plane) unhurt() []machine {
+func (p *controlPlane) unhurt() []machine {
 	return slices.DeleteFunc(slices.Clone(p.recorder.last().machines), func(is machine) bool { return is.deleting || !is.ready })
 }
 
 // claim marks a Machine to be deleted first. Whoever is faster wins.
-func (p *plane) claim(ctx context.Context, s step) error {
+func (p *controlPlane) claim(ctx context.Context, s step) error {
 	is, ok := picked(s, p.unhurt())
 	if p.claimed != "" || !ok {
 		return nil
@@ -213,7 +213,7 @@ func (p *plane) claim(ctx context.Context, s step) error {
 }
 
 // release takes that back.
-func (p *plane) release(ctx context.Context) error {
+func (p *controlPlane) release(ctx context.Context) error {
 	if p.claimed == "" {
 		return nil
 	}
@@ -237,8 +237,8 @@ func ignoreLost(err error) error {
 	return err
 }
 
-// changePlane changes the KubeadmControlPlane.
-func (p *plane) changePlane(ctx context.Context, s step) error {
+// changeControlPlane changes the KubeadmControlPlane.
+func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 	spec := map[string]any{}
 	change := map[string]any{"spec": spec}
 	switch s.act {
@@ -266,14 +266,14 @@ func annotated(key string, value any) map[string]any {
 }
 
 // newTemplate creates a copy of the infrastructure template with another name.
-func (p *plane) newTemplate(ctx context.Context) (string, error) {
+func (p *controlPlane) newTemplate(ctx context.Context) (string, error) {
 	p.renewed++
 	object := p.template.DeepCopy()
 	object.SetName(fmt.Sprintf("%s-%d", p.name(), p.renewed))
 	return object.GetName(), p.createObject(ctx, object)
 }
 
-func (p *plane) patch(ctx context.Context, object client.Object, change map[string]any) error {
+func (p *controlPlane) patch(ctx context.Context, object client.Object, change map[string]any) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
@@ -286,14 +286,14 @@ func (p *plane) patch(ctx context.Context, object client.Object, change map[stri
 }
 
 // arm has the manager killed once when a move comes to a phase. It works for all control planes, so others may have it killed, too.
-func (p *plane) arm(at phase) {
+func (p *controlPlane) arm(at phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.armed[at] = at != never
 }
 
 // heed kills the manager when what was waited for has come.
-func (p *plane) heed(ctx context.Context, before, after moment) {
+func (p *controlPlane) heed(ctx context.Context, before, after moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at, armed := range p.armed {
@@ -325,7 +325,7 @@ func reached(at phase, m moment) bool {
 }
 
 // strike kills the manager beside everything else.
-func (p *plane) strike(ctx context.Context, when string) {
+func (p *controlPlane) strike(ctx context.Context, when string) {
 	p.waiting.Go(func() {
 		if done, err := p.environment.kill(ctx); err != nil {
 			p.environment.end(fmt.Errorf("killing the manager: %w", err))

@@ -39,7 +39,7 @@ func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *test
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := &plane{script: script{seed: 7, domains: 2, room: test.room}, environment: &environment{sites: test.sites}}
+			p := &controlPlane{script: script{seed: 7, domains: 2, room: test.room}, environment: &environment{sites: test.sites}}
 			p.recorder = &recorder{state: newState(), look: func(context.Context) []member { return nil }, heed: func(moment, moment) {}}
 			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.tight = p.tight() })
 			g.Expect(p.widen(t.Context())).To(Succeed())

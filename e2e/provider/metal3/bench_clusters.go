@@ -66,7 +66,7 @@ func measureClusters(ctx context.Context, b *benchmark.Runner, size Scale) (*Clu
 	err := b.Scenario(ctx, fmt.Sprintf("clusters-%d", size.Clusters), nil, func(ctx context.Context, l *benchmark.Environment) error {
 		c := &clusters{in: scenario{l}, watch: size.Watch}
 		for i := range size.Clusters {
-			c.planes = append(c.planes, newPlane(i))
+			c.all = append(c.all, newSpreadCluster(i))
 		}
 		return c.measure(ctx, r)
 	})
@@ -79,9 +79,9 @@ func measureClusters(ctx context.Context, b *benchmark.Runner, size Scale) (*Clu
 // clusters are many with control planes.
 type clusters struct {
 	noCalls
-	in     scenario
-	planes []*plane
-	watch  time.Duration
+	in    scenario
+	all   []*spreadCluster
+	watch time.Duration
 }
 
 func (c *clusters) measure(ctx context.Context, r *ClusterResults) error {
@@ -96,7 +96,7 @@ func (c *clusters) measure(ctx context.Context, r *ClusterResults) error {
 	if err := c.in.Kill(); err != nil {
 		return err
 	}
-	if err := c.each(ctx, (*plane).spread); err != nil {
+	if err := c.each(ctx, (*spreadCluster).spread); err != nil {
 		return err
 	}
 	c.in.Progressf("starting the manager while everything is to be spread")
@@ -109,7 +109,7 @@ func (c *clusters) measure(ctx context.Context, r *ClusterResults) error {
 	}
 	c.in.Progressf("having every control plane report a change")
 	r.Change, err = c.in.During(ctx, c, func() error {
-		if err := c.each(ctx, (*plane).report); err != nil {
+		if err := c.each(ctx, (*spreadCluster).report); err != nil {
 			return err
 		}
 		return c.still(ctx)
@@ -122,8 +122,8 @@ func (c *clusters) make(ctx context.Context) error {
 	if err := c.withoutManager(ctx); err != nil {
 		return err
 	}
-	c.in.Progressf("making %d clusters", len(c.planes))
-	if err := c.each(ctx, (*plane).create); err != nil {
+	c.in.Progressf("making %d clusters", len(c.all))
+	if err := c.each(ctx, (*spreadCluster).create); err != nil {
 		return err
 	}
 	c.in.Progressf("letting the manager see them for the first time")
@@ -157,10 +157,10 @@ func (c *clusters) withoutManager(ctx context.Context) error {
 }
 
 // each does something to every cluster.
-func (c *clusters) each(ctx context.Context, do func(*plane, context.Context, client.Client) error) error {
+func (c *clusters) each(ctx context.Context, do func(*spreadCluster, context.Context, client.Client) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
-	for _, p := range c.planes {
+	for _, p := range c.all {
 		group.Go(func() error { return do(p, ctx, c.in.Client) })
 	}
 	return group.Wait()
@@ -176,8 +176,8 @@ func (c *clusters) acquaint(ctx context.Context) error {
 		return err
 	}
 	var machines []string
-	for _, p := range c.planes {
-		for i := range planeMachines {
+	for _, p := range c.all {
+		for i := range controlPlaneMachines {
 			machines = append(machines, p.machine(i))
 		}
 	}
@@ -185,15 +185,15 @@ func (c *clusters) acquaint(ctx context.Context) error {
 	if err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3MachineList{}, metav1.NamespaceAll, ready); err != nil {
 		return err
 	}
-	if err := c.each(ctx, (*plane).copyDomains); err != nil {
+	if err := c.each(ctx, (*spreadCluster).copyDomains); err != nil {
 		return err
 	}
 	return c.still(ctx)
 }
 
 func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) bool) error {
-	names := make([]string, 0, len(c.planes))
-	for _, p := range c.planes {
+	names := make([]string, 0, len(c.all))
+	for _, p := range c.all {
 		names = append(names, p.cluster.Name)
 	}
 	return benchmark.Await(ctx, c.in.Client, &infrav1.Metal3ClusterList{}, metav1.NamespaceAll, benchmark.NewWaiting(names, done))
@@ -210,7 +210,7 @@ func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, p := range c.planes {
+	for _, p := range c.all {
 		want := faultlinev1.ReasonBalanced
 		if !p.even {
 			want = faultlinev1.ReasonNotBalanced
@@ -260,7 +260,7 @@ func (c *clusters) still(ctx context.Context) error {
 			break
 		}
 		did := now.Minus(last)
-		if min(now.Reconciles[rebalancer], now.Reconciles[spreader]) >= len(c.planes) &&
+		if min(now.Reconciles[rebalancer], now.Reconciles[spreader]) >= len(c.all) &&
 			did.Reconciles.Sum(benchmark.All)+did.Requests.Sum(benchmark.Except(benchmark.IsApart)) == 0 {
 			return nil
 		}

@@ -106,7 +106,7 @@ func (r *ClusterResults) rows() []benchmark.Row {
 	decision := 1000 * r.Change.CPU / float64(r.Clusters)
 	resting := fmt.Sprintf("in %.0f s at rest", r.Seconds)
 	return []benchmark.Row{
-		{Name: fmt.Sprintf("%d clusters of %d control-plane machines in 3 to 5 failure domains", r.Clusters, planeMachines)},
+		{Name: fmt.Sprintf("%d clusters of %d control-plane machines in 3 to 5 failure domains", r.Clusters, controlPlaneMachines)},
 		only("of these not balanced", "%d", r.Uneven),
 		only("seconds from the manager's start until it is said of all whether they are balanced", "%.1f", on.Judged),
 		both("Kubernetes requests a cluster from the start until it is at rest", "%.2f", requests(on.Start, r.Clusters), requests(off.Start, r.Clusters)),

@@ -80,10 +80,10 @@ func TestWhatWasNotMeasuredHasNoFigures(t *testing.T) {
 func TestHalfOfTheClustersHaveMachinesThatAreToBeMovedToFreeHosts(t *testing.T) {
 	for number := range 6 {
 		g := NewWithT(t)
-		p := newPlane(number)
+		p := newSpreadCluster(number)
 		layout, hosts := p.layout()
 		g.Expect(layout.Domains).To(HaveLen(p.racks))
-		g.Expect(hosts).To(HaveLen(planeMachines))
+		g.Expect(hosts).To(HaveLen(controlPlaneMachines))
 		free, in := map[string]int{}, map[string]int{}
 		for _, host := range layout.Hosts("ns") {
 			in[host.Labels["infrastructure.cluster.x-k8s.io/failure-domain"]]++

@@ -42,8 +42,8 @@ const (
 	amidLimit = time.Minute
 )
 
-// plane is the control plane of one seed.
-type plane struct {
+// controlPlane is that of one seed.
+type controlPlane struct {
 	script
 	environment *environment
 	client      client.WithWatch
@@ -74,7 +74,7 @@ type outcome struct {
 
 func (g *environment) run(ctx context.Context, s script) outcome {
 	began := time.Now()
-	p := &plane{script: s, environment: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
+	p := &controlPlane{script: s, environment: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := p.live(ctx)
@@ -92,7 +92,7 @@ func (g *environment) run(ctx context.Context, s script) outcome {
 }
 
 // live goes through the script, then lets everything come to rest.
-func (p *plane) live(ctx context.Context) error {
+func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.create(ctx); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func rests(m moment) bool {
 }
 
 // await waits until the control plane is as it should be, unless nothing of it changes any more.
-func (p *plane) await(ctx context.Context, limit time.Duration, what string, holds func(moment) bool) error {
+func (p *controlPlane) await(ctx context.Context, limit time.Duration, what string, holds func(moment) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %s", what, limit))
 	defer cancel()
 	return provider.Until(ctx, func(context.Context) (string, error) {
@@ -146,7 +146,7 @@ func (p *plane) await(ctx context.Context, limit time.Duration, what string, hol
 }
 
 // create makes the cluster from the provider's template, without workers.
-func (p *plane) create(ctx context.Context) error {
+func (p *controlPlane) create(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}}
 	if err := p.client.Create(ctx, namespace); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", p.name(), err)
@@ -171,7 +171,7 @@ func (p *plane) create(ctx context.Context) error {
 	return nil
 }
 
-func (p *plane) createObject(ctx context.Context, object *unstructured.Unstructured) error {
+func (p *controlPlane) createObject(ctx context.Context, object *unstructured.Unstructured) error {
 	if err := insist(func() error { return p.client.Create(ctx, object) }); err != nil {
 		return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
@@ -184,7 +184,7 @@ func insist(do func() error) error {
 }
 
 // objects are those of the template that a control plane needs.
-func (p *plane) objects() ([]*unstructured.Unstructured, error) {
+func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	host, port, err := p.environment.workload.Endpoint(p.name(), p.name())
 	if err != nil {
 		return nil, fmt.Errorf("choosing the control plane's endpoint: %w", err)
@@ -214,7 +214,7 @@ func (p *plane) objects() ([]*unstructured.Unstructured, error) {
 }
 
 // adapt finds the objects that are changed later, and has control planes rebalance.
-func (p *plane) adapt(objects []*unstructured.Unstructured) error {
+func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		switch object.GetKind() {
 		case p.environment.about.ClusterKind:
@@ -233,7 +233,7 @@ func machineKind(about provider.Description) string {
 	return strings.TrimSuffix(about.ClusterKind, "Cluster") + "Machine"
 }
 
-func (p *plane) members(ctx context.Context) []member {
+func (p *controlPlane) members(ctx context.Context) []member {
 	known, err := p.environment.workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
 	if err != nil {
 		return nil
@@ -246,7 +246,7 @@ func (p *plane) members(ctx context.Context) []member {
 }
 
 // remove deletes the cluster. What is left of it does not matter.
-func (p *plane) remove(ctx context.Context) {
+func (p *controlPlane) remove(ctx context.Context) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
 	if p.client.Delete(ctx, cluster) != nil {
 		return

@@ -22,47 +22,49 @@ import (
 )
 
 const (
-	// planeMachines are the machines of a control plane.
-	planeMachines = 5
-	// planeTemplate is what they were cloned from.
-	planeTemplate = "control-plane"
+	// controlPlaneMachines are the machines of a control plane.
+	controlPlaneMachines = 5
+	// controlPlaneTemplate is what they were cloned from.
+	controlPlaneTemplate = "control-plane"
 
 	mergePatch = types.MergePatchType
 )
 
-// plane is a cluster with a control plane that runs, in a namespace of its own, as Cluster API and the bare-metal operator
+// spreadCluster is one with a control plane that runs, in a namespace of its own, as Cluster API and the bare-metal operator
 // leave it. Only the connection to the workload cluster is not there to be made: the Cluster does not say that its infrastructure
 // is provisioned.
-type plane struct {
+type spreadCluster struct {
 	cluster provider.Cluster
 	racks   int
 	// even says that no machine is to be moved. Else all are in the first two racks.
 	even bool
 }
 
-// newPlane is the one with a number: half of them are even, with three to five racks.
-func newPlane(number int) *plane {
-	return &plane{cluster: provider.Cluster{Name: fmt.Sprintf("cluster-%04d", number), Kind: "Metal3"}, racks: 3 + number%3, even: number%2 == 0}
+// newSpreadCluster is the one with a number: half of them are even, with three to five racks.
+func newSpreadCluster(number int) *spreadCluster {
+	return &spreadCluster{cluster: provider.Cluster{Name: fmt.Sprintf("cluster-%04d", number), Kind: "Metal3"}, racks: 3 + number%3, even: number%2 == 0}
 }
 
 // rackOf is the number of the rack that a machine is in.
-func (p *plane) rackOf(machine int) int {
+func (p *spreadCluster) rackOf(machine int) int {
 	if p.even {
 		return machine % p.racks
 	}
 	return machine % 2
 }
 
-func (p *plane) machine(number int) string { return fmt.Sprintf("%s-%d", p.cluster.Name, number) }
+func (p *spreadCluster) machine(number int) string {
+	return fmt.Sprintf("%s-%d", p.cluster.Name, number)
+}
 
-func (p *plane) played(c client.Client) rebalancetest.ControlPlane {
+func (p *spreadCluster) played(c client.Client) rebalancetest.ControlPlane {
 	return rebalancetest.ControlPlane{Client: c, Cluster: client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}}
 }
 
 // layout are the hosts that the machines run on, and one that is free in each rack without any. It returns whose host is whose,
 // by machine.
-func (p *plane) layout() (simulator.Layout, []string) {
-	layout, hosts, consumers := simulator.Racks(p.racks, 0), make([]string, planeMachines), map[string]string{}
+func (p *spreadCluster) layout() (simulator.Layout, []string) {
+	layout, hosts, consumers := simulator.Racks(p.racks, 0), make([]string, controlPlaneMachines), map[string]string{}
 	for i := range hosts {
 		rack := &layout.Domains[p.rackOf(i)]
 		rack.Hosts++
@@ -87,7 +89,7 @@ func (p *plane) layout() (simulator.Layout, []string) {
 }
 
 // create makes all objects. Nothing is reported on the provider's, that is for its manager to do.
-func (p *plane) create(ctx context.Context, c client.Client) error {
+func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 	name, group := p.cluster.Name, infrav1.GroupVersion.Group
 	cluster := &clusterv1.Cluster{ObjectMeta: p.cluster.Meta(name), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3Cluster", Name: name},
@@ -97,15 +99,15 @@ func (p *plane) create(ctx context.Context, c client.Client) error {
 		return err
 	}
 	p.cluster.Owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}
-	template := &infrav1.Metal3MachineTemplate{ObjectMeta: p.cluster.Meta(planeTemplate)}
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: p.cluster.Meta(controlPlaneTemplate)}
 	template.Spec.Template.Spec = Machine(metav1.ObjectMeta{}).Spec
 	template.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
 	layout, hosts := p.layout()
 	if err := provider.Create(ctx, c, p.infrastructure(layout), template); err != nil {
 		return err
 	}
-	ref := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3MachineTemplate", Name: planeTemplate}
-	if err := p.played(c).Create(ctx, planeMachines, ref); err != nil {
+	ref := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3MachineTemplate", Name: controlPlaneTemplate}
+	if err := p.played(c).Create(ctx, controlPlaneMachines, ref); err != nil {
 		return err
 	}
 	if err := simulator.Create(ctx, c, name, layout); err != nil {
@@ -120,7 +122,7 @@ func (p *plane) create(ctx context.Context, c client.Client) error {
 }
 
 // infrastructure is the Metal3Cluster, whose control plane nobody looks at yet.
-func (p *plane) infrastructure(layout simulator.Layout) *infrav1.Metal3Cluster {
+func (p *spreadCluster) infrastructure(layout simulator.Layout) *infrav1.Metal3Cluster {
 	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
 	infra.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
 	infra.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port}
@@ -134,7 +136,7 @@ func (p *plane) infrastructure(layout simulator.Layout) *infrav1.Metal3Cluster {
 }
 
 // createMachine makes a machine that runs on a host.
-func (p *plane) createMachine(ctx context.Context, c client.Client, number int, host string) error {
+func (p *spreadCluster) createMachine(ctx context.Context, c client.Client, number int, host string) error {
 	name, rack := p.machine(number), fmt.Sprintf("rack-%d", p.rackOf(number)+1)
 	id := infrav1.ProviderIDPrefix + p.cluster.Name + "/" + host + "/" + name
 	machine, _ := p.cluster.Machine(name, rack)
@@ -148,7 +150,7 @@ func (p *plane) createMachine(ctx context.Context, c client.Client, number int, 
 	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
 	infra.Finalizers = []string{infrav1.MachineFinalizer}
 	infra.Annotations = map[string]string{
-		clusterv1.TemplateClonedFromNameAnnotation: planeTemplate, clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,
+		clusterv1.TemplateClonedFromNameAnnotation: controlPlaneTemplate, clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,
 		infrav1.HostAnnotation: p.cluster.Name + "/" + host,
 	}
 	infra.Spec.FailureDomain, infra.Spec.ProviderID = rack, id
@@ -159,14 +161,14 @@ func (p *plane) createMachine(ctx context.Context, c client.Client, number int, 
 }
 
 // spread has the cluster's control plane looked at, and its workers spread, of which there are none.
-func (p *plane) spread(ctx context.Context, c client.Client) error {
+func (p *spreadCluster) spread(ctx context.Context, c client.Client) error {
 	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
 	body := fmt.Sprintf(`{"spec":{"distribution":{"controlPlane":{"rebalance":%q},"workers":{"enabled":true}}}}`, faultlinev1.ControlPlaneRebalanceAdvise)
 	return c.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
 }
 
 // copyDomains does what Cluster API does when failure domains are published.
-func (p *plane) copyDomains(ctx context.Context, c client.Client) error {
+func (p *spreadCluster) copyDomains(ctx context.Context, c client.Client) error {
 	infra := &infrav1.Metal3Cluster{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}, infra); err != nil {
 		return fmt.Errorf("reading Metal3Cluster %s: %w", p.cluster.Name, err)
@@ -176,6 +178,6 @@ func (p *plane) copyDomains(ctx context.Context, c client.Client) error {
 
 // report has the control plane say that it rolls out, as if a machine were not up to date: an event that nobody but the rebalancer
 // looks at.
-func (p *plane) report(ctx context.Context, c client.Client) error {
+func (p *spreadCluster) report(ctx context.Context, c client.Client) error {
 	return p.played(c).Report(ctx, false)
 }
