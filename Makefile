@@ -26,7 +26,7 @@ CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
 OUT := $(CURDIR)/out
 export GOFLAGS := -buildvcs=false -trimpath
-# Everything is compiled as the programs in images are, so that one compile serves all. Only the race detector needs cgo.
+# cgo is off everywhere, so that images and tests share one build cache. Only the race detector needs it.
 export CGO_ENABLED := 0
 # Modules are built alone, as their users build them: go.work is for editors.
 export GOWORK := off

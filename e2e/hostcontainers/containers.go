@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostcontainers gives simulated hosts a body: a container that boots the machine's image, told by a config drive what it
-// is, as a server is by the bare-metal operator.
+// Package hostcontainers backs each simulated host with a container that boots the machine's image. A config drive tells it what it
+// is, as the bare-metal operator tells a server.
 package hostcontainers
 
 import (

@@ -23,7 +23,7 @@ const (
 	// stopGrace is how long a process may take to stop after it was asked to. The
 	// managers use it to log out of the infrastructure.
 	stopGrace = 5 * time.Second
-	// tailBytes of a log are quoted when its process ends unasked.
+	// tailBytes of a log are quoted when its process exits unexpectedly.
 	tailBytes = 4 << 10
 	tailLines = 12
 )

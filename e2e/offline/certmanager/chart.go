@@ -26,7 +26,7 @@ const (
 	namespace = "cert-manager"
 	// imagePrefix is completed by a part's name; the chart's own choice.
 	imagePrefix = "quay.io/jetstack/cert-manager-"
-	// unfinished is how the chart's description is called until it is released.
+	// unfinished is the name of the chart file before a release.
 	unfinished = "Chart.template.yaml"
 )
 

@@ -20,7 +20,7 @@ const (
 	aimSeconds  = 10   // until aimVMs VMs are ready
 	aimVMs      = 100  // the number that aimSeconds is about
 	aimCPU      = 0.05 // seconds a VM
-	aimSync     = 2    // reconciles of an idle VM in all periods: no calls are no feat where nothing is done
+	aimSync     = 2    // reconciles of an idle VM in all periods: few calls only count if work was done
 	aimStock    = 15   // SOAP calls a VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
 	noEffect    = 1.1  // a slow neighbour may cost a tenth
 	noise       = 0.5  // and so many seconds, by which runs differ anyway
