@@ -88,7 +88,7 @@ type Process struct {
 // Start brings a cluster up and returns when all of it is ready. On an error
 // nothing is left running.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	p, err := newPlane(options)
+	p, err := newCluster(options)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return p, nil
 }
 
-func newPlane(options Options) (*Cluster, error) {
+func newCluster(options Options) (*Cluster, error) {
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
 		return nil, err

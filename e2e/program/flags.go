@@ -21,7 +21,7 @@ func Parse(flags *flag.FlagSet, args []string) error {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is not asked for: flags begin with --, and %s", flags.Arg(0), seeHelp(flags))
+		return fmt.Errorf("%q is no flag: flags begin with --, and %s", flags.Arg(0), seeHelp(flags))
 	}
 	return nil
 }

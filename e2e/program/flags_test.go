@@ -44,7 +44,7 @@ func TestWhatIsWrongWithFlagsIsOneLineThatSaysWhatToDo(t *testing.T) {
 		{[]string{"--keep=perhaps"}, `--keep="perhaps": it is true or false`},
 		{[]string{"--provider=c"}, `--provider="c": it is one of a or b`},
 		{[]string{"---keep"}, "---keep is no flag: `try --help` lists those there are"},
-		{[]string{"metal3"}, `"metal3" is not asked for: flags begin with --, and ` + "`try --help` lists those there are"},
+		{[]string{"metal3"}, `"metal3" is no flag: flags begin with --, and ` + "`try --help` lists those there are"},
 	} {
 		g := NewWithT(t)
 		flags, written := command()
