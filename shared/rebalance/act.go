@@ -21,7 +21,7 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 	case Record:
 		return r.record(ctx, o, *d.Move)
 	case MarkMachine:
-		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: "", faultlinev1.MarkedForMoveAnnotation: ""})
+		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: mark, faultlinev1.MarkedForMoveAnnotation: mark})
 	case Wake:
 		first := d.Machine.Woken
 		if first.IsZero() {
@@ -29,7 +29,11 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 		}
 		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeWoken(first, d.Machine.Wakes+1)})
 	case UnmarkMachine:
-		return r.annotate(ctx, o.machines[d.Machine.Name], nil, clusterv1.DeleteMachineAnnotation, faultlinev1.MarkedForMoveAnnotation)
+		off := []string{faultlinev1.MarkedForMoveAnnotation}
+		if d.Machine.Mark == Ours {
+			off = append(off, clusterv1.DeleteMachineAnnotation)
+		}
+		return r.annotate(ctx, o.machines[d.Machine.Name], nil, off...)
 	case MarkInfrastructure:
 		return r.annotate(ctx, o.infras[d.Machine.Name], map[string]string{clusterv1.TemplateClonedFromNameAnnotation: outdatedName(d.Move.ClonedFrom)})
 	case RestoreInfrastructure:

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -205,6 +206,46 @@ func TestWhatAPersonHasMarkedIsNeverTouched(t *testing.T) {
 	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonMachineMarked)).To(ContainSubstring("Machine m0"))
 	w.Expect(w.machineNow("m0").ResourceVersion).To(Equal(machine.ResourceVersion))
 	w.Expect(w.clonedFrom("m0")).To(Equal("template"))
+}
+
+func TestAMarkThatAPersonMakesTheirOwnStaysWhenTheMoveIsTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "aab", "abc")
+	w.reconcile()
+	w.Expect(w.marked()).To(Equal([]string{"m0"}))
+	machine := w.machineNow("m0")
+	machine.Annotations[clusterv1.DeleteMachineAnnotation] = "mine"
+	w.Expect(w.client.Update(t.Context(), machine)).To(Succeed())
+	w.reconcile()
+	w.Expect(w.machineNow("m0").Annotations).To(Equal(map[string]string{clusterv1.DeleteMachineAnnotation: "mine"}))
+	w.Expect(w.clonedFrom("m0")).To(Equal("template"))
+	w.condition(metav1.ConditionFalse, faultlinev1.ReasonMachineMarked)
+	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveAborted), HaveField("Reason", faultlinev1.ReasonMachineMarked))))
+}
+
+func TestAnEvenNumberOfMachinesIsMovedWhereEtcdRunsElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, external := range map[string]bool{"etcd on the machines": false, "etcd elsewhere": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "aabb", "abc")
+			if external {
+				kcp := w.kcp()
+				kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{
+					Endpoints: []string{"https://etcd.example"}, CAFile: "/ca", CertFile: "/cert", KeyFile: "/key",
+				}
+				w.Expect(w.client.Update(t.Context(), kcp)).To(Succeed())
+				w.settle(true)
+			}
+			w.reconcile()
+			if external {
+				w.Expect(w.marked()).To(HaveLen(1))
+				return
+			}
+			w.Expect(w.marked()).To(BeEmpty())
+			w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonEvenReplicas)).To(ContainSubstring("set an odd number"))
+		})
+	}
 }
 
 // between runs something after everything was read and before the first write.

@@ -28,7 +28,7 @@ const (
 	Wake Action = "wake the control plane"
 	// RestoreInfrastructure changes cloned-from-name back.
 	RestoreInfrastructure Action = "restore the infrastructure machine"
-	// UnmarkMachine takes off delete-machine and the mark beside it.
+	// UnmarkMachine takes off delete-machine, unless somebody has made it theirs, and the mark beside it.
 	UnmarkMachine Action = "unmark the Machine"
 	// Close writes the outcome into the status, then takes the record off.
 	Close Action = "close"
@@ -99,7 +99,7 @@ func (v *view) against(all []guard) []Reason {
 // leftBehind is a machine that is marked for a move that nobody knows of.
 func (v *view) leftBehind() *Machine {
 	for i := range v.Machines {
-		if m := &v.Machines[i]; m.Mark == Ours && !m.Deleting && !v.Cluster.Paused && !v.Cluster.Deleting {
+		if m := &v.Machines[i]; m.isOurs() && !m.Deleting && !v.Cluster.Paused && !v.Cluster.Deleting {
 			return m
 		}
 	}
@@ -189,7 +189,7 @@ func (v *view) takeBack(m *Machine) Action {
 	switch {
 	case m.ClonedFrom == outdatedName(v.Move.ClonedFrom):
 		return RestoreInfrastructure
-	case m.Mark == Ours:
+	case m.isOurs():
 		return UnmarkMachine
 	}
 	return Close

@@ -226,6 +226,9 @@ func moving(steps ...func(*Snapshot)) Snapshot {
 }
 
 func marked(s *Snapshot) { s.Machines[0].Mark = Ours }
+func overwritten(s *Snapshot) {
+	s.Machines[0].Mark = Overwritten
+}
 func cloned(s *Snapshot) { s.Machines[0].ClonedFrom = "template-rebalance" }
 func woken(s *Snapshot)  { s.Machines[0].Woken, s.Machines[0].Wakes = testNow, 1 }
 func noticed(s *Snapshot) {
@@ -268,6 +271,8 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 		"the Cluster paused":            {snapshot: moving(marked, cloned, clusterPaused)},
 		"aborting":                      {snapshot: moving(marked, cloned, aborting), action: RestoreInfrastructure, aborting: "ControlPlanePaused"},
 		"aborting, restored":            {snapshot: moving(marked, aborting), action: UnmarkMachine, aborting: "ControlPlanePaused"},
+		"overwritten by a person":       {snapshot: moving(overwritten, cloned), action: Record, aborting: faultlinev1.ReasonMachineMarked},
+		"aborting, overwritten":         {snapshot: moving(overwritten, aborting), action: UnmarkMachine, aborting: "ControlPlanePaused"},
 		"aborting, all taken off":       {snapshot: moving(aborting), action: Close, aborting: "ControlPlanePaused"},
 		"aborting with a replacement":   {snapshot: moving(marked, cloned, aborting, replaced), aborting: "ControlPlanePaused"},
 		"aborting, the Cluster deleted": {snapshot: moving(marked, aborting, func(s *Snapshot) { s.Cluster.Deleting = true }), aborting: "ControlPlanePaused"},

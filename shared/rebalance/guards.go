@@ -51,7 +51,7 @@ func guards() []guard {
 			return when(v.ControlPlane.Paused, "%s is paused: take the annotation cluster.x-k8s.io/paused off it", v.ControlPlane.Name)
 		}},
 		{faultlinev1.ReasonEvenReplicas, func(v *view) string {
-			return when(v.kubeadm() && v.ControlPlane.Replicas%2 == 0, "%s has spec.replicas %d: set an odd number", v.ControlPlane.Name, v.ControlPlane.Replicas)
+			return when(v.kubeadm() && !v.ControlPlane.ExternalEtcd && v.ControlPlane.Replicas%2 == 0, "%s has spec.replicas %d: set an odd number", v.ControlPlane.Name, v.ControlPlane.Replicas)
 		}},
 		{faultlinev1.ReasonNoSurge, func(v *view) string {
 			return when(v.kubeadm() && v.ControlPlane.MaxSurge != 1,
@@ -69,7 +69,7 @@ func guards() []guard {
 		{faultlinev1.ReasonMachineNotReady, ready},
 		{faultlinev1.ReasonControlPlaneUnhealthy, healthy},
 		{faultlinev1.ReasonMachineMarked, func(v *view) string {
-			return v.each(func(m *Machine) bool { return m.Mark == Users },
+			return v.each(func(m *Machine) bool { return m.Mark == Users || m.Mark == Overwritten },
 				"has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: take it off, or scale down")
 		}},
 		{faultlinev1.ReasonInfrastructureMachineUnexpected, infrastructure},

@@ -133,6 +133,7 @@ func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
 		Scaling:     is(controlplanev1.KubeadmControlPlaneScalingUpCondition) || is(controlplanev1.KubeadmControlPlaneScalingDownCondition),
 		Remediating: replacing || is(controlplanev1.KubeadmControlPlaneRemediatingCondition),
 		// Of an etcd that it does not run a control plane says nothing, unless somebody else does.
+		ExternalEtcd: externalEtcd(kcp),
 		EtcdHealthy: is(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition) ||
 			externalEtcd(kcp) && !conditions.Has(kcp, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition),
 		ComponentsHealthy: is(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition),
@@ -218,23 +219,36 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 		Unhealthy:      remediate || isFalse(clusterv1.MachineHealthCheckSucceededCondition) || isFalse(clusterv1.MachineOwnerRemediatedCondition),
 		Outdated:       isFalse(clusterv1.MachineUpToDateCondition),
 	}
-	value, asked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
-	if _, ours := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]; ours {
-		m.Mark = Ours
-		m.Woken, m.Wakes = decodeWoken(value)
-	} else if asked {
-		m.Mark = Users
-	}
+	m.Mark, m.Woken, m.Wakes = markOf(machine)
 	return m
+}
+
+// mark is the value of delete-machine that is ours, with what encodeWoken adds. Whoever overwrites it has made the annotation theirs.
+const mark = "faultline-rebalance"
+
+func markOf(machine *clusterv1.Machine) (whose Mark, woken time.Time, wakes int) {
+	value, asked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
+	_, moved := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
+	left, rest, _ := strings.Cut(value, " ")
+	switch {
+	case moved && asked && left != mark:
+		return Overwritten, time.Time{}, 0
+	case moved:
+		woken, wakes = decodeWoken(rest)
+		return Ours, woken, wakes
+	case asked:
+		return Users, time.Time{}, 0
+	}
+	return Unmarked, time.Time{}, 0
 }
 
 // encodeWoken is the value of delete-machine when a control plane has been woken. Only its being there means something to others.
 func encodeWoken(first time.Time, times int) string {
-	return fmt.Sprintf("%s %d", first.UTC().Format(time.RFC3339), times)
+	return fmt.Sprintf("%s %s %d", mark, first.UTC().Format(time.RFC3339), times)
 }
 
-func decodeWoken(value string) (first time.Time, times int) {
-	at, count, _ := strings.Cut(value, " ")
+func decodeWoken(text string) (first time.Time, times int) {
+	at, count, _ := strings.Cut(text, " ")
 	first, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		return time.Time{}, 0

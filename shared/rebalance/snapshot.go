@@ -76,6 +76,8 @@ type ControlPlane struct {
 	// UpToDate says that all machines are known to be, RollingOut that some are known not to be.
 	UpToDate, RollingOut, Scaling, Remediating bool
 	EtcdHealthy, ComponentsHealthy             bool
+	// ExternalEtcd says that no member of etcd runs on its machines, of which there may be an even number then.
+	ExternalEtcd bool
 	// RolloutAfter is rollout.after; zero when it is not set.
 	RolloutAfter time.Time
 	// Changed is when it reported something else than before.
@@ -96,6 +98,9 @@ const (
 	Ours Mark = "ours"
 	// Users is the mark of a Machine that somebody else has annotated. It is never touched.
 	Users Mark = "user's"
+	// Overwritten is the mark of a Machine that was marked for a move and that somebody else has annotated since. Only what is beside
+	// the annotation is taken off.
+	Overwritten Mark = "overwritten"
 )
 
 // Machine is one control-plane Machine with its infrastructure machine.
@@ -132,6 +137,9 @@ func (m *Machine) Domain() string {
 	}
 	return m.Asked
 }
+
+// isOurs reports whether anything is to be taken off a machine that is not moved.
+func (m *Machine) isOurs() bool { return m.Mark == Ours || m.Mark == Overwritten }
 
 // outdatedName is what cloned-from-name of a machine is changed to, so that it differs from every template's that is in use.
 func outdatedName(clonedFrom string) string { return clonedFrom + outdatedSuffix }
