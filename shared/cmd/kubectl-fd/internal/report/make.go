@@ -16,6 +16,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/deletion"
+	"github.com/faultline-io/faultline/shared/spread"
 )
 
 // Observed is what has been read of a cluster.
@@ -111,7 +112,11 @@ func (c *Cluster) add(machine *clusterv1.Machine, assigned string) {
 		at = len(c.Domains)
 		c.Domains = append(c.Domains, Domain{Name: name})
 	}
-	c.Domains[at].Machines = append(c.Domains[at].Machines, machineOf(machine))
+	m := machineOf(machine)
+	if c.Wanted.LogicalDomains() > 0 && !m.ControlPlane {
+		m.Class, m.Key = spread.Class(machine.Labels), machine.Labels[faultlinev1.DistributionKeyLabel]
+	}
+	c.Domains[at].Machines = append(c.Domains[at].Machines, m)
 }
 
 func machineOf(machine *clusterv1.Machine) Machine {

@@ -87,6 +87,9 @@ type Machine struct {
 	ControlPlane bool   `json:"controlPlane,omitempty"`
 	// Deployment is the MachineDeployment it is of, "" when it is of none.
 	Deployment string `json:"machineDeployment,omitempty"`
+	// Class is what its logical failure domain is of, Key that domain; "" where there are none.
+	Class string `json:"class,omitempty"`
+	Key   string `json:"distributionKey,omitempty"`
 	// Named is the failure domain in its spec. A machine without one may have been given one, or not.
 	Named string `json:"named,omitempty"`
 	// State is one of the MachineStates; for a machine that is being deleted, how far that has come, in the words of a move.

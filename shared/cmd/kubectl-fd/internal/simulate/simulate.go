@@ -6,13 +6,11 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
-	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
 // Outcome is what would become of one cluster.
@@ -167,8 +165,7 @@ func (o *Outcome) replace(c report.Cluster, lost func(string) bool, controlPlane
 	if !o.ControlPlane.KeepsQuorum {
 		return
 	}
-	domains := slices.DeleteFunc(c.Planner(controlPlane), func(d failuredomain.Domain) bool { return lost(d.Name) })
-	placed := map[string][]failuredomain.Machine{}
+	p := newPlaces(c, lost, controlPlane, taken)
 	for _, domain := range c.Domains {
 		for _, machine := range domain.Machines {
 			if !lost(domain.Name) || machine.ControlPlane != controlPlane || machine.Deleting {
@@ -176,12 +173,7 @@ func (o *Outcome) replace(c report.Cluster, lost func(string) bool, controlPlane
 			}
 			r := Replacement{Machine: machine.Name, ControlPlane: controlPlane, From: domain.Name}
 			if r.Why = stays(c, machine); r.Why == "" {
-				group := machine.Deployment
-				if placed[group] == nil {
-					placed[group] = remaining(c, machine, lost)
-				}
-				r.To, r.Why = pick(c, domains, placed[group], taken)
-				placed[group] = append(placed[group], failuredomain.Machine{Name: "instead of " + machine.Name, Domain: r.To})
+				r.To, r.Why = p.find(machine)
 			}
 			o.Replacements = append(o.Replacements, r)
 		}
@@ -197,6 +189,8 @@ func stays(c report.Cluster, machine report.Machine) string {
 		return fmt.Sprintf("waits: its %s names %s", cmp.Or(deployment(machine), "owner"), machine.Named)
 	case !c.Wanted.SpreadsWorkers():
 		return "goes where the infrastructure puts it: nothing names a failure domain"
+	case machine.Deployment == "":
+		return "goes where the infrastructure puts it, if anybody makes another: it is of no MachineDeployment, and so not spread"
 	}
 	return ""
 }
@@ -206,37 +200,6 @@ func deployment(machine report.Machine) string {
 		return ""
 	}
 	return "MachineDeployment " + machine.Deployment
-}
-
-// remaining are the machines of the same control plane or MachineDeployment that are not lost.
-func remaining(c report.Cluster, of report.Machine, lost func(string) bool) []failuredomain.Machine {
-	keep := report.OfDeployment(of.Deployment)
-	if of.ControlPlane {
-		keep = report.OfControlPlane
-	}
-	return slices.DeleteFunc(c.Machines(keep), func(m failuredomain.Machine) bool { return lost(m.Domain) })
-}
-
-// pick chooses a domain, and takes room of it.
-func pick(c report.Cluster, domains []failuredomain.Domain, machines []failuredomain.Machine, taken rooms) (to, why string) {
-	left := slices.Clone(domains)
-	for i, domain := range left {
-		if domain.Capacity != nil {
-			capacity := max(0, *domain.Capacity-taken[room(c, domain.Name)])
-			left[i].Capacity = &capacity
-		}
-	}
-	to, err := failuredomain.Pick(left, machines)
-	switch {
-	case errors.Is(err, failuredomain.ErrNoDomain):
-		return "", "waits: no Active failure domain is left for it"
-	case errors.Is(err, failuredomain.ErrNoCapacity):
-		return "", "waits: no room is left in the Active failure domains"
-	case err != nil:
-		return "", "waits: " + err.Error()
-	}
-	taken[room(c, to)]++
-	return to, ""
 }
 
 // KeepQuorum reports whether all clusters keep their quorum.

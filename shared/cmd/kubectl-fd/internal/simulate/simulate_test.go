@@ -5,6 +5,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -140,4 +141,43 @@ func TestClustersThatLoseNothingAreNotListed(t *testing.T) {
 	g.Expect(outcomes).To(HaveLen(1))
 	_, err = simulate.Lose([]report.Cluster{{Name: "none"}}, []string{"b"})
 	g.Expect(err).To(MatchError("none of the clusters has failure domain b, or any: see kubectl fd get -A"))
+}
+
+func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
+	t.Parallel()
+	yes, three := true, int32(3)
+	worker := func(name, deployment, key string) report.Machine {
+		return report.Machine{Name: name, Deployment: deployment, Class: deployment, Key: key}
+	}
+	for name, test := range map[string]struct {
+		machines string // name=key in each domain
+		required *bool
+		by       string
+		want     map[string]string
+	}{
+		"one is shared":                   {"w0=md-2 w1=md-0 w2=md-1", nil, "", map[string]string{"w0": "b"}},
+		"none may be shared":              {"w0=md-2 w1=md-0 w2=md-1", &yes, "", map[string]string{"w0": "waits: each failure domain that is left holds another logical one, and spec.distribution.workers.required forbids to share"}},
+		"one is shared, as hosts are not": {"w0=md-2 w1=md-0 w2=md-1", &yes, "kubernetes.io/hostname", map[string]string{"w0": "b"}},
+		"it is of no MachineDeployment":   {"lone= w1=md-0 ", nil, "", map[string]string{"lone": "goes where the infrastructure puts it, if anybody makes another: it is of no MachineDeployment, and so not spread"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := cluster("c", "", "", "")
+			c.Wanted.Workers = faultlinev1.WorkersDistribution{Enabled: &yes, DesiredFailureDomains: &three, Required: test.required, TopologyKey: test.by}
+			for i, machines := range strings.Split(test.machines, " ") {
+				for _, machine := range strings.FieldsFunc(machines, func(r rune) bool { return r == ',' }) {
+					name, key, _ := strings.Cut(machine, "=")
+					c.Domains[i].Machines = append(c.Domains[i].Machines, worker(name, strings.TrimRight(key, "-0123456789"), key))
+				}
+			}
+			outcomes, err := simulate.Lose([]report.Cluster{c}, []string{"a"})
+			g.Expect(err).NotTo(HaveOccurred())
+			got := map[string]string{}
+			for _, r := range outcomes[0].Replacements {
+				got[r.Machine] = r.To + r.Why
+			}
+			g.Expect(got).To(Equal(test.want))
+		})
+	}
 }
