@@ -71,7 +71,7 @@ RACED := CGO_ENABLED=1 $(TEST) -race
 PROVIDER_FLAGS := -parallel=6 -timeout=25m
 # The model of a control plane is one goroutine and most of the CPU.
 test/shared: assets ; cd shared && export KUBEBUILDER_ASSETS=$(ASSETS); status=0; \
-	$(RACED) -skip NoInterleaving $(TEST_FLAGS) ./... || status=1; $(TEST) -run NoInterleaving $(TEST_FLAGS) ./rebalance && exit $$status
+	$(RACED) -skip NoInterleaving $(TEST_FLAGS) ./... || status=1; $(TEST) -v -run NoInterleaving $(TEST_FLAGS) ./rebalance && exit $$status
 test/shared/cmd/kubectl-fd: assets ; cd shared/cmd/kubectl-fd && KUBEBUILDER_ASSETS=$(ASSETS) $(TEST) $(TEST_FLAGS) ./...
 test/providers/vsphere: PARTLY := ./internal/setup ./internal/vcenter ./simulator
 test/providers/vsphere: UNWATCHED := ./api/... ./internal/clustermodule ./internal/conversion ./internal/guestinfo ./internal/ipam ./internal/placement \

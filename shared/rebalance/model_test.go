@@ -257,6 +257,10 @@ func (s *state) wrongDecision(p pending) string {
 	switch {
 	case p.action == RollOut && s.rolled == since:
 		return "it replaces all machines again, although the failure domains are the same"
+	case p.action == RollOut && s.flapping:
+		return "it replaces all machines for failure domains that are going to change again"
+	case p.action == RollOut && slices.ContainsFunc(s.domains[:], func(d domain) bool { return d.there && d.dubious }):
+		return "it may replace machines to where the user did not want them"
 	case p.action == Record && !s.gains(p.machine):
 		return "it begins a move that gains nothing"
 	case s.replicas == 2:
@@ -444,10 +448,11 @@ func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 		switch reason {
 		case faultlinev1.ReasonControlPlaneVersionNotTested, // which needs the contract alone
 			faultlinev1.ReasonControlPlaneNotSupported, faultlinev1.ReasonControlPlaneDoesNotMove, // nothing is replaced, which does no harm
-			faultlinev1.ReasonControlPlaneDeleting, // nor here
-			faultlinev1.ReasonNoSurge,              // it takes a machine of three away before it makes another, as in each of its own rollouts
-			faultlinev1.ReasonControlPlanePaused, faultlinev1.ReasonMachineMarked, faultlinev1.ReasonInfrastructureMachineUnexpected,
-			faultlinev1.ReasonFailureDomainIntentInvalid, faultlinev1.ReasonStabilizing, faultlinev1.ReasonTargetNotAvailable:
+			faultlinev1.ReasonControlPlaneDeleting,            // nor here
+			faultlinev1.ReasonNoSurge,                         // it takes a machine of three away before it makes another, as in each of its own rollouts
+			faultlinev1.ReasonControlPlanePaused,              // it does nothing until it is not paused any more, and then what it was told
+			faultlinev1.ReasonMachineMarked,                   // all machines go, and a mark says no more than which one goes first
+			faultlinev1.ReasonInfrastructureMachineUnexpected: // no infrastructure machine is written to
 			continue
 		}
 		t.Run(reason, func(t *testing.T) {
