@@ -49,7 +49,8 @@ func parsed(t *testing.T, args []string) *setup.Options {
 	return controllers
 }
 
-func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {
+// What clusterctl needs of metadata.yaml to offer an upgrade from a release is its series, with the contract that it was made for.
+func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
 	g := NewWithT(t)
 	data, err := os.ReadFile("metadata.yaml")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
@@ -37,13 +38,7 @@ func TestManager(t *testing.T) {
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	scheme := runtime.NewScheme()
-	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
-		g.Expect(add(scheme)).To(Succeed())
-	}
-	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true, Conversion: true})
-	c, err := client.New(env.Config, client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
+	env, c := startAPIServer(t)
 	vc := simulator.Start(t, simulator.ThreeZones())
 	components.InstallRights(t, c)
 	testenv.RunManager(t, env, components)
@@ -70,6 +65,19 @@ func TestManager(t *testing.T) {
 	gone(t, c, zone)
 	g.Expect(c.Delete(t.Context(), identity)).To(Succeed())
 	gone(t, c, identity)
+}
+
+// startAPIServer starts one with all CRDs and the configurations of our webhooks. The client may do anything.
+func startAPIServer(t *testing.T) (*envtest.Environment, client.Client) {
+	t.Helper()
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	for _, add := range provider(&manager.Options{}, setup.Options{}).Scheme {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	env := testenv.Start(t, testenv.Options{Scheme: scheme, Config: "config", ClusterAPI: true, Webhooks: true, Conversion: true})
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	return env, c
 }
 
 func gone(t *testing.T, c client.Client, o client.Object) {

@@ -42,8 +42,8 @@ func MainOf(m *testing.M, main func()) {
 }
 
 // RunManager runs the manager as it is installed, in a process of its own, until the test ends: with the arguments of its
-// Deployment and these, and as its ServiceAccount. The package's TestMain is MainOf.
-func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...string) {
+// Deployment and these, and as its ServiceAccount. It can be killed before that, as by a node that dies. The package's TestMain is MainOf.
+func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -62,12 +62,15 @@ func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...s
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting the manager: %v", err)
 	}
-	ended := make(chan struct{})
+	killed, ended := false, make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // Its state says how.
 		close(ended)
 	}()
 	t.Cleanup(func() {
+		if killed {
+			return
+		}
 		if err := end(cmd, ended); err != nil {
 			t.Error(err)
 		}
@@ -75,6 +78,11 @@ func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...s
 			t.Logf("the manager ended with %s; its last words:\n%s", cmd.ProcessState, output.Bytes()[max(0, output.Len()-lastWords):])
 		}
 	})
+	return func() {
+		killed = true
+		_ = cmd.Process.Kill() // or it has ended by itself, which is no different from here
+		<-ended
+	}
 }
 
 // end asks the manager to stop and waits for it. An exit code above 1 is a panic, or the race detector's. That the manager
