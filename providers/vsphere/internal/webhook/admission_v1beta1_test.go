@@ -142,7 +142,7 @@ func testApplierGoesOn(t *testing.T, api *rulestest.APIServer) {
 	before := cluster.DeepCopy()
 	cluster.Finalizers = []string{"example.com/kept"}
 	g.Expect(api.Patch(ctx, cluster, client.MergeFrom(before))).To(Succeed())
-	cluster.Status.VCenters = []infrav1.VCenterStatus{{Server: "vc", Available: true}}
+	cluster.Status.Distribution.ControlPlaneSkew = ptr.To[int32](1)
 	g.Expect(api.Status().Update(ctx, cluster)).To(Succeed())
 
 	apply("v1beta1", `{"server":"vc","thumbprint":"`+sha1Pairs+`","controlPlaneEndpoint":{"host":"10.0.0.2","port":6443}}`)
@@ -154,7 +154,7 @@ func testApplierGoesOn(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.0.0.3"))
 	g.Expect(cluster.Spec.Thumbprint).To(BeEmpty(), "what was applied in v1beta1 and is no longer applied goes, too")
-	g.Expect(cluster.Status.VCenters).To(HaveLen(1))
+	g.Expect(cluster.Status.Distribution.ControlPlaneSkew).To(HaveValue(BeEquivalentTo(1)))
 	g.Expect(cluster.Finalizers).To(Equal([]string{"example.com/kept"}))
 	g.Expect(cluster.ManagedFields).To(ContainElement(HaveField("Manager", "gitops")))
 	for _, entry := range cluster.ManagedFields {

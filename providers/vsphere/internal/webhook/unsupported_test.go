@@ -18,33 +18,62 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// TestEveryFieldIsActedOnOrRefused lists the fields that controllers act on.
-// Every other field of the schema must be forbidden when it is set, and none of
-// the listed ones.
+// acts are fields that are acted on, each with a test that shows it.
+type acts map[string]string
+
+func (a acts) and(more acts) acts {
+	all := maps.Clone(a)
+	maps.Copy(all, more)
+	return all
+}
+
+// TestEveryFieldIsActedOnOrRefused lists the fields that are acted on, each with a test that shows it. Every other field of the schema
+// must be forbidden when it is set, and none of the listed ones. A field that is listed is read by something that is neither a webhook nor a
+// conversion, and the test is there and has to do with it.
 func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
-	clone := []string{
-		"template", "cloneMode", "snapshot", "server", "thumbprint", "datacenter", "folder", "datastore", "resourcePool",
-		"network", "numCPUs", "numCoresPerSocket", "memoryMiB", "diskGiB", "customVMXKeys", "tagIDs", "os",
-		"storagePolicyName", "resources", "additionalDisksGiB", "dataDisks", "ftEncryptionMode", "migrateEncryption", "cryptoKeyID", "cryptoProfile",
-		"hardwareVersion", "nestedHV", "pciDevices",
+	const (
+		asSpecified, stored, modes, told = "TestMachineIsMadeAsItsSpecSays", "TestMachineIsStoredAsItsSpecSays", "TestCloneModes", "TestMetadata"
+		static, pools, soft              = "TestStaticAddressesReachTheGuestAndAreReported", "TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned", "TestPowerOffModesOfAGuestThatObeys"
+		mine, zones                      = "TestClusterFillsInWhatTheMachineLeavesOut", "TestZoneComesBeforeMachineAndCluster"
+		named, checks, cards             = "TestWrongNamesCreateNothing", "TestEveryCheckOfAZoneHasItsReason", "TestNetworksOfAZone"
+	)
+	clone := acts{
+		"template": modes, "cloneMode": modes, "snapshot": modes, "server": mine, "thumbprint": mine, "datacenter": named, "folder": asSpecified,
+		"datastore": asSpecified, "resourcePool": asSpecified, "network": asSpecified, "numCPUs": asSpecified, "numCoresPerSocket": asSpecified,
+		"memoryMiB": asSpecified, "diskGiB": stored, "customVMXKeys": asSpecified, "tagIDs": asSpecified,
+		"os":                "TestWindowsMachineHasANameThatWindowsTakes",
+		"storagePolicyName": stored, "resources": stored, "additionalDisksGiB": stored, "dataDisks": stored, "ftEncryptionMode": stored,
+		"migrateEncryption": stored, "cryptoKeyID": stored, "cryptoProfile": stored,
+		"hardwareVersion": "TestHardwareIsUpgradedBeforeTheFirstStartAndNeverDowngraded", "nestedHV": "TestSettingsOfTheProcessorReachTheClone",
+		"pciDevices": "TestDevicesOfHostsAreAddedAndTheMachineStartsWhereTheyAre",
 	}
-	machine := append(slices.Clone(clone), "providerID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds", "naming")
-	vm := append(slices.Clone(clone), "placement", "bootstrapRef", "biosUUID", "powerOffMode", "guestSoftPowerOffTimeoutSeconds")
-	testFields(t, machine, validateMachine)
-	testFields(t, vm, validateVM)
-	testFields(t, []string{
-		"networkName", "deviceName", "dhcp4", "dhcp6", "gateway4", "gateway6", "ipAddrs", "mtu", "macAddr", "nameservers",
-		"routes", "searchDomains", "dhcp4Overrides", "dhcp6Overrides", "skipIPAllocation", "addressesFromPools",
+	power := acts{"powerOffMode": soft, "guestSoftPowerOffTimeoutSeconds": soft}
+	testFields(t, clone.and(power).and(acts{"providerID": asSpecified, "naming": "TestNamingTemplate"}), validateMachine)
+	testFields(t, clone.and(power).and(acts{
+		"placement": zones, "bootstrapRef": "TestVSphereVMWithAForeignBIOSUUIDReachesNothing", "biosUUID": "TestPatchesMeetAnotherWriter",
+	}), validateVM)
+	testFields(t, acts{
+		"networkName": asSpecified, "deviceName": static, "dhcp4": asSpecified, "dhcp6": told, "gateway4": static, "gateway6": static, "ipAddrs": static,
+		"mtu": told, "macAddr": asSpecified, "nameservers": told, "routes": told, "searchDomains": told, "dhcp4Overrides": told, "dhcp6Overrides": told,
+		"skipIPAllocation": "TestBridgeOfTheGuestDoesNotEndTheWaitForAnAddress", "addressesFromPools": pools,
 	}, validateDevice)
-	testFields(t, []string{
-		"server", "thumbprint", "controlPlaneEndpoint", "identityRef", "clusterModules", "disableClusterModule", "failureDomainSelector", "distribution",
+	testFields(t, acts{
+		"server": mine, "thumbprint": mine, "controlPlaneEndpoint": byClusterAPI, "identityRef": "TestStory4ClustersWithDifferentPlacementConstraints",
+		"clusterModules":       "TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone",
+		"disableClusterModule": "TestModulesThatAreTurnedOffAreDeleted", "failureDomainSelector": "TestSelects",
+		"distribution": "TestBrokenZoneIsCordonedAndComesBack",
 	}, validateCluster)
-	testFields(t, []string{"server", "thumbprint", "identityRef", "failureDomain", "controlPlane", "placementConstraint"}, validateZone)
-	testFields(t, []string{
-		"datacenter", "computeCluster", "hosts", "networks", "networkConfigurations", "datastore", "template",
+	testFields(t, acts{
+		"server": zones, "thumbprint": zones, "identityRef": "TestZoneIsCheckedWithItsOwnIdentity", "failureDomain": checks,
+		"controlPlane": "TestZoneThatIsNotForControlPlanes", "placementConstraint": checks,
+	}, validateZone)
+	testFields(t, acts{
+		"datacenter": checks, "computeCluster": checks, "hosts": "TestHostsWithATagAreTheHostGroup", "networks": checks, "datastore": checks,
+		"networkConfigurations": "TestAFailureDomainNamesThePool", "template": "TestTemplateOfTheZone",
 	}, validateConfigurations)
-	testFields(t, []string{
-		"networkName", "dhcp4", "dhcp6", "nameservers", "searchDomains", "dhcp4Overrides", "dhcp6Overrides", "addressesFromPools",
+	testFields(t, acts{
+		"networkName": cards, "dhcp4": cards, "dhcp6": cards, "nameservers": cards, "searchDomains": cards, "dhcp4Overrides": cards, "dhcp6Overrides": cards,
+		"addressesFromPools": "TestAFailureDomainNamesThePool",
 	}, func(configuration infrav1.NetworkConfiguration, path *field.Path) field.ErrorList {
 		topology := infrav1.Topology{NetworkConfigurations: []infrav1.NetworkConfiguration{configuration}}
 		var errs field.ErrorList
@@ -57,13 +86,16 @@ func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
 }
 
 // testFields sets one field of T after the other.
-func testFields[T any](t *testing.T, actedOn []string, validate func(T, *field.Path) field.ErrorList) {
+func testFields[T any](t *testing.T, actedOn acts, validate func(T, *field.Path) field.ErrorList) {
 	t.Helper()
 	var spec T
 	t.Run(reflect.TypeOf(spec).Name(), func(t *testing.T) {
-		fields := fieldsOf(reflect.TypeOf(spec))
-		for _, name := range actedOn {
-			NewWithT(t).Expect(fields).To(HaveKey(name), "a field that is acted on must be in the schema")
+		typ, written := reflect.TypeOf(spec), readSources(t)
+		fields := fieldsOf(typ)
+		for _, name := range slices.Sorted(maps.Keys(actedOn)) {
+			g := NewWithT(t)
+			g.Expect(fields).To(HaveKey(name), "a field that is acted on must be in the schema")
+			written.expect(g, typ.FieldByIndex(fields[name]).Name, actedOn[name])
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			t.Run(name, func(t *testing.T) {
@@ -76,7 +108,7 @@ func testFields[T any](t *testing.T, actedOn []string, validate func(T, *field.P
 					}
 				}
 				g := NewWithT(t)
-				if slices.Contains(actedOn, name) {
+				if _, listed := actedOn[name]; listed {
 					g.Expect(details).To(BeEmpty())
 					return
 				}
