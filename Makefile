@@ -126,13 +126,14 @@ e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clus
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 
 .PHONY: bench
-bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes
+bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses and 1,000 load balancers
 ifdef SCALE
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER) --scale=$(SCALE)
 else
 	cd shared && go test -run '^$$' -bench . -benchmem ./failuredomain/
 	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run '^$$' -bench Ask ./internal/hosts/)
-	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && KUBEBUILDER_ASSETS=$(ASSETS) go test -run '^$$' -bench AllAddresses -benchtime 1x -timeout 30m ./internal/ipam/)
+	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && KUBEBUILDER_ASSETS=$(ASSETS) go test -run '^$$' -bench AllAddresses -benchtime 1x -timeout 3h ./internal/ipam/)
+	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && KUBEBUILDER_ASSETS=$(ASSETS) go test -run '^$$' -bench LoadBalancers -benchtime 1x -timeout 1h ./internal/loadbalancer/balancer/)
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER)
 endif
 

@@ -136,6 +136,7 @@ func allAddresses(b *testing.B, clients int) {
 		b.ReportMetric(float64(took.each[count/2].Microseconds())/1000, what+"-p50-ms")
 		b.ReportMetric(float64(took.each[count*99/100].Microseconds())/1000, what+"-p99-ms")
 	}
+	b.ReportMetric(float64(bytes.Load())/(1<<20), "MiB-sent")
 	b.ReportMetric(float64(bytes.Load())/float64(2*count), "bytes-sent/change")
 	b.ReportMetric(float64(requests.Load())/float64(2*count), "requests/change")
 	b.ReportMetric(float64(largest)/1024, "pool-KiB")
