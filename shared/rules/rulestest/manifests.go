@@ -42,6 +42,32 @@ func Manifests(t *testing.T, file string) []*unstructured.Unstructured {
 		}
 		return []byte("example")
 	})
+	all := Documents(t, data)
+	for _, manifest := range all {
+		manifest.SetNamespace(metav1.NamespaceDefault)
+	}
+	return all
+}
+
+// shown is a manifest on a page.
+var shown = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// Shown reads the manifests that a page shows.
+func Shown(t *testing.T, page string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+	var all []*unstructured.Unstructured
+	for _, block := range shown.FindAllSubmatch(text, -1) {
+		all = append(all, Documents(t, block[1])...)
+	}
+	return all
+}
+
+// Documents reads documents, without those that are comments alone.
+func Documents(t *testing.T, data []byte) []*unstructured.Unstructured {
+	t.Helper()
+	g := gomega.NewWithT(t)
 	var all []*unstructured.Unstructured
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := reader.Read()
@@ -51,12 +77,11 @@ func Manifests(t *testing.T, file string) []*unstructured.Unstructured {
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		content, err := yaml.YAMLToJSON(document)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		if string(content) == "null" { // comments
+		if string(content) == "null" {
 			continue
 		}
 		manifest := &unstructured.Unstructured{}
 		g.Expect(manifest.UnmarshalJSON(content)).To(gomega.Succeed())
-		manifest.SetNamespace(metav1.NamespaceDefault)
 		all = append(all, manifest)
 	}
 }

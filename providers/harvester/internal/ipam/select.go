@@ -22,6 +22,8 @@ const everything = "*"
 // Requirement is who wants an address, and on which network, where no pool is named.
 type Requirement struct {
 	Network, Project, Namespace, Cluster string
+	// VLAN is that of the network, "" or 0 for none.
+	VLAN string
 	// WorkloadCluster says that it is for a guest cluster. When there is no pool for it, not even the global one, pools are good enough
 	// whose scope leaves the project or the cluster out, which the user interface of Harvester does not ask for.
 	WorkloadCluster bool
@@ -30,9 +32,11 @@ type Requirement struct {
 // Select chooses the pool that an address is to be from, by these rules:
 //
 //   - The network is a hard condition. A pool that is for a network gives addresses to those only who require it, and one without gives
-//     them to those only who require none; a network without a namespace is one of the requirement's own.
+//     them to those only who require none; a network without a namespace is one of the requirement's own. A pool without one whose label
+//     says a VLAN also serves those who require a network in that, and have no pool of the network.
 //   - One of the scopes of the pool has the project, the namespace and the cluster of the requirement; * on either side is any. A project
-//     is cluster/project or cluster:project. A pool without a scope is never chosen.
+//     is cluster/project or cluster:project, and one that is left out is any where no guest cluster requires an address: what is for
+//     virtual machines is in a project without saying so. A pool without a scope is never chosen.
 //   - Of several the one with the highest priority is chosen, and of several with the same the first by name.
 //   - Without any, it is the global pool, whose only scope is * for all three. One that is for a network is for no other; one that is for
 //     none is for all. Who requires no network says nothing that a global pool could contradict: any serves, as it always has. When there
@@ -40,23 +44,28 @@ type Requirement struct {
 //
 // Pools that are being deleted give nothing. The error wraps ErrNoMatch.
 func Select(pools []lbv1.IPPool, want Requirement) (*lbv1.IPPool, error) {
-	if chosen := best(pools, func(p *lbv1.IPPool) bool { return !IsGlobal(p) && want.onNetwork(p) && want.inScope(p, false) }); chosen != nil {
-		return chosen, nil
-	}
-	if chosen := best(pools, func(p *lbv1.IPPool) bool { return IsGlobal(p) && want.onNetwork(p) }); chosen != nil {
-		return chosen, nil
-	}
-	if chosen := best(pools, func(p *lbv1.IPPool) bool {
-		return IsGlobal(p) && (want.Network == "" || p.Spec.Selector.Network == "")
-	}); chosen != nil {
-		return chosen, nil
-	}
-	if want.WorkloadCluster {
-		if chosen := best(pools, func(p *lbv1.IPPool) bool { return want.onNetwork(p) && want.inScope(p, true) }); chosen != nil {
+	for _, suits := range want.tiers() {
+		if chosen := best(pools, suits); chosen != nil {
 			return chosen, nil
 		}
 	}
 	return nil, fmt.Errorf("%w network %q, project %q, namespace %q, cluster %q", ErrNoMatch, want.Network, want.Project, want.Namespace, want.Cluster)
+}
+
+// tiers are which pools suit: those of a tier where no pool is of an earlier one.
+func (r Requirement) tiers() []func(*lbv1.IPPool) bool {
+	tiers := []func(*lbv1.IPPool) bool{
+		func(p *lbv1.IPPool) bool { return !IsGlobal(p) && r.onNetwork(p) && r.inScope(p, false) },
+		func(p *lbv1.IPPool) bool { return !IsGlobal(p) && r.inVLAN(p) && r.inScope(p, false) },
+		func(p *lbv1.IPPool) bool { return IsGlobal(p) && r.onNetwork(p) },
+		func(p *lbv1.IPPool) bool { return IsGlobal(p) && (r.Network == "" || p.Spec.Selector.Network == "") },
+	}
+	if r.WorkloadCluster {
+		tiers = append(tiers,
+			func(p *lbv1.IPPool) bool { return r.onNetwork(p) && r.inScope(p, true) },
+			func(p *lbv1.IPPool) bool { return r.inVLAN(p) && r.inScope(p, true) })
+	}
+	return tiers
 }
 
 // Covering returns the pool that has an address in its ranges; nil for none.
@@ -100,9 +109,15 @@ func (r Requirement) onNetwork(pool *lbv1.IPPool) bool {
 	return own && network == r.Namespace+"/"+r.Network
 }
 
+// inVLAN reports whether a pool that is for no network has addresses of the VLAN that the network is in, as its label says.
+func (r Requirement) inVLAN(pool *lbv1.IPPool) bool {
+	tagged := r.Network != "" && r.VLAN != "" && r.VLAN != "0"
+	return tagged && pool.Spec.Selector.Network == "" && pool.Labels[lbv1.VLANLabel] == r.VLAN
+}
+
 func (r Requirement) inScope(pool *lbv1.IPPool, loose bool) bool {
 	return slices.ContainsFunc(pool.Spec.Selector.Scope, func(t lbv1.Tuple) bool {
-		return covers(Project(t.Project), Project(r.Project), loose) && covers(t.Namespace, r.Namespace, false) && covers(t.GuestCluster, r.Cluster, loose)
+		return covers(Project(t.Project), Project(r.Project), loose || !r.WorkloadCluster) && covers(t.Namespace, r.Namespace, false) && covers(t.GuestCluster, r.Cluster, loose)
 	})
 }
 

@@ -22,6 +22,18 @@ func selecting(name, network string, priority uint32, scope ...lbv1.Tuple) lbv1.
 	}
 }
 
+// inVLAN is a pool for no network whose label says which VLAN its addresses are in.
+func inVLAN(name, vlan string) lbv1.IPPool {
+	pool := selecting(name, "", 0, lbv1.Tuple{Namespace: "default", GuestCluster: "*"})
+	pool.Labels = map[string]string{lbv1.VLANLabel: vlan}
+	return pool
+}
+
+func onNetwork(pool lbv1.IPPool, network string) lbv1.IPPool {
+	pool.Spec.Selector.Network = network
+	return pool
+}
+
 func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testing.T) {
 	t.Parallel()
 	all := lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "*"}
@@ -59,6 +71,14 @@ func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testin
 		"none that is being deleted":                           {[]lbv1.IPPool{gone}, ipam.Requirement{Namespace: "default"}, ""},
 		"a scope that leaves the cluster out, for a cluster":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
 		"a scope that leaves the cluster out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c"}, ""},
+		"a scope that leaves the project out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default", GuestCluster: "*"})}, ipam.Requirement{Project: "p", Namespace: "default"}, "a"},
+		"the project of a machine":                             {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "q", Namespace: "default"}), selecting("b", "", 0, lbv1.Tuple{Project: "p", Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default"}, "b"},
+		"one of the network's VLAN":                            {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the network before one of its VLAN":            {[]lbv1.IPPool{inVLAN("a", "100"), selecting("b", "default/vlan100", 0, inDefault)}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the VLAN before the global one":                {[]lbv1.IPPool{inVLAN("b", "100"), selecting("a", "", 0, all)}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of another network in the VLAN":                   {[]lbv1.IPPool{onNetwork(inVLAN("a", "100"), "other/vlan100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, ""},
+		"no VLAN is none to have in common":                    {[]lbv1.IPPool{inVLAN("a", "0")}, ipam.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
+		"one of the VLAN that leaves the project out":          {[]lbv1.IPPool{inVLAN("a", "100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
 		"a scope that leaves the namespace out, for a cluster": {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", GuestCluster: "*"})}, ipam.Requirement{Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
 		"the global one before one that leaves something out":  {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"}), selecting("b", "", 0, all)}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "b"},
 		"loosely, but on the network":                          {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Network: "default/vlan1", Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},

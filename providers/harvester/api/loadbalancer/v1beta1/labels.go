@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/types"
 
 // What pools are found by. Both labels follow from the spec and are set when a pool is written.
 const (
-	// VLANLabel is the VLAN of the pool's network, 0 for one without.
+	// VLANLabel is the VLAN of the pool's network, 0 for one without. On a load balancer of a guest cluster it is that of its network.
 	VLANLabel = "loadbalancer.harvesterhci.io/vid"
 
 	// GlobalPoolLabel is "true" on the pool that all may have addresses of, and "false" on others.

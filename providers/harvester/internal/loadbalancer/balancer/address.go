@@ -43,7 +43,7 @@ func requirement(lb *lbv1.LoadBalancer) ipam.Requirement {
 	return ipam.Requirement{
 		Network: lb.Annotations[lbv1.NetworkAnnotation], Project: lb.Annotations[lbv1.ProjectAnnotation],
 		Namespace: cmp.Or(lb.Annotations[lbv1.NamespaceAnnotation], lb.Namespace), Cluster: lb.Annotations[lbv1.ClusterAnnotation],
-		WorkloadCluster: !isForVMs(lb),
+		VLAN: lb.Labels[lbv1.VLANLabel], WorkloadCluster: !isForVMs(lb),
 	}
 }
 

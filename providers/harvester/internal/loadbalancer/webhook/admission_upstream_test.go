@@ -4,11 +4,8 @@
 package webhook
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,9 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
@@ -51,7 +46,7 @@ func testUpstreamCases(t *testing.T, api *rulestest.APIServer) {
 			g.Expect(err).NotTo(HaveOccurred())
 			says := verdict.FindSubmatch(data)
 			g.Expect(says).To(HaveLen(4))
-			testUpstreamCase(t, api, documents(t, data), string(says[1]), string(says[3]))
+			testUpstreamCase(t, api, rulestest.Documents(t, data), string(says[1]), string(says[3]))
 		})
 	}
 }
@@ -111,28 +106,6 @@ func ensureNamespace(t *testing.T, api *rulestest.APIServer, name string) {
 	NewWithT(t).Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
 }
 
-// documents reads a file, without comments.
-func documents(t *testing.T, data []byte) []*unstructured.Unstructured {
-	t.Helper()
-	g := NewWithT(t)
-	var all []*unstructured.Unstructured
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		g.Expect(err).NotTo(HaveOccurred())
-		content, err := yaml.YAMLToJSON(document)
-		g.Expect(err).NotTo(HaveOccurred())
-		if string(content) == "null" {
-			continue
-		}
-		object := &unstructured.Unstructured{}
-		g.Expect(object.UnmarshalJSON(content)).To(Succeed())
-		all = append(all, object)
-	}
-}
-
 // testUpstreamConversion wants the load balancers of upstream's tests of its converter to become what they become there.
 func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
@@ -146,7 +119,7 @@ func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		all := documents(t, data)
+		all := rulestest.Documents(t, data)
 		want, all := all[len(all)-1], all[:len(all)-1]
 		for _, object := range all {
 			g.Expect(api.Create(ctx, object)).To(Succeed())
@@ -164,23 +137,17 @@ func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// sample is one in the text of the proposal.
-var sample = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
-
 // testSamples wants the samples of the proposal to be accepted word for word, and applied again. They write single values where lists belong.
+// What the manager makes of them is in the test of the manager.
 func testSamples(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	text, err := os.ReadFile(filepath.Join(upstream, "..", "..", "proposals", "harvester-cloud-provider.md"))
-	if errors.Is(err, fs.ErrNotExist) {
+	proposal := filepath.Join(upstream, "..", "..", "proposals", "harvester-cloud-provider.md")
+	if _, err := os.Stat(proposal); errors.Is(err, fs.ErrNotExist) {
 		t.Run("left out, as ../shared/proposals is not beside the project", func(t *testing.T) { t.Skip() })
 		return
 	}
-	g.Expect(err).NotTo(HaveOccurred())
-	var all []*unstructured.Unstructured
-	for _, block := range sample.FindAllSubmatch(text, -1) {
-		all = append(all, documents(t, block[1])...)
-	}
+	all := rulestest.Shown(t, proposal)
 	g.Expect(all).To(HaveLen(4))
 	for _, object := range all {
 		what := object.GetKind() + " " + object.GetName()
@@ -193,7 +160,6 @@ func testSamples(t *testing.T, api *rulestest.APIServer) {
 	pool, lb := &lbv1.IPPool{}, &lbv1.LoadBalancer{}
 	g.Expect(api.Get(ctx, client.ObjectKey{Name: "vlan-awareness-pool"}, pool)).To(Succeed())
 	g.Expect(pool.Labels).To(And(HaveKeyWithValue(lbv1.VLANLabel, "1"), HaveKeyWithValue(lbv1.GlobalPoolLabel, "false")))
-	g.Expect(pool.Status.Available).To(BeEquivalentTo(256))
 	g.Expect(api.Get(ctx, client.ObjectKey{Name: "vlan100-pool"}, pool)).To(Succeed())
 	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.VLANLabel, "100"), "as the user says, where there is no network")
 	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "lb1"}, lb)).To(Succeed())
@@ -204,4 +170,24 @@ func testSamples(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes-default-nginx-lb-3-3be238b0"}, lb)).To(Succeed())
 	g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.ProjectAnnotation), "the namespace is in no project here")
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, "default/vlan100"))
+}
+
+// testDocumented wants what the page shows to be accepted as it is, without a warning.
+func testDocumented(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	all := rulestest.Shown(t, filepath.Join("..", "..", "..", "..", "..", "docs", "harvester-load-balancer.md"))
+	kinds := map[string]int{}
+	for _, object := range all {
+		if object.GroupVersionKind().Group != lbv1.GroupVersion.Group {
+			continue // Services are a cluster's
+		}
+		kinds[object.GetKind()]++
+		what := object.GetKind() + " " + object.GetName()
+		api.Warnings()
+		g.Expect(api.Create(ctx, object, client.FieldValidation("Strict"))).To(Succeed(), what)
+		g.Expect(api.Warnings()).To(BeEmpty(), what)
+		defer remove(t, api, object)
+	}
+	g.Expect(kinds).To(And(HaveKey("IPPool"), HaveKey("LoadBalancer")))
 }

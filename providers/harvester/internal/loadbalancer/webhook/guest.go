@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,6 +53,32 @@ func (w *LoadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer)
 	if network != "" {
 		of[lbv1.NetworkAnnotation] = network
 	}
+	return w.placeVLAN(ctx, lb)
+}
+
+// placeVLAN has a label say which VLAN the load balancer's network is in, as that of a pool does, while that decides on a pool. A network that
+// does not say it clearly is in none.
+func (w *LoadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) error {
+	name := lb.Annotations[lbv1.NetworkAnnotation]
+	if lb.Status.AllocatedAddress.IP != "" {
+		return nil
+	}
+	if name != "" && !strings.Contains(name, "/") {
+		name = lb.Namespace + "/" + name
+	}
+	network, err := findNetwork(ctx, w.Reader, name)
+	if err != nil {
+		return err
+	}
+	vlan := ""
+	if network != nil {
+		vlan, _ = vlanOf(network) //nolint:errcheck // who makes a pool of it is told
+	}
+	if vlan == "" {
+		delete(lb.Labels, lbv1.VLANLabel)
+		return nil
+	}
+	metav1.SetMetaDataLabel(&lb.ObjectMeta, lbv1.VLANLabel, vlan)
 	return nil
 }
 

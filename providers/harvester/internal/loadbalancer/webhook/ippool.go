@@ -177,5 +177,9 @@ func warnPool(spec lbv1.IPPoolSpec) admission.Warnings {
 	if len(spec.Selector.Scope) == 0 {
 		warnings = append(warnings, rules.Warning(path.Child("selector", "scope"), "is empty, so only what names the pool has addresses of it"))
 	}
+	if spec.Selector.Network == "" && ipam.IsGlobal(&lbv1.IPPool{Spec: spec}) {
+		warnings = append(warnings, rules.Warning(path.Child("selector", "network"),
+			"is empty, so guest clusters of every network without a pool of their own have addresses of it: name the network that they can be reached in"))
+	}
 	return warnings
 }

@@ -159,5 +159,8 @@ func testPoolWarnings(t *testing.T, api *rulestest.APIServer) {
 	pool.Spec.Description = "again"
 	g.Expect(api.Update(ctx, pool)).To(Succeed())
 	g.Expect(api.Warnings()).To(BeEmpty())
+	pool.Spec.Selector.Scope = []lbv1.Tuple{{Project: "*", Namespace: "*", GuestCluster: "*"}}
+	g.Expect(api.Update(ctx, pool)).To(Succeed())
+	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.selector.network: is empty, so guest clusters of every network")))
 	g.Expect(api.Delete(ctx, pool)).To(Succeed())
 }

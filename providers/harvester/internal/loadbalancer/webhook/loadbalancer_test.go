@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
@@ -117,6 +118,21 @@ func testProject(t *testing.T, api *rulestest.APIServer) {
 		g.Expect(api.Delete(ctx, lb)).To(Succeed())
 		out.Annotations = nil
 		g.Expect(api.Update(ctx, out)).To(Succeed())
+	}
+}
+
+// testVLAN wants the load balancer of a guest cluster to say which VLAN its network is in, as long as that decides on a pool.
+func testVLAN(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	network(t, api, "of-vlan-100", map[string]string{networkv1.VLANLabel: "100"}, "")
+	network(t, api, "unreadable", nil, `{"vlan":"eight"}`)
+	for name, want := range map[string]string{"default/of-vlan-100": "100", "of-vlan-100": "100", "default/unreadable": "", "default/none": "", "": ""} {
+		lb := newCluster("default", "in-vlan", map[string]string{lbv1.NetworkAnnotation: name})
+		lb.Labels = map[string]string{lbv1.VLANLabel: "7"}
+		g.Expect(api.Create(ctx, lb)).To(Succeed(), name)
+		g.Expect(lb.Labels[lbv1.VLANLabel]).To(Equal(want), name)
+		g.Expect(api.Delete(ctx, lb)).To(Succeed())
 	}
 }
 

@@ -47,20 +47,37 @@ func (w *IPPool) knownNetwork(ctx context.Context, name string) field.ErrorList 
 	return nil
 }
 
-// vlan is the VLAN of a network: that of its label, else that of its configuration. It is nothing of a network that does not exist, which
-// the validator tells, and where the cluster has no such kind.
+// vlan is the VLAN of a network. It is nothing of a network that does not exist, which the validator tells.
 func (w *IPPool) vlan(ctx context.Context, name string) (string, error) {
+	network, err := findNetwork(ctx, w.Reader, name)
+	if err != nil || network == nil {
+		return "", err
+	}
+	vlan, err := vlanOf(network)
+	if err != nil {
+		return "", fmt.Errorf("reading the VLAN of network %s from its spec.config: %w: correct it, or label the network %s", name, err, networkv1.VLANLabel)
+	}
+	return vlan, nil
+}
+
+// findNetwork is nil when there is none of the name, and where the cluster has no such kind.
+func findNetwork(ctx context.Context, reader client.Reader, name string) (*networkv1.NetworkAttachmentDefinition, error) {
 	key, ok := networkKey(name)
 	if !ok {
-		return "", nil
+		return nil, nil
 	}
 	network := &networkv1.NetworkAttachmentDefinition{}
-	switch err := w.Reader.Get(ctx, key, network); {
+	switch err := reader.Get(ctx, key, network); {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return "", nil
+		return nil, nil
 	case err != nil:
-		return "", fmt.Errorf("reading network %s: %w", name, err)
+		return nil, fmt.Errorf("reading network %s: %w", name, err)
 	}
+	return network, nil
+}
+
+// vlanOf is the VLAN of a network: that of its label, else that of its configuration.
+func vlanOf(network *networkv1.NetworkAttachmentDefinition) (string, error) {
 	if label := network.Labels[networkv1.VLANLabel]; label != "" {
 		return label, nil
 	}
@@ -71,7 +88,7 @@ func (w *IPPool) vlan(ctx context.Context, name string) (string, error) {
 		return noVLAN, nil
 	}
 	if err := json.Unmarshal([]byte(network.Spec.Config), &config); err != nil {
-		return "", fmt.Errorf("reading the VLAN of network %s from its spec.config: %w: correct it, or label the network %s", name, err, networkv1.VLANLabel)
+		return "", err
 	}
 	return strconv.Itoa(config.VLAN), nil
 }
