@@ -31,6 +31,7 @@ func main() {
 	controllers := setup.Options{Metrics: metrics.Registry}
 	addFlags(pflag.CommandLine, &controllers)
 	pflag.Parse()
+	controllers.WatchFilter = opts.WatchFilter
 	if err := opts.Run(ctrl.SetupSignalHandler(), provider(controllers)); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
@@ -37,10 +39,9 @@ var config = filepath.Join("..", "..", "config", "loadbalancer")
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
 // TestManager runs the manager as it is installed: with its flags, its webhooks, the conversion of its kinds and no more rights than its
-// manifests give it.
+// manifests give it. Then it runs one with a watch filter.
 func TestManager(t *testing.T) {
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), config, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
@@ -58,8 +59,33 @@ func TestManager(t *testing.T) {
 	// It is Harvester's own, and there before.
 	g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: components.Manager.Namespace}})).To(Succeed())
 	components.InstallRights(t, c)
-	testenv.RunManager(t, env, components)
+	for _, network := range []string{"1", "100"} {
+		g.Expect(c.Create(t.Context(), &networkv1.NetworkAttachmentDefinition{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan" + network, Labels: map[string]string{networkv1.VLANLabel: network}},
+		})).To(Succeed())
+	}
+	t.Run("as it is installed", func(t *testing.T) {
+		testenv.RunManager(t, env, components)
+		testInstalled(t, c)
+		testGuestCluster(t, c)
+	})
+	t.Run("with a watch filter", func(t *testing.T) {
+		testenv.RunManager(t, env, components, "--watch-filter=ours")
+		testWatchFilter(t, c)
+	})
+}
 
+// within waits as long as a busy machine may need.
+func within(t *testing.T) *WithT {
+	t.Helper()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	return g
+}
+
+func testInstalled(t *testing.T, c client.Client) {
+	t.Helper()
+	g := within(t)
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}}
 	// The webhook server takes a moment to answer.
 	g.Eventually(func() error { return c.Create(t.Context(), pool) }).Should(Succeed())
@@ -79,17 +105,12 @@ func TestManager(t *testing.T) {
 	}).Should(BeTrue(), "its address is given back")
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 	g.Expect(pool.Status.Allocated).To(BeEmpty())
-	testGuestCluster(t, g, c)
 }
 
 // testGuestCluster has load balancers of guest clusters admitted, for which the manager reads networks, machines and namespaces.
-func testGuestCluster(t *testing.T, g *WithT, c client.Client) {
+func testGuestCluster(t *testing.T, c client.Client) {
 	t.Helper()
-	ctx := t.Context()
-	network := &networkv1.NetworkAttachmentDefinition{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan100", Labels: map[string]string{networkv1.VLANLabel: "100"}},
-	}
-	g.Expect(c.Create(ctx, network)).To(Succeed())
+	g, ctx := within(t), t.Context()
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "vlan100"}, Spec: lbv1.IPPoolSpec{
 		Ranges:   []lbv1.Range{{Subnet: "10.0.1.0/24"}},
 		Selector: lbv1.Selector{Network: "default/vlan100", Scope: []lbv1.Tuple{{Project: lbv1.All, Namespace: "default", GuestCluster: lbv1.All}}},
@@ -126,6 +147,37 @@ func testGuestCluster(t *testing.T, g *WithT, c client.Client) {
 	again := lb.DeepCopy()
 	again.Name, again.ResourceVersion = "red-again", ""
 	g.Expect(c.Create(ctx, again)).To(MatchError(ContainSubstring("guest cluster red is being removed")))
+}
+
+// testWatchFilter has the manager give addresses to load balancers of its own only.
+func testWatchFilter(t *testing.T, c client.Client) {
+	t.Helper()
+	g, ctx := within(t), t.Context()
+	pools, balancers := map[string]*lbv1.IPPool{}, map[string]*lbv1.LoadBalancer{}
+	for i, of := range []string{"others", "ours"} { // its own last: it has passed by the others when that is ready
+		labels := map[string]string{clusterv1.WatchLabel: of}
+		pools[of] = &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: of, Labels: labels}, Spec: lbv1.IPPoolSpec{
+			Ranges: []lbv1.Range{{Subnet: fmt.Sprintf("10.0.%d.0/24", 20+i)}},
+		}}
+		g.Eventually(func() error { return c.Create(ctx, pools[of]) }).Should(Succeed())
+		balancers[of] = &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: of, Labels: labels}, Spec: lbv1.LoadBalancerSpec{
+			WorkloadType: lbv1.WorkloadCluster, IPPool: of,
+		}}
+		g.Expect(c.Create(ctx, balancers[of])).To(Succeed())
+	}
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(balancers["ours"]), balancers["ours"])).To(Succeed())
+		g.Expect(balancers["ours"].Status.AllocatedAddress.IP).To(Equal("10.0.21.2"))
+		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(pools["ours"]), pools["ours"])).To(Succeed())
+		g.Expect(pools["ours"].Status.Conditions).NotTo(BeEmpty())
+	}).Should(Succeed())
+	g.Consistently(func(g Gomega) {
+		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(balancers["others"]), balancers["others"])).To(Succeed())
+		g.Expect(balancers["others"].Status).To(BeZero())
+		g.Expect(balancers["others"].Finalizers).To(BeEmpty())
+		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(pools["others"]), pools["others"])).To(Succeed())
+		g.Expect(pools["others"].Status).To(BeZero())
+	}, time.Second).Should(Succeed())
 }
 
 func TestTheManagerTakesTheFlagsOfTheOtherManagersAndItsOwn(t *testing.T) {

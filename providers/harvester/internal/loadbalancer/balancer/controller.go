@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Addresses gives addresses of pools.
@@ -50,6 +51,8 @@ type Reconciler struct {
 	Addresses Addresses
 	Health    *health.Checker
 	Recorder  events.EventRecorder
+	// Filter drops the load balancers of other managers.
+	Filter watchfilter.Filter
 
 	written patch.Written
 	// confirmed is which address each load balancer has according to its pool, by its name. What a status says beside that has been written
@@ -87,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if lb == nil {
+	if lb == nil || !r.Filter.Passes(lb) {
 		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}

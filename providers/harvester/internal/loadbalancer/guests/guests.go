@@ -8,6 +8,7 @@ package guests
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -17,11 +18,14 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Machines drives virtual machines, of which it reads the metadata only.
 type Machines struct {
 	Client client.Client
+	// Filter drops the load balancers of other managers.
+	Filter watchfilter.Filter
 }
 
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;patch;delete
@@ -39,7 +43,7 @@ func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	} else if err = m.mark(ctx, vm); err == nil {
 		err = m.see(ctx, vm)
 	}
-	if err == nil && vm != nil && controllerutil.RemoveFinalizer(vm, lbv1.VMFinalizer) {
+	if err == nil && vm != nil && m.Filter.Passes(vm) && controllerutil.RemoveFinalizer(vm, lbv1.VMFinalizer) {
 		err = removeFinalizer(ctx, m.Client, vm, lbv1.VMFinalizer)
 	}
 	return reconcile.Outcome(ctrl.Result{}, err)
@@ -123,7 +127,7 @@ func (m *Machines) balancers(ctx context.Context, namespace string, by client.Ma
 	if err := m.Client.List(ctx, list, client.InNamespace(namespace), by); err != nil {
 		return nil, fmt.Errorf("listing load balancers: %w", err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(lb lbv1.LoadBalancer) bool { return !m.Filter.Passes(&lb) }), nil
 }
 
 // removeFinalizer stores that an object does not have a finalizer any more.

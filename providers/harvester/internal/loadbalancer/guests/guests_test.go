@@ -76,7 +76,7 @@ func (w *world) start() {
 	w.t.Helper()
 	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
-			return guests.SetupWithManager(ctx, mgr, watch.Workers(2))
+			return guests.SetupWithManager(ctx, mgr, "", watch.Workers(2))
 		})
 }
 

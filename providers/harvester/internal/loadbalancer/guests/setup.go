@@ -22,6 +22,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Fields that objects are found by.
@@ -33,14 +34,16 @@ const (
 )
 
 // SetupWithManager adds the controllers of virtual machines and of their instances.
-func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	m := &Machines{Client: mgr.GetClient()}
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watchfilter.Filter, options controller.Options) error {
+	m := &Machines{Client: mgr.GetClient(), Filter: filter}
 	if err := m.setup(ctx, mgr, options); err != nil {
 		return err
 	}
 	if err := ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-guestcluster").
 		For(&lbv1.LoadBalancer{}, builder.WithPredicates(predicate.Funcs{
-			CreateFunc:  func(e event.CreateEvent) bool { return mayBeOrphan(e.Object.(*lbv1.LoadBalancer)) },
+			CreateFunc: func(e event.CreateEvent) bool {
+				return filter.Passes(e.Object) && mayBeOrphan(e.Object.(*lbv1.LoadBalancer))
+			},
 			UpdateFunc:  func(event.UpdateEvent) bool { return false },
 			DeleteFunc:  func(event.DeleteEvent) bool { return false },
 			GenericFunc: func(event.GenericEvent) bool { return false },
@@ -51,7 +54,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachineinstance").
 		For(&kubevirtv1.VirtualMachineInstance{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
-			return controllerutil.ContainsFinalizer(o, lbv1.VMIFinalizer)
+			return filter.Passes(o) && controllerutil.ContainsFinalizer(o, lbv1.VMIFinalizer)
 		}))).
 		WithOptions(options).
 		Complete(&Instances{Client: mgr.GetClient()})

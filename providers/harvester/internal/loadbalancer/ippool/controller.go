@@ -22,6 +22,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Reasons of the condition Ready that is not true.
@@ -43,6 +44,8 @@ type Reconciler struct {
 	Live      client.Reader
 	Addresses *ipam.Allocator
 	Recorder  events.EventRecorder
+	// Filter drops the pools of other managers.
+	Filter watchfilter.Filter
 
 	// settled is when each pool was settled last.
 	settled sync.Map
@@ -65,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Addresses.Forget(req.Name)
 		return ctrl.Result{}, nil
 	}
-	if annotations.HasPaused(pool) {
+	if annotations.HasPaused(pool) || !r.Filter.Passes(pool) {
 		return ctrl.Result{}, nil
 	}
 	wait, err := r.settle(ctx, pool)

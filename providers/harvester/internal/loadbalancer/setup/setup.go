@@ -22,10 +22,13 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 	"github.com/faultline-io/faultline/shared/recorder"
 	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // Options are what the command line decides.
 type Options struct {
+	// WatchFilter limits it to objects with this value of the watch label; "" means all. Addresses may be of any pool.
+	WatchFilter string
 	// Pools and LoadBalancers are how many are reconciled at the same time.
 	Pools, LoadBalancers int
 	// HealthChecks is how many machines are connected to at the same time; 0 for the default.
@@ -45,6 +48,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	if err := (&ippool.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: recorder.For(mgr, "ippool"),
+		Filter: watchfilter.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.Pools)); err != nil {
 		return fmt.Errorf("adding IPPool controller: %w", err)
 	}
@@ -58,6 +62,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses ba
 	}
 	if err := (&balancer.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: recorder.For(mgr, "loadbalancer"),
+		Filter: watchfilter.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}
@@ -66,7 +71,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses ba
 			return err
 		}
 	}
-	if err := guests.SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
+	if err := guests.SetupWithManager(ctx, mgr, watchfilter.Filter(o.WatchFilter), watch.Workers(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding controllers of virtual machines: %w", err)
 	}
 	return nil
