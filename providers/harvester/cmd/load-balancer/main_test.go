@@ -67,6 +67,7 @@ func TestManager(t *testing.T) {
 	t.Run("as it is installed", func(t *testing.T) {
 		testenv.RunManager(t, env, components)
 		testInstalled(t, c)
+		testSamples(t, c)
 		testGuestCluster(t, c)
 	})
 	t.Run("with a watch filter", func(t *testing.T) {
