@@ -15,6 +15,12 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 )
 
+// Scopes of pools.
+var (
+	all       = lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "*"}
+	inDefault = lbv1.Tuple{Project: "*", Namespace: "default", GuestCluster: "*"}
+)
+
 func selecting(name, network string, priority uint32, scope ...lbv1.Tuple) lbv1.IPPool {
 	return lbv1.IPPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -36,15 +42,9 @@ func onNetwork(pool lbv1.IPPool, network string) lbv1.IPPool {
 
 func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testing.T) {
 	t.Parallel()
-	all := lbv1.Tuple{Project: "*", Namespace: "*", GuestCluster: "*"}
-	inDefault := lbv1.Tuple{Project: "*", Namespace: "default", GuestCluster: "*"}
 	gone := selecting("gone", "", 9, inDefault)
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	for name, tc := range map[string]struct {
-		pools  []lbv1.IPPool
-		want   ipam.Requirement
-		chosen string
-	}{
+	expectChosen(t, map[string]choice{
 		"the one of the network":                               {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault), selecting("b", "default/vlan2", 0, inDefault)}, ipam.Requirement{Network: "default/vlan2", Namespace: "default"}, "b"},
 		"none of another network":                              {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ipam.Requirement{Network: "default/vlan2", Namespace: "default"}, ""},
 		"none for a network for who requires none":             {[]lbv1.IPPool{selecting("a", "default/vlan1", 0, inDefault)}, ipam.Requirement{Namespace: "default"}, ""},
@@ -73,17 +73,35 @@ func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testin
 		"a scope that leaves the cluster out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c"}, ""},
 		"a scope that leaves the project out, for a machine":   {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default", GuestCluster: "*"})}, ipam.Requirement{Project: "p", Namespace: "default"}, "a"},
 		"the project of a machine":                             {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "q", Namespace: "default"}), selecting("b", "", 0, lbv1.Tuple{Project: "p", Namespace: "default"})}, ipam.Requirement{Project: "p", Namespace: "default"}, "b"},
-		"one of the network's VLAN":                            {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
-		"one of the network before one of its VLAN":            {[]lbv1.IPPool{inVLAN("a", "100"), selecting("b", "default/vlan100", 0, inDefault)}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
-		"one of the VLAN before the global one":                {[]lbv1.IPPool{inVLAN("b", "100"), selecting("a", "", 0, all)}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
-		"one of another network in the VLAN":                   {[]lbv1.IPPool{onNetwork(inVLAN("a", "100"), "other/vlan100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, ""},
-		"no VLAN is none to have in common":                    {[]lbv1.IPPool{inVLAN("a", "0")}, ipam.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
-		"one of the VLAN that leaves the project out":          {[]lbv1.IPPool{inVLAN("a", "100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
 		"a scope that leaves the namespace out, for a cluster": {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Project: "*", GuestCluster: "*"})}, ipam.Requirement{Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
 		"the global one before one that leaves something out":  {[]lbv1.IPPool{selecting("a", "", 0, lbv1.Tuple{Namespace: "default"}), selecting("b", "", 0, all)}, ipam.Requirement{Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "b"},
 		"loosely, but on the network":                          {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, lbv1.Tuple{Namespace: "default"})}, ipam.Requirement{Network: "default/vlan1", Namespace: "default", Cluster: "c", WorkloadCluster: true}, ""},
 		"no pools":                                             {nil, ipam.Requirement{}, ""},
-	} {
+	})
+}
+
+func TestAPoolForNoNetworkServesThoseOfTheVLANThatItIsLabelledWith(t *testing.T) {
+	t.Parallel()
+	expectChosen(t, map[string]choice{
+		"one of the network's VLAN":                   {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the network before one of its VLAN":   {[]lbv1.IPPool{inVLAN("a", "100"), selecting("b", "default/vlan100", 0, inDefault)}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of the VLAN before the global one":       {[]lbv1.IPPool{inVLAN("b", "100"), selecting("a", "", 0, all)}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},
+		"one of another network in the VLAN":          {[]lbv1.IPPool{onNetwork(inVLAN("a", "100"), "other/vlan100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, ""},
+		"no VLAN is none to have in common":           {[]lbv1.IPPool{inVLAN("a", "0")}, ipam.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
+		"one of the VLAN that leaves the project out": {[]lbv1.IPPool{inVLAN("a", "100")}, ipam.Requirement{Network: "default/vlan100", VLAN: "100", Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
+	})
+}
+
+// choice is the name of the pool that is to be chosen, "" for none.
+type choice struct {
+	pools  []lbv1.IPPool
+	want   ipam.Requirement
+	chosen string
+}
+
+func expectChosen(t *testing.T, cases map[string]choice) {
+	t.Helper()
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)

@@ -72,7 +72,7 @@ func (w *LoadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) err
 	}
 	vlan := ""
 	if network != nil {
-		vlan, _ = vlanOf(network) //nolint:errcheck // who makes a pool of it is told
+		vlan, _ = vlanOf(network) // Who makes a pool of it is told what is wrong.
 	}
 	if vlan == "" {
 		delete(lb.Labels, lbv1.VLANLabel)
