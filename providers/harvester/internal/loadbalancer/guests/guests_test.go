@@ -18,6 +18,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -29,6 +30,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
 // patience is for a machine that does other things too; it is only waited out by a test that fails.
@@ -74,9 +76,15 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) start() {
 	w.t.Helper()
+	w.startWith("")
+}
+
+// startWith runs a manager with a watch filter.
+func (w *world) startWith(filter watchfilter.Filter) {
+	w.t.Helper()
 	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
-			return guests.SetupWithManager(ctx, mgr, "", watch.Workers(2))
+			return guests.SetupWithManager(ctx, mgr, filter, watch.Workers(2))
 		})
 }
 
@@ -144,6 +152,26 @@ func TestTheLoadBalancersOfAGuestClusterThatIsRemovedGoWithItsMachines(t *testin
 	w.Expect(w.get(foreign)).To(Succeed())
 	w.Expect(w.get(balanced)).To(Succeed())
 	w.Expect(balanced.Annotations).To(BeEmpty())
+}
+
+func TestTheLoadBalancersOfAnotherManagerStayWhenTheirGuestClusterIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	vm := w.machine("vm-1", "guest")
+	change(w, vm, func(vm *kubevirtv1.VirtualMachine) {
+		leave(vm)
+		vm.Finalizers = append(vm.Finalizers, lbv1.VMFinalizer)
+	})
+	others, ours := w.balancer("others", "guest", lbv1.WorkloadCluster), w.balancer("ours", "guest", lbv1.WorkloadCluster)
+	change(w, ours, func(lb *lbv1.LoadBalancer) { lb.Labels[clusterv1.WatchLabel] = "ours" })
+	w.startWith("ours")
+	w.goesWith(ours, "vm-1")
+	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
+	w.gone(ours)
+	w.Expect(w.get(others)).To(Succeed())
+	w.Expect(others.Annotations).To(BeEmpty())
+	w.Expect(w.get(vm)).To(Succeed())
+	w.Expect(vm.Finalizers).To(ContainElement(lbv1.VMFinalizer), "it is another manager's, too")
 }
 
 func TestTheLoadBalancersOfAGuestClusterGoAlsoWhenNobodySawItsMachinesGo(t *testing.T) {
