@@ -19,6 +19,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/setup"
 	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/webhook"
@@ -62,4 +63,5 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "IPPools reconciled at the same time.")
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "LoadBalancers reconciled at the same time.")
 	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Machines behind LoadBalancers connected to at the same time.")
+	fs.DurationVar(&o.Rest, "address-rest", ipam.DefaultRest, "How long an address that a LoadBalancer has given back is given to no other.")
 }

@@ -28,6 +28,12 @@ func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
 	return &Allocator{claimer: Claimer{resident: true, check: among(live), shown: balancers(live)}, here: &here{Writer: writer, live: live}}
 }
 
+// WithRest has addresses that are given back rest for so long: nobody else is given them meanwhile. It is called before any other method.
+func (a *Allocator) WithRest(period time.Duration) *Allocator {
+	a.claimer.rest = period
+	return a
+}
+
 // among looks at all pools as they are stored whenever one is read: of two that have the same address one gives none.
 func among(live client.Reader) func(context.Context, *lbv1.IPPool) error {
 	return func(ctx context.Context, pool *lbv1.IPPool) error {
@@ -111,6 +117,8 @@ type Settled struct {
 	// Disputed are addresses that load balancers have, and that others hold. Entered are load balancers that had an address of which the
 	// pool did not say so any more: now it does.
 	Disputed, Entered []Entry
+	// Rouse is how long it takes until an address that rests has; 0 when none does.
+	Rouse time.Duration
 	// Told says that the condition is another.
 	Told bool
 }
@@ -127,7 +135,7 @@ func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.Err
 		}
 		is = Settled{Held: len(p.holders)}
 		is.Doubled, is.Several = p.Doubled()
-		is.Disputed = p.Disputed()
+		is.Disputed, is.Rouse = p.Disputed(), p.nextRouse(time.Now())
 		reason, message := why(is)
 		is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
 		return p.tidy(is.Told), nil

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +54,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 
 // apply makes the changes to what is known, and looks whether what changes nothing is true. It is false when the pool is another by now.
 func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
+	q.pool.rouseAll(time.Now())
 	for _, one := range batch {
 		q.pool.touched = nil
 		one.changed, one.err = one.apply(q.pool)
@@ -85,6 +87,7 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	if err := q.recall(ctx, p); err != nil {
 		return false, err
 	}
+	p.lay(cmp.Or(q.rests, newRests(DefaultRest, false)), time.Now())
 	q.pool, q.confirmed = p, live
 	return true, nil
 }

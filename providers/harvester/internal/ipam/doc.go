@@ -54,5 +54,6 @@
 // # How addresses are given
 //
 // A holder gets the address that it had before, if that is free and not more than MaxHistory others were released since. Otherwise it is
-// the next free one behind the last that was given, so that one that was released rests.
+// the next free one behind the last that was given. One that a load balancer has released rests for a while: nobody else is given it. When
+// it was released is stored as long as it rests and is remembered for who had it, so that a manager that is started knows which rest.
 package ipam

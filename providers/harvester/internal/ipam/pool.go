@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,6 +52,8 @@ type Pool struct {
 	// kept are addresses that are for somebody alone although the pool does not say so. entered is who was made a holder because of that.
 	kept    map[netip.Addr]kept
 	entered []Entry
+	// rests are addresses that nobody holds, and that are for who had them alone. It may be nil.
+	rests *rests
 	// last is the address that was given last.
 	last netip.Addr
 
@@ -89,7 +92,7 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 	p := &Pool{
 		name: pool.Name, network: pool.Spec.Selector.Network, uid: pool.UID, spread: newSpread(ranges),
 		inBlocks: pool.Annotations[lbv1.BlocksAnnotation] == "true",
-		own:      newRecord(pool, netip.Prefix{}, pool.Status.Allocated, pool.Status.AllocatedHistory),
+		own:      newRecord(pool, netip.Prefix{}, pool.Status.Allocated, pool.Status.AllocatedHistory, pool.Status.Released),
 		blocks:   map[netip.Prefix]*record{}, urgent: map[*record]bool{}, taken: addressSet{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
 		byID: map[string][]netip.Addr{}, former: newHistory(), kept: map[netip.Addr]kept{},
 		stored:     counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
@@ -105,7 +108,7 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 	records := []*record{p.own}
 	for i := range blocks {
 		if of, ok := addressesOf(&blocks[i]); ok {
-			p.blocks[of] = newRecord(&blocks[i], of, blocks[i].Allocated, blocks[i].AllocatedHistory)
+			p.blocks[of] = newRecord(&blocks[i], of, blocks[i].Allocated, blocks[i].AllocatedHistory, blocks[i].Released)
 			records = append(records, p.blocks[of])
 		}
 	}
@@ -196,7 +199,7 @@ func (p *Pool) Get(id string) (_ Address, changed bool, _ error) {
 		addr, ok = p.spread.next(p.last, p.taken)
 	}
 	if !ok {
-		return Address{}, false, ErrExhausted
+		return Address{}, false, p.exhausted()
 	}
 	p.take(addr, id)
 	return p.spread.address(addr), true, nil
@@ -252,10 +255,10 @@ func (p *Pool) lowest(id string) (lowest netip.Addr, ok bool) {
 	return lowest, ok
 }
 
-// had is a free address that the holder had before.
+// had is an address that the holder had before, and nobody has now.
 func (p *Pool) had(id string) (found netip.Addr, ok bool) {
 	for _, addr := range p.former.by[id] {
-		if p.free(addr) && (!ok || addr.Less(found)) {
+		if (p.free(addr) || p.isResting(addr) && !p.isAnothers(addr, id)) && (!ok || addr.Less(found)) {
 			found, ok = addr, true
 		}
 	}
@@ -274,6 +277,7 @@ func (p *Pool) take(addr netip.Addr, id string) {
 
 // hold makes somebody the holder of an address that nobody holds.
 func (p *Pool) hold(addr netip.Addr, id string) {
+	p.rouse(addr)
 	p.forget(addr)
 	delete(p.kept, addr)
 	h := holding{id, addr.String(), p.recordOf(addr)}
@@ -302,7 +306,7 @@ func (p *Pool) recordOf(addr netip.Addr) *record {
 func (p *Pool) blockAt(of netip.Prefix) *record {
 	r := p.blocks[of]
 	if r == nil {
-		r = newRecord(nil, of, nil, nil)
+		r = newRecord(nil, of, nil, nil, nil)
 		p.blocks[of] = r
 	}
 	return r
@@ -356,11 +360,12 @@ func (p *Pool) drop(addr netip.Addr, id string) {
 
 // emptied notes that nobody has an address any more.
 func (p *Pool) emptied(addr netip.Addr) {
+	if !p.withheld(addr) {
+		p.taken.remove(addr)
+	}
 	if p.spread.gives(addr) {
 		p.held--
-	}
-	if _, isKept := p.kept[addr]; !isKept && !p.spread.gateways[addr] {
-		p.taken.remove(addr)
+		p.rest(addr, time.Now())
 	}
 	p.enter(addr)
 }
@@ -369,6 +374,7 @@ func (p *Pool) emptied(addr netip.Addr) {
 func (p *Pool) forget(addr netip.Addr) {
 	if f, ok := p.former.remove(addr); ok {
 		f.in.forget(f.given)
+		f.in.unmark(f.given)
 	}
 }
 

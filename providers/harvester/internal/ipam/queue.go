@@ -31,6 +31,8 @@ type Claimer struct {
 	check func(context.Context, *lbv1.IPPool) error
 	// shown is what load balancers say of a pool. It may be nil.
 	shown func(ctx context.Context, pool string) ([]shown, error)
+	// rest is how long addresses rest that are given back.
+	rest time.Duration
 
 	named sync.Once
 	own   string
@@ -71,6 +73,8 @@ type queue struct {
 	// has is which address each load balancer was given, or shows. recalled says that they have been asked.
 	has      map[string]netip.Addr
 	recalled bool
+	// rests are addresses that rest, nil for one that does not stay.
+	rests *rests
 	// entered are load balancers that were made holders again, and of whom nobody has been told yet.
 	entered []Entry
 }
@@ -138,6 +142,9 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 	q, ok := c.queues[key]
 	if !ok {
 		q = &queue{Claimer: c, h: h, name: pool, came: make(chan struct{}, 1), commit: make(chan struct{}, 1)}
+		if c.resident {
+			q.rests = newRests(c.rest, true)
+		}
 		c.queues[key] = q
 	}
 	q.users++
@@ -147,7 +154,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 func (c *Claimer) leave(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users--; q.users == 0 && len(q.doubtful) == 0 && len(q.has) == 0 && (!c.resident || q.pool == nil) {
+	if q.users--; q.users == 0 && len(q.doubtful) == 0 && len(q.has) == 0 && (!c.resident || q.pool == nil && len(q.rests.until) == 0) {
 		delete(c.queues, queueKey{harvester: q.h, pool: q.name})
 	}
 }

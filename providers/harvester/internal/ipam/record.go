@@ -31,18 +31,15 @@ type record struct {
 	version string
 	uid     types.UID
 	// These are as they are to be stored. What of that is not stored yet is in the changes; nil there takes a key out.
-	allocated, history               map[string]string
-	allocatedChanges, historyChanges map[string]*string
+	allocated, history, released                      map[string]string
+	allocatedChanges, historyChanges, releasedChanges map[string]*string
 }
 
-func newRecord(o client.Object, of netip.Prefix, allocated, history map[string]string) *record {
-	r := &record{of: of, allocated: maps.Clone(allocated), history: maps.Clone(history)}
-	if r.allocated == nil {
-		r.allocated = map[string]string{}
-	}
-	if r.history == nil {
-		r.history = map[string]string{}
-	}
+func newRecord(o client.Object, of netip.Prefix, allocated, history, released map[string]string) *record {
+	r := &record{of: of, allocated: map[string]string{}, history: map[string]string{}, released: map[string]string{}}
+	maps.Copy(r.allocated, allocated)
+	maps.Copy(r.history, history)
+	maps.Copy(r.released, released)
 	if o != nil {
 		r.version, r.uid = o.GetResourceVersion(), o.GetUID()
 	}
@@ -52,7 +49,7 @@ func newRecord(o client.Object, of netip.Prefix, allocated, history map[string]s
 
 // stored says that the object is as the record.
 func (r *record) stored() {
-	r.allocatedChanges, r.historyChanges = map[string]*string{}, map[string]*string{}
+	r.allocatedChanges, r.historyChanges, r.releasedChanges = map[string]*string{}, map[string]*string{}, map[string]*string{}
 }
 
 func (r *record) hold(given, id string) {
@@ -71,6 +68,18 @@ func (r *record) remember(given, id string) {
 func (r *record) forget(given string) {
 	delete(r.history, given)
 	r.historyChanges[given] = nil
+}
+
+// mark notes when an address was given back that rests.
+func (r *record) mark(given, released string) {
+	r.released[given], r.releasedChanges[given] = released, &released
+}
+
+func (r *record) unmark(given string) {
+	if _, marked := r.released[given]; marked {
+		delete(r.released, given)
+		r.releasedChanges[given] = nil
+	}
 }
 
 func (r *record) isBlock() bool { return r.of.IsValid() }
@@ -103,6 +112,9 @@ func (r *record) changesInto(body map[string]any) {
 	}
 	if len(r.historyChanges) > 0 {
 		body["allocatedHistory"] = r.historyChanges
+	}
+	if len(r.releasedChanges) > 0 {
+		body["released"] = r.releasedChanges
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -161,6 +162,7 @@ func (p *Pool) letGo(id string) {
 			delete(p.kept, addr)
 			if _, held := p.holders[addr]; !held {
 				p.taken.remove(addr)
+				p.rest(addr, time.Now())
 			}
 		}
 	}

@@ -22,11 +22,11 @@ func (p *Pool) tidy(status bool) (changed bool) {
 			}
 		}
 	}
-	if status || len(p.own.historyChanges) > 0 || p.counts() != p.stored {
+	if status || len(p.own.historyChanges) > 0 || len(p.own.releasedChanges) > 0 || p.counts() != p.stored {
 		p.changed(p.own)
 		changed = true
 	}
-	for _, r := range p.idle() {
+	for _, r := range append(p.idle(), p.rested()...) {
 		p.changed(r)
 		changed = true
 	}
@@ -40,6 +40,16 @@ func (p *Pool) idle() (all []*record) {
 	for of, r := range p.blocks {
 		awaits := turn.Overlaps(of) && turn != of
 		if r.isEmpty() && r.version != "" && !awaits && len(all) < tidied {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// rested are blocks that say of addresses that they rest which do not any more.
+func (p *Pool) rested() (all []*record) {
+	for _, r := range p.blocks {
+		if len(r.releasedChanges) > 0 && r.version != "" && len(all) < tidied {
 			all = append(all, r)
 		}
 	}

@@ -100,6 +100,12 @@ type IPPoolStatus struct {
 	// +mapType=atomic
 	AllocatedHistory map[string]string `json:"allocatedHistory,omitempty"`
 
+	// released is when an address that rests was given back: for a while nobody
+	// is given it but who had it.
+	// +optional
+	// +mapType=atomic
+	Released map[string]string `json:"released,omitempty"`
+
 	// conditions of the pool.
 	// +optional
 	// +listType=atomic

@@ -61,6 +61,12 @@ type IPPoolBlock struct {
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=256
 	AllocatedHistory map[string]string `json:"allocatedHistory,omitempty"`
+
+	// released is when an address that rests was given back.
+	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=256
+	Released map[string]string `json:"released,omitempty"`
 }
 
 // IPPoolBlockList is a list of IPPoolBlocks.

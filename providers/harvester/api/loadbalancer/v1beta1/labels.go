@@ -31,7 +31,7 @@ const (
 	RemovalAnnotation = "harvesterhci.io/removeAllPersistentVolumeClaims"
 
 	// GoesWithAnnotation on a load balancer is the name of a virtual machine of its guest cluster, which is being removed: the load balancer
-	// goes when the machine does.
+	// goes when the machine does, if it is the last one.
 	GoesWithAnnotation = "loadbalancer.harvesterhci.io/goes-with"
 
 	// MachinesSeenAnnotation on a load balancer is "true" when its guest cluster has had virtual machines in its namespace that Rancher made:

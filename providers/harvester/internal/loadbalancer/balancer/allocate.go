@@ -112,7 +112,12 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 		return problem{}, nil
 	}
 	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
+	resting := &ipam.RestingError{}
 	switch {
+	case errors.As(err, &resting):
+		s.again = resting.For
+		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s that has not been given back less than %s ago: it gets one then, or add a range to the pool",
+			noAvailableIP, pool, resting.Period)}, nil
 	case errors.Is(err, ipam.ErrExhausted):
 		return problem{reasonExhausted, fmt.Sprintf("%s in IPPool %s: add a range to it, or delete load balancers or machines that have its addresses",
 			noAvailableIP, pool)}, nil

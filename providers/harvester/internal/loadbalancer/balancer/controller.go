@@ -67,6 +67,8 @@ type scope struct {
 	// before is the load balancer as it is stored.
 	before *lbv1.LoadBalancer
 	news   []news
+	// again is when to look again; 0 for not before something changes.
+	again time.Duration
 }
 
 // news is an event that is told when what it is about has been stored: before that it would be told again and again.
@@ -109,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	} else {
 		err = s.end(ctx)
 	}
-	return reconcile.Outcome(ctrl.Result{}, err, s.store(ctx))
+	return reconcile.Outcome(ctrl.Result{RequeueAfter: s.again}, err, s.store(ctx))
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {

@@ -5,10 +5,13 @@ package balancer_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 )
 
 func TestALoadBalancerForWhichThereIsNoPoolGetsItsAddressWhenThereIsOne(t *testing.T) {
@@ -193,4 +196,29 @@ func TestALoadBalancerOfAnOlderClientIsPinnedToThePoolThatHasItsAddress(t *testi
 	w.Expect(user.Update(t.Context(), machine)).To(Succeed())
 	w.says(lb, "")
 	w.leadsTo(lb, map[string]bool{"192.168.1.5": true})
+}
+
+func TestTheAddressOfAGuestClusterIsGivenToAnotherOnlyWhenItHasRested(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	resting := func(period time.Duration) func(*balancer.Reconciler) {
+		return func(r *balancer.Reconciler) { r.Addresses = ipam.NewAllocator(r.Client, r.Live).WithRest(period) }
+	}
+	w.start(resting(time.Hour))
+	pool := w.pool("a", 1)
+	lb := w.balancer("lb", forCluster)
+	w.says(lb, "")
+	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
+	w.gone(lb)
+	another := w.balancer("another", forCluster)
+	w.says(another, "no available IP in IPPool "+pool.Name+" that has not been given back less than 1h0m0s ago")
+	again := w.balancer("lb", forCluster)
+	w.says(again, "")
+	w.Expect(user.Delete(t.Context(), again)).To(Succeed())
+	w.gone(again)
+
+	w.stop()
+	w.start(resting(time.Second))
+	w.says(another, "")
+	w.Expect(w.allocated(pool)).To(Equal(map[string]string{first(pool, 0): w.holder("another")}))
 }

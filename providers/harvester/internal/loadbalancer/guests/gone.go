@@ -33,10 +33,8 @@ func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err != nil || lb == nil || !mayBeOrphan(lb) {
 		return ctrl.Result{}, err
 	}
-	machines := &metav1.PartialObjectMetadataList{}
-	machines.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
-	err = o.Client.List(ctx, machines, client.InNamespace(lb.Namespace), client.MatchingFields{clusterField: servedBy(lb)})
-	if err != nil || len(machines.Items) > 0 {
+	machines, err := machinesOf(ctx, o.Client, lb)
+	if err != nil || len(machines) > 0 {
 		return ctrl.Result{}, err
 	}
 	gone, err := o.isGone(ctx, lb.Namespace, servedBy(lb))

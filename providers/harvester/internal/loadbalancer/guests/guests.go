@@ -31,15 +31,16 @@ type Machines struct {
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;watch;patch
 
-// Reconcile has the load balancers of the machine's guest cluster go with it, when the cluster is being removed. That they are to is written
-// on them as soon as the machine says so: a machine that has gone is not asked any more.
+// Reconcile has the load balancers of the machine's guest cluster go with it, when the cluster is being removed and it is the last one: any
+// machine may announce their addresses as long as it runs. That they are to is written on them as soon as the machine says so: a machine that
+// has gone is not asked any more.
 func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vm, err := reconcile.Find(ctx, m.Client, req.NamespacedName, machine())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if vm == nil || leaves(vm) && !vm.DeletionTimestamp.IsZero() {
-		err = m.remove(ctx, req.NamespacedName, vm)
+	if vm == nil {
+		err = m.remove(ctx, req.NamespacedName)
 	} else if err = m.mark(ctx, vm); err == nil {
 		err = m.see(ctx, vm)
 	}
@@ -69,30 +70,53 @@ func leaves(vm client.Object) bool {
 	return clusterOf(vm) != "" && vm.GetAnnotations()[lbv1.RemovalAnnotation] == "true"
 }
 
-// remove deletes the load balancers that are to go with the machine, and those of its cluster while it says which that is. vm is nil for one
-// that has gone.
-func (m *Machines) remove(ctx context.Context, key client.ObjectKey, vm *metav1.PartialObjectMetadata) error {
+// remove deletes the load balancers that were to go with a machine that has gone. Those of a cluster that has others go with one of them.
+func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 	going, err := m.balancers(ctx, key.Namespace, client.MatchingFields{goesWithField: key.Name})
 	if err != nil {
 		return err
 	}
-	if vm != nil {
-		of, err := m.balancers(ctx, key.Namespace, client.MatchingFields{clusterField: clusterOf(vm)})
-		if err != nil {
-			return err
-		}
-		going = append(going, of...)
-	}
 	for i := range going {
-		if !going[i].DeletionTimestamp.IsZero() {
+		lb := &going[i]
+		if !lb.DeletionTimestamp.IsZero() {
 			continue
 		}
-		err := m.Client.Delete(ctx, &going[i], client.Preconditions{UID: &going[i].UID})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting load balancer %s of a guest cluster that is removed: %w", going[i].Name, err)
+		last, next, err := m.left(ctx, lb)
+		if err == nil && last {
+			err = client.IgnoreNotFound(m.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID}))
+		} else if err == nil {
+			err = m.goWith(ctx, lb, next)
+		}
+		if err != nil {
+			return fmt.Errorf("removing load balancer %s of a guest cluster that is removed: %w", lb.Name, err)
 		}
 	}
 	return nil
+}
+
+// left reports whether the machine that is gone was the last one of a load balancer's cluster, and otherwise which one is to be removed next;
+// "" for none of them.
+func (m *Machines) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, next string, _ error) {
+	machines, err := machinesOf(ctx, m.Client, lb)
+	if err != nil {
+		return false, "", err
+	}
+	for i := range machines {
+		if vm := &machines[i]; leaves(vm) && (next == "" || vm.Name < next) {
+			next = vm.Name
+		}
+	}
+	return len(machines) == 0, next, nil
+}
+
+// machinesOf are the machines of a load balancer's guest cluster in its namespace, as far as is known.
+func machinesOf(ctx context.Context, known client.Reader, lb *lbv1.LoadBalancer) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
+	if err := known.List(ctx, list, client.InNamespace(lb.Namespace), client.MatchingFields{clusterField: servedBy(lb)}); err != nil {
+		return nil, fmt.Errorf("listing machines of guest cluster %s: %w", servedBy(lb), err)
+	}
+	return list.Items, nil
 }
 
 // mark writes on the load balancers of the machine's guest cluster whether they are to go with it.
@@ -110,14 +134,22 @@ func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) e
 		if has := lb.Annotations[lbv1.GoesWithAnnotation]; has == wanted || wanted != "" && has != "" {
 			continue // another machine of the cluster is as good
 		}
-		before := lb.DeepCopy()
-		metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.GoesWithAnnotation, wanted)
-		if wanted == "" {
-			delete(lb.Annotations, lbv1.GoesWithAnnotation)
+		if err := m.goWith(ctx, lb, wanted); err != nil {
+			return err
 		}
-		if err := m.Client.Patch(ctx, lb, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("marking load balancer %s: %w", lb.Name, err)
-		}
+	}
+	return nil
+}
+
+// goWith writes on a load balancer which machine it goes with; "" for none.
+func (m *Machines) goWith(ctx context.Context, lb *lbv1.LoadBalancer, name string) error {
+	before := lb.DeepCopy()
+	metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.GoesWithAnnotation, name)
+	if name == "" {
+		delete(lb.Annotations, lbv1.GoesWithAnnotation)
+	}
+	if err := m.Client.Patch(ctx, lb, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("marking load balancer %s: %w", lb.Name, err)
 	}
 	return nil
 }

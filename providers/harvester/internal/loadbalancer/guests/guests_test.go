@@ -145,7 +145,7 @@ func TestTheLoadBalancersOfAGuestClusterThatIsRemovedGoWithItsMachines(t *testin
 	late := w.balancer("late", "guest", lbv1.WorkloadCluster)
 	w.goesWith(late, "vm-1")
 	w.Expect(user.Delete(t.Context(), other)).To(Succeed(), "as a machine that is scaled away")
-	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
+	w.dies(vm)
 	w.gone(one)
 	w.gone(two)
 	w.gone(late)
@@ -167,11 +167,40 @@ func TestTheLoadBalancersOfAnotherManagerStayWhenTheirGuestClusterIsRemoved(t *t
 	w.startWith("ours")
 	w.goesWith(ours, "vm-1")
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
+	w.Expect(w.get(vm)).To(Succeed())
+	w.Expect(vm.Finalizers).To(ContainElement(lbv1.VMFinalizer), "it is another manager's, too")
+	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.gone(ours)
 	w.Expect(w.get(others)).To(Succeed())
 	w.Expect(others.Annotations).To(BeEmpty())
-	w.Expect(w.get(vm)).To(Succeed())
-	w.Expect(vm.Finalizers).To(ContainElement(lbv1.VMFinalizer), "it is another manager's, too")
+}
+
+// Each machine may announce the addresses as long as it runs.
+func TestTheLoadBalancersOfAGuestClusterThatIsRemovedStayUntilItsLastMachineIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	first, second, third := w.machine("vm-1", "guest"), w.machine("vm-2", "guest"), w.machine("vm-3", "guest")
+	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
+	change(w, first, leave)
+	w.goesWith(lb, "vm-1")
+	change(w, second, leave)
+	change(w, third, leave)
+	w.dies(first)
+	w.goesWith(lb, "vm-2")
+	w.unseen(func() { w.dies(second) })
+	w.goesWith(lb, "vm-3")
+	w.Expect(user.Delete(t.Context(), third)).To(Succeed())
+	// What is done for a machine that goes after it shows that it was looked at, and that it is not gone yet.
+	another, other := w.machine("vm-4", "other"), w.balancer("other", "other", lbv1.WorkloadCluster)
+	change(w, another, leave)
+	w.goesWith(other, "vm-4")
+	w.dies(another)
+	w.gone(other)
+	w.Expect(w.get(lb)).To(Succeed())
+	w.Expect(lb.DeletionTimestamp).To(BeNil())
+	change(w, third, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	w.gone(lb)
 }
 
 func TestTheLoadBalancersOfAGuestClusterGoAlsoWhenNobodySawItsMachinesGo(t *testing.T) {

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, client.IgnoreNotFound(err))
 }
 
-// settle returns how long the pool is to be left alone before it is.
+// settle returns when the pool is to be settled again; 0 for not before it changes.
 func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !deleting {
@@ -111,7 +111,7 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 	if deleting && settled.Held == 0 {
 		return 0, r.end(ctx, pool)
 	}
-	return 0, r.Addresses.Repair(ctx, pool.Name, settled.Several, r.inUse)
+	return settled.Rouse, r.Addresses.Repair(ctx, pool.Name, settled.Several, r.inUse)
 }
 
 // rest is how long the pool is to be left alone still.

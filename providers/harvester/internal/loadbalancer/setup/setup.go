@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +34,8 @@ type Options struct {
 	Pools, LoadBalancers int
 	// HealthChecks is how many machines are connected to at the same time; 0 for the default.
 	HealthChecks int
+	// Rest is how long an address that was given back is given to nobody else; 0 for not at all.
+	Rest time.Duration
 	// Dial connects to machines that are checked; nil for what does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Metrics may be nil.
@@ -41,7 +44,7 @@ type Options struct {
 
 // Add adds every controller to the manager, and what they share. Nobody is given an address before what others have given is known.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
+	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()).WithRest(o.Rest)
 	takeover := migration.New(mgr.GetClient(), mgr.GetAPIReader(), addresses, recorder.For(mgr, "migration"))
 	if err := mgr.Add(takeover); err != nil {
 		return fmt.Errorf("adding the migration: %w", err)
