@@ -34,14 +34,30 @@ func (a *Allocator) WithRest(period time.Duration) *Allocator {
 	return a
 }
 
-// among looks at all pools as they are stored whenever one is read: of two that have the same address one gives none.
-func among(live client.Reader) func(context.Context, *lbv1.IPPool) error {
-	return func(ctx context.Context, pool *lbv1.IPPool) error {
+// among looks at all pools as they are stored whenever one is read: of two that have the same address one gives none, and the other one gives
+// none that is held there.
+func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error) {
+	return func(ctx context.Context, pool *lbv1.IPPool) (map[netip.Addr]string, error) {
 		all := &lbv1.IPPoolList{}
 		if err := live.List(ctx, all); err != nil {
-			return fmt.Errorf("listing IPPools: %w", err)
+			return nil, fmt.Errorf("listing IPPools: %w", err)
 		}
-		return stops(Obstacles(pool, all.Items))
+		held := map[netip.Addr]string{}
+		for i := range all.Items {
+			other := &all.Items[i]
+			if !overlap(pool, other) {
+				continue
+			}
+			blocks := &lbv1.IPPoolBlockList{}
+			if err := live.List(ctx, blocks, BlocksOf(other.Name)); err != nil {
+				return nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", other.Name, err)
+			}
+			theirs, _ := NewPool(other, blocks.Items...) // whatever is wrong with it
+			for addr, h := range theirs.holders {
+				held[addr] = h.id
+			}
+		}
+		return held, stops(Obstacles(pool, all.Items))
 	}
 }
 
@@ -186,6 +202,11 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 		}
 	}
 	return nil
+}
+
+// Reread has a pool be read again before anybody is given an address of it: another one has come that has addresses of it, or has gone.
+func (a *Allocator) Reread(pool string) {
+	a.with(pool, func(q *queue) { q.pool = nil })
 }
 
 // Forget drops what is known of a pool that is gone.

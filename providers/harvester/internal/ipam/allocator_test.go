@@ -407,3 +407,30 @@ func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
 	g.Expect(err).NotTo(HaveOccurred())
 }
+
+// Two people have made them at the same moment, and no webhook has seen it.
+func TestAnAddressThatIsHeldInAYoungerPoolIsNotGivenByTheOlderOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	older := created(t, "shared-a-", "", lbv1.Range{Subnet: "10.63.0.0/29"}) // .2 to .6
+	early := ipam.NewAllocator(api, api)
+	_, err := early.Claim(t.Context(), older.Name, "default/early")
+	g.Expect(err).NotTo(HaveOccurred())
+	younger := created(t, "shared-b-", "", lbv1.Range{Subnet: "10.63.0.0/28"})
+	younger.Status.Allocated = map[string]string{"10.63.0.3": "machines/m", "10.63.0.4": "default/lb"}
+	g.Expect(api.Update(t.Context(), younger)).To(Succeed())
+	early.Reread(older.Name)
+	for i, allocator := range []*ipam.Allocator{early, ipam.NewAllocator(api, api)} {
+		got, err := allocator.Claim(t.Context(), older.Name, fmt.Sprintf("default/next-%d", i))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got.IP.String()).To(Equal(fmt.Sprintf("10.63.0.%d", 5+i)))
+		g.Expect(allocator.Give(t.Context(), older.Name, "default/none", netip.MustParseAddr("10.63.0.3"))).To(MatchError(ipam.ErrHeld))
+	}
+	_, err = early.Claim(t.Context(), older.Name, "default/none")
+	g.Expect(err).To(MatchError(ipam.ErrExhausted))
+	younger.Status.Allocated = nil
+	g.Expect(api.Update(t.Context(), younger)).To(Succeed())
+	got, err := early.Claim(t.Context(), older.Name, "default/none")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.IP.String()).To(Equal("10.63.0.3"))
+}

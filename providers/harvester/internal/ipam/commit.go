@@ -44,10 +44,11 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 		}
 		one.end(cmp.Or(one.err, err))
 	}
-	if len(failed) > 0 {
-		q.pool = nil // what of it is stored is not known
-	} else {
+	if len(failed) == 0 {
 		q.entered = append(q.entered, q.pool.settle()...)
+	}
+	if len(failed) > 0 || q.pool.shared {
+		q.pool = nil // what of it is stored is not known, or not what others hold of it
 	}
 	return again, nil
 }
@@ -82,7 +83,9 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 		}
 	}
 	if q.check != nil {
-		p.stops(q.check(ctx, stored))
+		held, why := q.check(ctx, stored)
+		p.stops(why)
+		p.keepElsewhere(held)
 	}
 	if err := q.recall(ctx, p); err != nil {
 		return false, err

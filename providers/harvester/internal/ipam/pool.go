@@ -52,6 +52,8 @@ type Pool struct {
 	// kept are addresses that are for somebody alone although the pool does not say so. entered is who was made a holder because of that.
 	kept    map[netip.Addr]kept
 	entered []Entry
+	// shared says that another pool has holders of addresses of this one.
+	shared bool
 	// rests are addresses that nobody holds, and that are for who had them alone. It may be nil.
 	rests *rests
 	// last is the address that was given last.

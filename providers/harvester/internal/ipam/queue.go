@@ -27,8 +27,8 @@ const (
 type Claimer struct {
 	// resident says that what is known of a pool stays known, and that holders of a large one go into blocks.
 	resident bool
-	// check says why a pool is not to give addresses although it could. It may be nil.
-	check func(context.Context, *lbv1.IPPool) error
+	// check says who holds addresses of a pool in another one, and why it is not to give addresses although it could. It may be nil.
+	check func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error)
 	// shown is what load balancers say of a pool. It may be nil.
 	shown func(ctx context.Context, pool string) ([]shown, error)
 	// rest is how long addresses rest that are given back.

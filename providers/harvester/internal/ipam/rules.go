@@ -61,7 +61,7 @@ func validateScope(tuples []lbv1.Tuple) field.ErrorList {
 	scope := field.NewPath("spec", "selector", "scope")
 	for i, tuple := range tuples {
 		for j, earlier := range tuples[:i] {
-			if overlap(tuple, earlier) {
+			if tuplesOverlap(tuple, earlier) {
 				errs = append(errs, field.Invalid(scope.Index(i), describe(tuple), fmt.Sprintf("is for some that %s is for, too: remove one of them", scope.Index(j))))
 			}
 		}
@@ -124,6 +124,15 @@ func rangesBeside(spec lbv1.IPPoolSpec, other *lbv1.IPPool) field.ErrorList {
 	return errs
 }
 
+// Overlaps reports whether any other pool has addresses of a pool.
+func Overlaps(pool *lbv1.IPPool, others []lbv1.IPPool) bool {
+	return slices.ContainsFunc(others, func(other lbv1.IPPool) bool { return overlap(pool, &other) })
+}
+
+func overlap(pool, other *lbv1.IPPool) bool {
+	return other.Name != pool.Name && len(rangesBeside(pool.Spec, other)) > 0
+}
+
 // selectorBeside wants it to be certain which of two pools a load balancer has its address from.
 func selectorBeside(pool, other *lbv1.IPPool) field.ErrorList {
 	path, selector, theirs := field.NewPath("spec", "selector"), pool.Spec.Selector, other.Spec.Selector
@@ -139,7 +148,7 @@ func selectorBeside(pool, other *lbv1.IPPool) field.ErrorList {
 		return errs
 	}
 	for i, tuple := range selector.Scope {
-		if slices.ContainsFunc(theirs.Scope, func(of lbv1.Tuple) bool { return overlap(tuple, of) }) {
+		if slices.ContainsFunc(theirs.Scope, func(of lbv1.Tuple) bool { return tuplesOverlap(tuple, of) }) {
 			errs = append(errs, field.Invalid(path.Child("scope").Index(i), describe(tuple), fmt.Sprintf(
 				"is for some that IPPool %s is for, and both have priority 0: give one of them a priority, or another scope", other.Name)))
 		}
@@ -232,8 +241,8 @@ func (r Range) String() string {
 	return r.First.String() + "-" + r.Last.String()
 }
 
-// overlap reports whether somebody may be of both tuples.
-func overlap(a, b lbv1.Tuple) bool {
+// tuplesOverlap reports whether somebody may be of both.
+func tuplesOverlap(a, b lbv1.Tuple) bool {
 	same := func(a, b string) bool { return a == b || a == lbv1.All || b == lbv1.All }
 	return same(Project(a.Project), Project(b.Project)) && same(a.Namespace, b.Namespace) && same(a.GuestCluster, b.GuestCluster)
 }

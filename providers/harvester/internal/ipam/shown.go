@@ -67,8 +67,19 @@ func balancers(live client.Reader) func(context.Context, string) ([]shown, error
 // kept is for whom an address is that the pool does not say is theirs.
 type kept struct {
 	id string
-	// enters says that the pool is to say so.
-	enters bool
+	// enters says that the pool is to say so, elsewhere that another pool does.
+	enters, elsewhere bool
+}
+
+// keepElsewhere keeps addresses for those who hold them in another pool.
+func (p *Pool) keepElsewhere(held map[netip.Addr]string) {
+	for addr, id := range held {
+		if _, here := p.holders[addr]; !here && p.spread.contains(addr) {
+			p.kept[addr] = kept{id: id, elsewhere: true}
+			p.taken.add(addr)
+			p.shared = true
+		}
+	}
 }
 
 // recall has a pool that was read keep what load balancers have for them, where it says otherwise: somebody has edited it. They are looked at
@@ -158,7 +169,7 @@ func (p *Pool) enter(addr netip.Addr) {
 // letGo keeps nothing for somebody any more.
 func (p *Pool) letGo(id string) {
 	for addr, k := range p.kept {
-		if k.id == id {
+		if k.id == id && !k.elsewhere {
 			delete(p.kept, addr)
 			if _, held := p.holders[addr]; !held {
 				p.taken.remove(addr)

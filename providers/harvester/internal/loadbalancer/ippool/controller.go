@@ -92,6 +92,9 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 	}
 	var why problem
 	obstacles := ipam.Obstacles(pool, all.Items)
+	if ipam.Overlaps(pool, all.Items) {
+		r.Addresses.Reread(pool.Name)
+	}
 	settled, err := r.Addresses.Settle(ctx, pool.Name, obstacles, func(s ipam.Settled) (reason, message string) {
 		why = whyNot(pool, obstacles, ipam.Unclear(pool, all.Items), s)
 		return why.reason, why.message
