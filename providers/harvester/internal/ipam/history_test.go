@@ -173,3 +173,39 @@ func (w *witness) end(inBlocks bool) map[string]string {
 	<-w.ended
 	return w.found
 }
+
+// What shows that the models find what they are there for: histories that nobody may have had.
+func TestTheModelsTellHistoriesThatAreWrongFromThoseThatAreRight(t *testing.T) {
+	t.Parallel()
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	history := func(acts ...act) (all []porcupine.Operation) {
+		for i, act := range acts {
+			all = append(all, porcupine.Operation{Input: act, Call: int64(2 * i), Return: int64(2*i + 1)})
+		}
+		return all
+	}
+	together := history(act{true, "x", a}, act{true, "y", a}, act{false, "x", a})
+	for i := range together {
+		together[i].Call, together[i].Return = 0, 9
+	}
+	for name, tc := range map[string]struct {
+		history               []porcupine.Operation
+		oneHolder, oneAddress bool
+	}{
+		"the same again":                      {history(act{true, "x", a}, act{true, "x", a}), true, true},
+		"one after the other":                 {history(act{true, "x", a}, act{false, "x", a}, act{true, "y", a}), true, true},
+		"another one after a release":         {history(act{true, "x", a}, act{false, "x", a}, act{true, "x", b}), true, true},
+		"all at once":                         {together, true, true},
+		"two have the same":                   {history(act{true, "x", a}, act{true, "y", a}), false, true},
+		"somebody else has released it":       {history(act{true, "x", a}, act{false, "z", a}, act{true, "y", a}), false, true},
+		"one has two":                         {history(act{true, "x", a}, act{true, "x", b}), true, false},
+		"one has two, and was released early": {history(act{false, "x", a}, act{true, "x", a}, act{true, "x", b}), true, false},
+	} {
+		if got := porcupine.CheckOperations(oneHolder(), tc.history); got != tc.oneHolder {
+			t.Errorf("%s: oneHolder says %t", name, got)
+		}
+		if got := porcupine.CheckOperations(oneAddress(), tc.history); got != tc.oneAddress {
+			t.Errorf("%s: oneAddress says %t", name, got)
+		}
+	}
+}

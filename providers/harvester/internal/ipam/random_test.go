@@ -51,6 +51,8 @@ type play struct {
 	lives map[string][]netip.Addr
 	// several says who has had two addresses at once.
 	several map[string]string
+	// kept are load balancers that exist, and keep the addresses that they show whatever is edited.
+	kept map[string]*lbv1.LoadBalancer
 }
 
 func (p *play) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) } //nolint:gosec // a test's
@@ -166,7 +168,7 @@ func (p *play) meddle(times int, adds bool) {
 		}
 		if adds {
 			ip := netip.MustParsePrefix(now.Spec.Ranges[0].Subnet).Addr().Next().Next()
-			for now.Status.Allocated[ip.String()] != "" {
+			for now.Status.Allocated[ip.String()] != "" || p.kept[ip.String()] != nil { // who only reads the pool cannot know of the latter
 				ip = ip.Next()
 			}
 			if now.Status.Allocated == nil {
@@ -185,6 +187,74 @@ func (p *play) meddle(times int, adds bool) {
 			p.t.Error(err)
 		}
 		pause(random)
+	}
+}
+
+// keep has some load balancers exist that show an address of the pool.
+func (p *play) keep(count int) {
+	p.t.Helper()
+	p.kept = map[string]*lbv1.LoadBalancer{}
+	for i := range count {
+		name := fmt.Sprintf("%s-%d", p.pool, i)
+		p.claimOnce(p.random(97), "default/"+name)
+		if len(p.lives["default/"+name]) == 0 {
+			p.t.FailNow()
+		}
+		ip := p.lives["default/"+name][0].String()
+		lb := &lbv1.LoadBalancer{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: p.pool, IP: ip}},
+		}
+		if err := api.Create(p.t.Context(), lb); err != nil {
+			p.t.Fatal(err)
+		}
+		p.t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(p.t.Context()), lb) })
+		p.kept[ip] = lb
+	}
+}
+
+// edit takes out entries of load balancers that exist, or names another holder, which it takes out later.
+func (p *play) edit(times int) {
+	random := p.random(96)
+	for i := range times {
+		pool := object(p.t, p.pool)
+		p.editOne(random, pool, pool.Status.Allocated, i == times-1)
+		for _, block := range blocks(p.t, p.pool) {
+			p.editOne(random, &block, block.Allocated, i == times-1)
+		}
+		pause(random)
+	}
+}
+
+func (p *play) editOne(random *rand.Rand, o client.Object, allocated map[string]string, last bool) {
+	edited := false
+	for ip := range p.kept {
+		holder, held := allocated[ip]
+		switch draw := random.IntN(4); {
+		case !held:
+			continue
+		case draw == 0 || holder == "machines/edited-"+ip && (last || draw == 1):
+			delete(allocated, ip)
+		case draw == 2 && !last:
+			allocated[ip] = "machines/edited-" + ip
+		default:
+			continue
+		}
+		edited = true
+	}
+	if !edited {
+		return
+	}
+	if err := api.Update(p.t.Context(), o); last && apierrors.IsConflict(err) { // by those who do not know that all is over
+		if err := api.Get(p.t.Context(), client.ObjectKeyFromObject(o), o); err == nil {
+			switch is := o.(type) {
+			case *lbv1.IPPool:
+				allocated = is.Status.Allocated
+			case *lbv1.IPPoolBlock:
+				allocated = is.Allocated
+			}
+			p.editOne(random, o, allocated, last)
+		}
 	}
 }
 
@@ -209,12 +279,14 @@ func (p *play) crash(times int) {
 // run has everybody do something at once, and looks at what came of it.
 func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResult) {
 	inBlocks := len(object(p.t, p.pool).Status.Allocated) >= ipam.MaxInPool
+	p.keep(3)
 	seen := follow(p.t, p.pool, inBlocks)
 	var wg sync.WaitGroup
 	for worker := range workers {
 		wg.Go(func() { p.work(worker, times) })
 	}
 	wg.Go(func() { p.meddle(times, adds) })
+	wg.Go(func() { p.edit(times) })
 	wg.Go(func() { p.crash(times) })
 	wg.Wait()
 	for _, m := range p.managers {

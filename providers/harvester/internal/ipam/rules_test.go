@@ -149,3 +149,22 @@ func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
 	expectErrors(g, ipam.ValidateDeletion(pool(lbv1.IPPoolStatus{Allocated: map[string]string{"10.0.0.3": "ns/b", "10.0.0.2": "ns/a"}})),
 		"status.allocated: 2 of the pool's addresses are held, such as 10.0.0.2 by ns/a: delete the load balancers and machines that hold them first")
 }
+
+// When pools were made is what a clock said: it may have been set back between two, or forward.
+func TestWhateverClocksSayOneOfTwoPoolsThatOverlapGivesAddresses(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	moments := []metav1.Time{{}, metav1.NewTime(now.Add(-time.Hour)), metav1.NewTime(now), metav1.NewTime(now.AddDate(100, 0, 0))}
+	for _, one := range moments {
+		for _, two := range moments {
+			pools := []lbv1.IPPool{
+				{ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: one}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "b", CreationTimestamp: two}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/25"}}}},
+			}
+			a, b := len(ipam.Obstacles(&pools[0], pools)), len(ipam.Obstacles(&pools[1], pools))
+			if a+b != 1 {
+				t.Errorf("made at %s and %s: the first has %d obstacles, the second %d", one, two, a, b)
+			}
+		}
+	}
+}
