@@ -32,7 +32,11 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 			return batch, err
 		}
 	}
-	failed := q.write(ctx)
+	return q.conclude(batch, q.write(ctx)), nil
+}
+
+// conclude tells those that wait what has come of it, and returns what is to be tried again.
+func (q *queue) conclude(batch []*change, failed map[*record]error) (again []*change) {
 	for _, one := range batch {
 		err := one.outcome(failed)
 		if apierrors.IsConflict(err) {
@@ -50,7 +54,7 @@ func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*c
 	if len(failed) > 0 || q.pool.shared {
 		q.pool = nil // what of it is stored is not known, or not what others hold of it
 	}
-	return again, nil
+	return again
 }
 
 // apply makes the changes to what is known, and looks whether what changes nothing is true. It is false when the pool is another by now.

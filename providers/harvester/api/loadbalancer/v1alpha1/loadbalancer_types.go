@@ -45,7 +45,7 @@ type Listener struct {
 	// +required
 	Port int32 `json:"port"`
 
-	// protocol is TCP or UDP.
+	// protocol is TCP, UDP or SCTP.
 	// +required
 	Protocol corev1.Protocol `json:"protocol"`
 
