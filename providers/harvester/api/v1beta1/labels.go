@@ -107,6 +107,17 @@ const (
 	WitnessLabel = "node-role.harvesterhci.io/witness"
 )
 
+// Keys of the attributes of published failure domains.
+const (
+	// TopologyKeyAttribute is the label of hosts that tells the domain, under the
+	// name that clusters have published it by since before Faultline.
+	TopologyKeyAttribute = "topologyKey"
+
+	// TopologyValueAttribute is the value of the label; without it that is the
+	// domain's name.
+	TopologyValueAttribute = "topologyValue"
+)
+
 // Finalizers.
 const (
 	// ClusterFinalizer keeps a HarvesterCluster until its machines, its load

@@ -18,11 +18,10 @@ import (
 
 // Keys of the published attributes.
 const (
-	// TopologyKeyAttribute is the label of hosts that tells the domain, under the name that clusters have published it by since before
-	// Faultline.
-	TopologyKeyAttribute = "topologyKey"
-	// TopologyValueAttribute is the value of the label; without it that is the domain's name.
-	TopologyValueAttribute = "topologyValue"
+	// TopologyKeyAttribute is the label of hosts that tells the domain.
+	TopologyKeyAttribute = infrav1.TopologyKeyAttribute
+	// TopologyValueAttribute is the value of the label.
+	TopologyValueAttribute = infrav1.TopologyValueAttribute
 	// HostsAttribute is the number of hosts in a domain.
 	HostsAttribute = "hosts"
 )

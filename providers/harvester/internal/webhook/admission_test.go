@@ -118,17 +118,8 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	cluster.Labels = map[string]string{clusterv1.ClusterNameLabel: "in-use"}
 	cluster.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a"}, {Name: "zone-b"}, {Name: "zone-c"}}
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
-	machine := func(name, owner, asked, observed string) *infrav1.HarvesterMachine {
-		m := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
-		m.Labels = map[string]string{clusterv1.ClusterNameLabel: owner}
-		m.Spec.FailureDomain = asked
-		g.Expect(api.Create(ctx, m)).To(Succeed())
-		m.Status.FailureDomain = observed
-		g.Expect(api.Status().Update(ctx, m)).To(Succeed())
-		return m
-	}
-	elsewhere := machine("elsewhere", "in-use", "zone-a", "zone-b")
-	other := machine("other", "other", "zone-c", "zone-c")
+	elsewhere := machineIn(t, api, "elsewhere", "in-use", "zone-a", "zone-b")
+	other := machineIn(t, api, "other", "other", "zone-c", "zone-c")
 
 	cluster.Spec.FailureDomains = cluster.Spec.FailureDomains[:2]
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody of the cluster is in zone-c")
@@ -148,11 +139,70 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	found.Spec.FailureDomainTopologyKey = "example.com/rack"
 	rulestest.Refused(g, api.Update(ctx, found.DeepCopy()), "spec.failureDomainTopologyKey: Forbidden")
 
+	testFoundDomainInUse(t, api, found)
+	testListTakenAway(t, api, cluster)
+
 	g.Expect(api.Delete(ctx, elsewhere)).To(Succeed())
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(found), found)).To(Succeed())
+	found.Spec.FailureDomainTopologyKey = "example.com/rack"
 	cluster.Spec.FailureDomains = nil
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody is left")
 	g.Expect(api.Update(ctx, found)).To(Succeed(), "nobody is left")
 	g.Expect(api.Delete(ctx, other)).To(Succeed())
+}
+
+// machineIn makes a machine of a cluster that is asked to be in one domain, and is in another.
+func machineIn(t *testing.T, api *rulestest.APIServer, name, cluster, asked, observed string) *infrav1.HarvesterMachine {
+	t.Helper()
+	g := NewWithT(t)
+	machine := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
+	machine.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
+	machine.Spec.FailureDomain = asked
+	g.Expect(api.Create(t.Context(), machine)).To(Succeed())
+	machine.Status.FailureDomain = observed
+	g.Expect(api.Status().Update(t.Context(), machine)).To(Succeed())
+	return machine
+}
+
+// testFoundDomainInUse lists failure domains of a cluster that has found its own by the labels of hosts: machines are in zone-a and zone-b,
+// and one is kept to a host.
+func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infrav1.HarvesterCluster) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	list := func(domains ...infrav1.HarvesterFailureDomain) error {
+		g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+		cluster.Spec.FailureDomains = domains
+		return api.Update(ctx, cluster, client.DryRunAll)
+	}
+	err := list(infrav1.HarvesterFailureDomain{Name: "zone-a"})
+	rulestest.Refused(g, err, "spec.failureDomains: Forbidden")
+	g.Expect(err).To(MatchError(And(ContainSubstring("zone-b cannot be removed or given other hosts: HarvesterMachine elsewhere is in it"),
+		ContainSubstring("topology.kubernetes.io/zone=zone-b"))))
+	rulestest.Refused(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "example.com/rack"}, infrav1.HarvesterFailureDomain{Name: "zone-b"}),
+		"spec.failureDomains: Forbidden")
+	g.Expect(list(infrav1.HarvesterFailureDomain{Name: "zone-b"}, infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "topology.kubernetes.io/zone"})).
+		To(Succeed(), "their hosts are the same")
+
+	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
+	cluster.Status.FailureDomains = []clusterv1.FailureDomain{
+		{Name: "zone-a", Attributes: map[string]string{infrav1.TopologyKeyAttribute: "kubernetes.io/hostname", infrav1.TopologyValueAttribute: "host-1"}},
+	}
+	g.Expect(api.Status().Update(ctx, cluster)).To(Succeed())
+	rulestest.Refused(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a"}), "spec.failureDomains: Forbidden")
+	g.Expect(list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "kubernetes.io/hostname", TopologyValue: "host-1"})).
+		To(Succeed(), "it was a host from before, and zone-b was none that is published")
+}
+
+// testListTakenAway has the domains of a cluster, which it lists, be found from then on.
+func testListTakenAway(t *testing.T, api *rulestest.APIServer, cluster *infrav1.HarvesterCluster) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	other := cluster.DeepCopy()
+	other.Spec.FailureDomains, other.Spec.FailureDomainTopologyKey = nil, "example.com/rack"
+	rulestest.Refused(g, api.Update(ctx, other), "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
+	same := cluster.DeepCopy()
+	same.Spec.FailureDomains = nil
+	g.Expect(api.Update(ctx, same, client.DryRunAll)).To(Succeed(), "the labels of hosts tell the same domains")
 }
 
 func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {

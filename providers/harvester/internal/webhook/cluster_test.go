@@ -233,8 +233,18 @@ func TestRedefinedDomains(t *testing.T) {
 	domain := func(name, key, value string) infrav1.HarvesterFailureDomain {
 		return infrav1.HarvesterFailureDomain{Name: name, TopologyKey: key, TopologyValue: value}
 	}
-	before := []infrav1.HarvesterFailureDomain{domain("b", "", ""), domain("a", "rack", "1"), domain("c", "", "")}
-	after := []infrav1.HarvesterFailureDomain{domain("d", "", ""), domain("a", "rack", "2"), domain("c", "topology.kubernetes.io/zone", "c")}
-	g.Expect(redefinedDomains(before, after)).To(Equal([]string{"a", "b"}))
-	g.Expect(redefinedDomains(before, before)).To(BeEmpty())
+	lists := func(domains ...infrav1.HarvesterFailureDomain) *infrav1.HarvesterCluster {
+		return &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{FailureDomains: domains}}
+	}
+	before := lists(domain("b", "", ""), domain("a", "rack", "1"), domain("c", "", ""))
+	after := lists(domain("d", "", ""), domain("a", "rack", "2"), domain("c", "topology.kubernetes.io/zone", "c"))
+	all := []string{"a", "b", "c", "d", "e"}
+	g.Expect(redefinedDomains(before, after, all)).To(Equal([]string{"a", "b"}))
+	g.Expect(redefinedDomains(before, before, all)).To(BeEmpty())
+	g.Expect(redefinedDomains(before, lists(), all)).To(Equal([]string{"a"}), "the others have the same hosts when they are found")
+	g.Expect(redefinedDomains(lists(), before, all)).To(Equal([]string{"a", "d", "e"}), "b and c had the same hosts when they were found")
+	g.Expect(redefines(before.Spec, before.Spec)).To(BeFalse())
+	g.Expect(redefines(before.Spec, lists(append(before.Spec.FailureDomains, domain("d", "", ""))...).Spec)).To(BeFalse(), "one is added")
+	g.Expect(redefines(lists().Spec, before.Spec)).To(BeTrue())
+	g.Expect(redefines(lists().Spec, lists().Spec)).To(BeFalse())
 }

@@ -4,6 +4,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -94,49 +96,99 @@ func validateDomainName(name string, path *field.Path) field.ErrorList {
 // given other hosts, and has machines: they would be in no domain, or in one that
 // they are not in.
 func (w *HarvesterCluster) redefinedInUse(ctx context.Context, before, after *infrav1.HarvesterCluster) (field.ErrorList, error) {
-	redefined := redefinedDomains(before.Spec.FailureDomains, after.Spec.FailureDomains)
-	otherKey := len(before.Spec.FailureDomains)+len(after.Spec.FailureDomains) == 0 && before.Spec.DiscoveryKey() != after.Spec.DiscoveryKey()
 	name := rules.ClusterName(after)
-	if len(redefined) == 0 && !otherKey || name == "" || !after.DeletionTimestamp.IsZero() {
+	if !redefines(before.Spec, after.Spec) || name == "" || !after.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	key := client.ObjectKey{Namespace: after.Namespace, Name: name}
 	machines, err := rules.MachinesByDomain(ctx, w.Reader, &infrav1.HarvesterMachineList{}, key, domainsOf)
-	if err != nil {
+	if err != nil || len(machines) == 0 {
 		return nil, err
 	}
 	path := field.NewPath("spec")
-	if otherKey && len(machines) > 0 {
+	if len(before.Spec.FailureDomains)+len(after.Spec.FailureDomains) == 0 {
 		return field.ErrorList{field.Forbidden(path.Child("failureDomainTopologyKey"), fmt.Sprintf(
 			"cannot be changed, because machines are in %s, which were found by %s: list the failure domains in spec.failureDomains instead",
 			rules.Abbreviated(slices.Sorted(maps.Keys(machines))), before.Spec.DiscoveryKey()))}, nil
 	}
 	var errs field.ErrorList
-	for _, domain := range redefined {
-		if names := machines[domain]; len(names) > 0 {
-			errs = append(errs, field.Forbidden(path.Child("failureDomains"), fmt.Sprintf(
-				"%s cannot be removed or given other hosts: %s in it; set it to Cordoned in spec.distribution, replace the machines, and change it then",
-				domain, rules.InUseBy("HarvesterMachine", names))))
-		}
+	for _, domain := range redefinedDomains(before, after, slices.Sorted(maps.Keys(machines))) {
+		was, _ := publishedHosts(before, domain)
+		errs = append(errs, field.Forbidden(path.Child("failureDomains"), fmt.Sprintf(
+			"%s cannot be removed or given other hosts: %s in it; leave it the hosts with %s=%s, or set it to Cordoned in spec.distribution, "+
+				"replace the machines, and change it then", domain, rules.InUseBy("HarvesterMachine", machines[domain]), was.key, was.value)))
 	}
 	return errs, nil
 }
 
-// redefinedDomains returns the names of the domains that are in before, and in
-// after are not or have other hosts, sorted.
-func redefinedDomains(before, after []infrav1.HarvesterFailureDomain) []string {
-	var names []string
-	for i := range before {
-		key, value := before[i].Topology()
-		if !slices.ContainsFunc(after, func(domain infrav1.HarvesterFailureDomain) bool {
-			otherKey, otherValue := domain.Topology()
-			return domain.Name == before[i].Name && otherKey == key && otherValue == value
-		}) {
-			names = append(names, before[i].Name)
+// hosts are those that have a value in a label.
+type hosts struct{ key, value string }
+
+// listedHosts are those of the failure domains that a cluster lists, by name.
+func listedHosts(spec infrav1.HarvesterClusterSpec) map[string]hosts {
+	listed := map[string]hosts{}
+	for i := range spec.FailureDomains {
+		key, value := spec.FailureDomains[i].Topology()
+		listed[spec.FailureDomains[i].Name] = hosts{key, value}
+	}
+	return listed
+}
+
+// hostsOf are those of a failure domain, if the cluster has one of that name: one
+// that lists none has whatever its hosts' label says.
+func hostsOf(spec infrav1.HarvesterClusterSpec, domain string) (of hosts, exists bool) {
+	if len(spec.FailureDomains) == 0 {
+		return hosts{spec.DiscoveryKey(), domain}, true
+	}
+	of, exists = listedHosts(spec)[domain]
+	return of, exists
+}
+
+// publishedHosts are those of a failure domain as the cluster has it now. Of what
+// it has found that is what it publishes, as far as it has yet: single hosts may
+// be among that, and machines may be kept to what is no domain.
+func publishedHosts(cluster *infrav1.HarvesterCluster, domain string) (of hosts, exists bool) {
+	of, exists = hostsOf(cluster.Spec, domain)
+	published := cluster.Status.FailureDomains
+	if len(cluster.Spec.FailureDomains) > 0 || len(published) == 0 {
+		return of, exists
+	}
+	at := slices.IndexFunc(published, func(p clusterv1.FailureDomain) bool { return p.Name == domain })
+	if at < 0 {
+		return hosts{}, false
+	}
+	attributes := published[at].Attributes
+	if key := attributes[infrav1.TopologyKeyAttribute]; key != "" {
+		of = hosts{key, cmp.Or(attributes[infrav1.TopologyValueAttribute], domain)}
+	}
+	return of, true
+}
+
+// redefines reports whether a failure domain may be removed or given other hosts.
+func redefines(before, after infrav1.HarvesterClusterSpec) bool {
+	was, now := listedHosts(before), listedHosts(after)
+	if len(was) == 0 {
+		return len(now) > 0 || before.DiscoveryKey() != after.DiscoveryKey()
+	}
+	for domain, of := range was {
+		if now[domain] != of {
+			return true
 		}
 	}
-	slices.Sort(names)
-	return names
+	return false
+}
+
+// redefinedDomains returns those of the domains that exist before, and after do
+// not or have other hosts.
+func redefinedDomains(before, after *infrav1.HarvesterCluster, domains []string) []string {
+	var redefined []string
+	for _, domain := range domains {
+		was, is := publishedHosts(before, domain)
+		if now, stays := hostsOf(after.Spec, domain); is && (!stays || now != was) {
+			redefined = append(redefined, domain)
+		}
+	}
+	return redefined
 }
 
 // domainsOf returns where a machine is and where it is to be.
