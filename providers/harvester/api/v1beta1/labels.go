@@ -99,10 +99,6 @@ const (
 	// VirtualMachineImage that the volume is filled from.
 	ImageIDAnnotation = "harvesterhci.io/imageId"
 
-	// RemovedClaimsAnnotation on a VirtualMachine that is being deleted lists,
-	// separated by commas, the claims for volumes that Harvester deletes too.
-	RemovedClaimsAnnotation = "harvesterhci.io/removedPersistentVolumeClaims"
-
 	// WitnessLabel on a host of Harvester says that it runs no virtual machines.
 	WitnessLabel = "node-role.harvesterhci.io/witness"
 )

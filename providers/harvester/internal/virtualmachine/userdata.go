@@ -21,6 +21,9 @@ type Bootstrap struct {
 	Ignition bool
 }
 
+// TakesKeys reports whether a key can be added to the data.
+func (b Bootstrap) TakesKeys() bool { return !b.Ignition && isPart(b.Data) }
+
 // understood lists how data begin that cloud-init recognises by their first line, whatever else comes with them. What begins
 // otherwise is compressed, in parts already, or for somebody else, such as Talos.
 func understood() []string {
@@ -63,7 +66,7 @@ func addressReport() addition {
 // userData adds the agent and the key to the bootstrap data, as a second part beside them: the first has them byte by byte, so that a
 // template in them is one still. Data that cloud-init does not read, or not as a part, stay alone.
 func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte, error) {
-	if bootstrap.Ignition || !isPart(bootstrap.Data) {
+	if !bootstrap.TakesKeys() {
 		return bootstrap.Data, nil
 	}
 	ours := addressReport()

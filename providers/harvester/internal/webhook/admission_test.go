@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -118,8 +119,8 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	cluster.Labels = map[string]string{clusterv1.ClusterNameLabel: "in-use"}
 	cluster.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a"}, {Name: "zone-b"}, {Name: "zone-c"}}
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
-	elsewhere := machineIn(t, api, "elsewhere", "in-use", "zone-a", "zone-b")
-	other := machineIn(t, api, "other", "other", "zone-c", "zone-c")
+	elsewhere := machineIn(t, api, "in-use/elsewhere", "zone-a", "zone-b")
+	other := machineIn(t, api, "other/other", "zone-c", "zone-c")
 
 	cluster.Spec.FailureDomains = cluster.Spec.FailureDomains[:2]
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody of the cluster is in zone-c")
@@ -151,10 +152,11 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, other)).To(Succeed())
 }
 
-// machineIn makes a machine of a cluster that is asked to be in one domain, and is in another.
-func machineIn(t *testing.T, api *rulestest.APIServer, name, cluster, asked, observed string) *infrav1.HarvesterMachine {
+// machineIn makes CLUSTER/MACHINE, which is asked to be in one domain, and is in another.
+func machineIn(t *testing.T, api *rulestest.APIServer, of, asked, observed string) *infrav1.HarvesterMachine {
 	t.Helper()
 	g := NewWithT(t)
+	cluster, name, _ := strings.Cut(of, "/")
 	machine := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
 	machine.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
 	machine.Spec.FailureDomain = asked

@@ -51,11 +51,20 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, erro
 		return steps.Wait, fmt.Errorf("creating VirtualMachine %s: %w", s.place(), err)
 	}
 	s.vm = vm
+	r.tellCreated(s)
+	return steps.Proceed, nil
+}
+
+// tellCreated tells also of what is not as it was asked for.
+func (r *Reconciler) tellCreated(s *scope) {
 	r.event(s, "Created", "Create", "Created VirtualMachine %s", s.place())
 	if s.note != "" {
 		r.warn(s, "Softened", "Create", "%s", s.note)
 	}
-	return steps.Proceed, nil
+	if s.wanted.KeyPair != "" && !s.wanted.Bootstrap.TakesKeys() {
+		r.warn(s, "KeyPairUnused", "Create", "spec.sshKeyPair and spec.sshUser have no effect, because the bootstrap data are for Ignition, compressed, "+
+			"in parts already or not for cloud-init: put the key into the bootstrap configuration")
+	}
 }
 
 func (r *Reconciler) adopt(ctx context.Context, s *scope) (steps.Progress, error) {

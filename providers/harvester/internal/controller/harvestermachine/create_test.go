@@ -256,3 +256,18 @@ func claimSpec() corev1.PersistentVolumeClaimSpec {
 		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: tenGi()}},
 	}
 }
+
+func TestAKeyThatTheBootstrapDataDoNotTakeIsToldOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	with := w.machine("with", "zone-1")
+	w.provisioned(with)
+	w.Expect(w.client.Update(t.Context(), &corev1.Secret{ObjectMeta: w.meta("bootstrap"), Data: map[string][]byte{
+		"value": []byte(`{"ignition":{"version":"3.3.0"}}`), "format": []byte("ignition"),
+	}})).To(Succeed())
+	without := w.machine("without", "zone-1")
+	w.provisioned(without)
+	w.Eventually(func() string { return w.event(without, "KeyPairUnused") }).Should(ContainSubstring("spec.sshKeyPair"))
+	w.Expect(w.event(with, "KeyPairUnused")).To(BeEmpty())
+}
