@@ -48,7 +48,7 @@ func spanOf(r lbv1.Range) (span, error) {
 		return out, nil
 	}
 	out.first, out.gateway, out.last = subnet.Addr().Next(), subnet.Addr().Next(), lastOf(subnet).Prev()
-	for text, into := range map[string]*netip.Addr{r.RangeStart: &out.first, r.RangeEnd: &out.last, r.Gateway: &out.gateway} {
+	for into, text := range map[*netip.Addr]string{&out.first: r.RangeStart, &out.last: r.RangeEnd, &out.gateway: r.Gateway} {
 		if text == "" {
 			continue
 		}

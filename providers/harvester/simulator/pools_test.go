@@ -25,6 +25,7 @@ func TestPoolHasTheAddressesOfItsRangesWithoutGateways(t *testing.T) {
 		{poolOf(lbv1.Range{Subnet: "172.16.232.0/24", RangeStart: "172.16.232.10", RangeEnd: "172.16.232.13"}, lbv1.Range{Subnet: "192.168.41.0/24"}), 257},
 		{poolOf(lbv1.Range{Subnet: "10.0.0.0/30", Gateway: "10.0.0.2"}), 1},
 		{poolOf(lbv1.Range{Subnet: "10.0.0.7/32"}), 1},
+		{poolOf(lbv1.Range{Subnet: "10.0.0.0/24", RangeStart: "10.0.0.7", RangeEnd: "10.0.0.7"}), 1},
 		{poolOf(lbv1.Range{Subnet: "255.255.255.0/24", Gateway: "255.255.255.254"}), 253},
 	} {
 		g := NewWithT(t)
