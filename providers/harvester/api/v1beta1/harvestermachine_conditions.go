@@ -141,7 +141,8 @@ const (
 )
 
 // Condition InfrastructureReady of a HarvesterMachine has these reasons in
-// addition to those of a HarvesterCluster.
+// addition to those of a HarvesterCluster. Of a machine that has been provisioned
+// and does not run any more it has the reason that VMRunning has.
 const (
 	// WaitingForNodeReason: the virtual machine runs, and its Node has not
 	// joined yet.

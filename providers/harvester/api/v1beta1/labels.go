@@ -53,8 +53,8 @@ const (
 // Annotations that users set.
 const (
 	// AbandonAnnotation on a HarvesterMachine or HarvesterCluster, whatever its
-	// value, lets it be deleted while Harvester cannot be reached. What stays
-	// behind on Harvester is named in an event.
+	// value, lets it be deleted while Harvester cannot be reached, or refuses to
+	// delete something. What stays behind on Harvester is named in an event.
 	AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-virtual-machine"
 )
 

@@ -100,6 +100,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error)
 	case vm == nil && s.infra.Spec.ProviderID != "":
 		message := fmt.Sprintf("VirtualMachine %s was deleted in Harvester: delete the Machine", s.place())
 		status.False(s.infra, infrav1.VMRunningCondition, infrav1.MachineNotFoundReason, message)
+		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.MachineNotFoundReason, message)
 		return r.hold(s, metav1.Condition{Reason: infrav1.MachineNotFoundReason, Message: message}), nil
 	case vm == nil:
 		return s.enter(), nil // to make it

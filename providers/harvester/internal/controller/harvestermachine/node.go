@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +37,8 @@ func StripNode(node *corev1.Node) {
 	node.Spec.ProviderID, node.Status.Addresses = id, addresses
 }
 
-// linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again.
+// linkNode makes the Node of the virtual machine that of the Machine. A machine that has had its Node is not held up by it again, but is
+// not ready while it does not run.
 func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, error) {
 	if !s.provisioned() {
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.missing())
@@ -51,12 +53,27 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (steps.Progress, er
 	case err != nil:
 		waiting = &refusal{infrav1.WaitingForNodeReason, "Waiting for a connection to the workload cluster"}
 	}
+	if s.showStill() {
+		return steps.Wait, nil
+	}
 	if waiting != nil && !linked {
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, waiting.reason, waiting.message)
 		return steps.Wait, nil
 	}
 	status.True(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
 	return steps.Proceed, nil
+}
+
+// showStill shows and reports that the virtual machine does not run, or that this is not known, with the words that say so.
+func (s *scope) showStill() bool {
+	running := conditions.Get(s.infra, infrav1.VMRunningCondition)
+	if running == nil || running.Status == metav1.ConditionTrue {
+		return false
+	}
+	conditions.Set(s.infra, metav1.Condition{
+		Type: infrav1.InfrastructureReadyCondition, Status: running.Status, Reason: running.Reason, Message: running.Message,
+	})
+	return true
 }
 
 // missing says what the machine waits for before it is provisioned.

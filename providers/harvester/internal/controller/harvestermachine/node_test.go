@@ -9,10 +9,15 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -124,4 +129,31 @@ func TestANodeOfTheMachinesNameThatIsAnotherMachinesIsLeftAlone(t *testing.T) {
 	w.provisioned(infra)
 	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.UnexpectedProviderIDReason)).To(ContainSubstring("delete the Node or the Machine"))
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
+}
+
+func TestAMachineThatHasItsNodeIsNotReadyWhileItIsStoppedNorWhenItIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.join(infra.Name, "")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: infra.Name}}
+	testworld.Update(w.user(), machine, testworld.Status, func(machine *clusterv1.Machine) {
+		machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: infra.Name}
+	})
+
+	strategy := func(wanted kubevirtv1.VirtualMachineRunStrategy) {
+		there := testworld.User{T: t, G: w.WithT, Client: w.harvester}
+		testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(wanted) })
+	}
+	strategy(kubevirtv1.RunStrategyHalted)
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.VMNotRunningReason)).NotTo(BeEmpty())
+	w.Expect(conditions.IsFalse(w.now(infra), infrav1.InfrastructureReadyCondition)).To(BeTrue())
+	strategy(kubevirtv1.RunStrategyAlways)
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	w.Expect(w.harvester.Delete(t.Context(), w.vm(infra))).To(Succeed())
+	w.Expect(w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.MachineNotFoundReason)).To(ContainSubstring("delete the Machine"))
+	w.Expect(w.now(infra).Status.Ready).To(BeTrue(), "it stays provisioned")
 }
