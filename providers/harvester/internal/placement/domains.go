@@ -226,11 +226,16 @@ func withoutHosts(domain Domain) string {
 // Notes tells what is to be known of the domains besides their health, a line each.
 func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 	domains := Domains(cluster, hosts)
-	if len(domains) == 0 {
-		return []string{fmt.Sprintf("no host of Harvester has the label %s, so that there are no failure domains: label hosts, or set spec.failureDomains",
-			cluster.Spec.DiscoveryKey())}
-	}
 	var notes []string
+	if cluster.Spec.Distribution.LogicalDomains() > 0 {
+		if note := softened(cluster, hosts); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	if len(domains) == 0 {
+		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so that there are no failure domains: label hosts, or set spec.failureDomains",
+			cluster.Spec.DiscoveryKey()))
+	}
 	if domains[0].Key == corev1.LabelHostname && len(cluster.Spec.FailureDomains) == 0 && cluster.Spec.DiscoveryKey() != corev1.LabelHostname {
 		notes = append(notes, fmt.Sprintf("the failure domains are single hosts, as they were published before: label hosts with %s to have others",
 			cluster.Spec.DiscoveryKey()))
@@ -253,7 +258,10 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 }
 
 func outside(domains []Domain, hosts []Host) []Host {
-	return carries(hosts, func(h Host) bool {
-		return !slices.ContainsFunc(domains, func(d Domain) bool { return h.Labels[d.Key] == d.Value })
-	})
+	return carries(hosts, func(h Host) bool { return !inside(domains, h) })
+}
+
+// inside reports whether the host is in one of the domains.
+func inside(domains []Domain, host Host) bool {
+	return slices.ContainsFunc(domains, func(d Domain) bool { return host.Labels[d.Key] == d.Value })
 }

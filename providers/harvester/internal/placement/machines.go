@@ -116,29 +116,37 @@ func WantsOf(
 	if key == "" || controlPlane {
 		return wants, ""
 	}
-	wants.Logical = Logical{Key: key, TopologyKey: physical}
-	if required := cluster.Spec.Distribution.Workers.Required; required != nil && *required && physical != "" {
-		alone := alone(hosts, physical)
-		wants.Logical.Required = len(alone) == 0
-		note = softened(physical, alone)
-	}
+	note = softened(cluster, hosts)
+	required := cluster.Spec.Distribution.Workers.Required
+	wants.Logical = Logical{Key: key, TopologyKey: physical, Required: required != nil && *required && physical != "" && note == ""}
 	return wants, note
 }
 
-// softened tells why logical failure domains are only preferred to be apart. Required, they would leave a machine of a domain with one
-// host nowhere to migrate to, and Harvester would shut it down to upgrade the host.
-func softened(key string, alone []string) string {
+// softened tells why logical failure domains are only preferred to be apart; "" when they are not, or are asked to be no more than that.
+// Required, they would leave a machine of a domain with one host nowhere to migrate to, and Harvester would shut it down to upgrade the host.
+func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
+	workers, key := cluster.Spec.Distribution.Workers, physicalKey(cluster, hosts)
+	if workers.Required == nil || !*workers.Required || key == "" {
+		return ""
+	}
+	alone := alone(cluster, hosts, key)
 	if len(alone) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("spec.distribution.workers.required is taken for a preference by the scheduler of Harvester, because only one host each has "+
-		"the label %s with these values: %s: add a second host to each", key, listed(alone))
+	const taken = "spec.distribution.workers.required is taken for a preference by the scheduler of Harvester, because"
+	if key == corev1.LabelHostname {
+		return taken + " each host is apart from all others, so that no machine could be migrated: set topologyKey to a label that several hosts share"
+	}
+	return fmt.Sprintf("%s only one host each has the label %s with these values: %s: add a second host to each, and then replace machines that were made before",
+		taken, key, listed(alone))
 }
 
-// alone lists the values of the label that a single host has.
-func alone(hosts []Host, key string) []string {
+// alone lists the values of the label that a single host has. Only hosts in failure domains of the cluster count, if it has any: its
+// machines with a logical one are on no others.
+func alone(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string {
+	domains := Domains(cluster, hosts)
 	count := map[string]int{}
-	for _, host := range carries(hosts, func(h Host) bool { return h.Labels[key] != "" }) {
+	for _, host := range carries(hosts, func(h Host) bool { return h.Labels[key] != "" && (len(domains) == 0 || inside(domains, h)) }) {
 		count[host.Labels[key]]++
 	}
 	maps.DeleteFunc(count, func(_ string, n int) bool { return n > 1 })

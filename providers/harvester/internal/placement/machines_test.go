@@ -126,8 +126,10 @@ func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *test
 	t.Parallel()
 	two := hosts(node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b"))
 	one := hosts(node("a1", "a"), node("a2", "a"), node("b1", "b"))
+	onlyA := []infrav1.HarvesterFailureDomain{{Name: "a"}}
 	for name, tc := range map[string]struct {
 		hosts    []placement.Host
+		domains  []infrav1.HarvesterFailureDomain
 		workers  faultlinev1.WorkersDistribution
 		required bool
 		key      string
@@ -136,6 +138,9 @@ func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *test
 		"not asked for":                      {hosts: two, key: zoneKey},
 		"asked for, with two hosts a domain": {hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, required: true, key: zoneKey},
 		"asked for, with a domain of one":    {hosts: one, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, key: zoneKey, note: true},
+		"asked for, beside a zone of one that is no domain": {
+			hosts: one, domains: onlyA, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, required: true, key: zoneKey,
+		},
 		"asked for, over single hosts": {
 			hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true), TopologyKey: corev1.LabelHostname}, key: corev1.LabelHostname, note: true,
 		},
@@ -143,11 +148,17 @@ func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *test
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			cluster := clusterOf()
+			cluster := clusterOf(tc.domains...)
+			tc.workers.DesiredFailureDomains = ptr.To[int32](2)
 			cluster.Spec.Distribution.Workers = tc.workers
 			wants, note := placement.WantsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
 			g.Expect(wants.Logical).To(Equal(placement.Logical{Key: "md-0", TopologyKey: tc.key, Required: tc.required}))
 			g.Expect(note).To(saysIf(tc.note))
+			said := ContainElement(ContainSubstring("required is taken for a preference"))
+			if !tc.note {
+				said = Not(said)
+			}
+			g.Expect(placement.Notes(cluster, tc.hosts)).To(said, "as long as it is so")
 		})
 	}
 }

@@ -153,6 +153,48 @@ func TestLogicalFailureDomainsDoNotShareAZone(t *testing.T) {
 	w.Expect(zones["md-0"]).NotTo(Equal(zones["md-1"]))
 }
 
+func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASingleHostAndThatIsSaid(t *testing.T) {
+	t.Parallel()
+	w := stillWorld(t)
+	for _, host := range []string{"1-1", "1-2", "2-1", "2-2"} {
+		w.host(host, "zone-"+host[:1])
+	}
+	w.host("3-1", zoneName(3)) // is in no failure domain of the cluster
+	w.start()
+	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) {
+		for zone := range 2 {
+			c.Spec.FailureDomains = append(c.Spec.FailureDomains, infrav1.HarvesterFailureDomain{Name: zoneName(zone + 1), TopologyKey: w.topologyKey()})
+		}
+		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{
+			Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true),
+		}
+	})
+	w.machineDeployment(2)
+	apart := func(machine *infrav1.HarvesterMachine) []corev1.PodAffinityTerm {
+		w.provisioned(machine)
+		vm := &kubevirtv1.VirtualMachine{}
+		w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(machine), vm)).To(Succeed())
+		return vm.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	w.Expect(apart(w.workers(1, 1)[0])).To(HaveLen(1))
+	const taken = "required is taken for a preference"
+	w.Expect(w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)).NotTo(ContainSubstring(taken))
+	w.Expect(w.events("Softened")()).To(BeEmpty())
+
+	host := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-2-2"}}
+	updateThere(w, host, func(host *corev1.Node) { delete(host.Labels, w.topologyKey()) })
+	w.Eventually(func() string {
+		return w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	}).Should(And(ContainSubstring(taken), ContainSubstring("zone-2: add a second host"), Not(ContainSubstring("zone-3: add"))))
+	w.Expect(apart(w.workers(2, 2)[0])).To(BeEmpty())
+	w.Eventually(w.events("Softened")).Should(ConsistOf(And(ContainSubstring(taken), ContainSubstring("zone-2"))))
+
+	updateThere(w, host, func(host *corev1.Node) { host.Labels[w.topologyKey()] = zoneName(2) })
+	w.Eventually(func() string {
+		return w.condition(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	}).ShouldNot(ContainSubstring(taken))
+}
+
 func TestWhereAMachineIsFollowsItsMigrationAndTheLabelOfItsHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 1)

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -265,6 +266,20 @@ func (w *world) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 func (w *world) condition(o testworld.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
 	return w.user().Condition(o, conditionType, reason)
+}
+
+// events returns the notes of all events with the reason.
+func (w *world) events(reason string) func() []string {
+	return func() (notes []string) {
+		list := &eventsv1.EventList{}
+		w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		for _, event := range list.Items {
+			if event.Reason == reason {
+				notes = append(notes, event.Note)
+			}
+		}
+		return notes
+	}
 }
 
 // user is who changes objects in the management cluster.
