@@ -19,6 +19,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // pool makes a pool of two addresses, in a subnet that no other test has.
@@ -68,6 +69,13 @@ func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
 	w.Expect(w.provisioned(late).Status.AllocatedIPAddress).To(Equal(freed))
 }
 
+// hold keeps the virtual machine of a machine from going, or lets it go, by a finalizer that is added or removed.
+func (w *world) hold(infra *infrav1.HarvesterMachine, change func(client.Object, string) bool) {
+	w.t.Helper()
+	there := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}
+	testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
+}
+
 // Upstream releases the address first, so that another machine may have it while the virtual machine still answers to it.
 func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 	t.Parallel()
@@ -76,19 +84,11 @@ func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 	pool := w.pool("one", 3)
 	infra := w.machine("a", "zone-1", fromPools(pool))
 	address := w.provisioned(infra).Status.AllocatedIPAddress
-	const held = "test.faultline.io/held"
-	hold := func(change func(client.Object, string) bool) {
-		w.Eventually(func() error {
-			vm := w.vm(infra)
-			change(vm, held)
-			return w.harvester.Update(w.context(), vm)
-		}).Should(Succeed())
-	}
-	hold(controllerutil.AddFinalizer)
+	w.hold(infra, controllerutil.AddFinalizer)
 	w.delete(infra)
 	w.Eventually(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
 	w.Consistently(func() map[string]string { return w.allocated(pool) }).Should(HaveKeyWithValue(address, HavePrefix(w.former("a")+"@")))
-	hold(controllerutil.RemoveFinalizer)
+	w.hold(infra, controllerutil.RemoveFinalizer)
 	w.gone(infra)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
@@ -141,6 +141,35 @@ func TestAMachineHasItsAddressAgainAfterAMove(t *testing.T) {
 	w.Expect(now.Status.AllocatedIPAddress).To(Equal(address))
 	w.Expect(now.Status.AllocatedPoolRef).To(Equal(pool))
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
+}
+
+func TestAFailureDomainGivesItsMachinesAddressesFromItsOwnPoolAndTheClusterThoseOfTheOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	of := func(pool string) *infrav1.VMNetworkConfig {
+		return &infrav1.VMNetworkConfig{IPPoolRefs: []string{pool}, Gateway: "10.77.0.1", SubnetMask: "255.255.0.0"}
+	}
+	zones, rest, later := w.pool("zone", 9), w.pool("rest", 10), w.pool("later", 11)
+	w.describe(func(infra *infrav1.HarvesterCluster) {
+		infra.Spec.VMNetworkConfig = of(rest)
+		infra.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-1", VMNetworkConfig: of(zones)}, {Name: "zone-2"}}
+	})
+	w.start()
+	for zone, prefix := range map[string]string{"zone-1": "10.77.9.", "zone-2": "10.77.10."} {
+		infra := w.machine(zone, zone)
+		w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(HavePrefix(prefix))
+		w.Expect(w.vmi(infra).Status.Interfaces[0].IP).To(HavePrefix(prefix))
+	}
+	own := w.machine("own", "zone-1", fromPools(later))
+	w.Expect(w.provisioned(own).Status.AllocatedPoolRef).To(Equal(later), "what the machine says comes first")
+
+	// A machine gives its address back where it has it from, whatever its failure domain says by then.
+	w.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.FailureDomains[0].VMNetworkConfig = of(later) })
+	first := &infrav1.HarvesterMachine{ObjectMeta: w.meta(w.name + "-zone-1")}
+	w.delete(first)
+	w.gone(first)
+	w.Expect(w.allocated(zones)).To(BeEmpty())
+	w.Expect(w.allocated(rest)).To(HaveLen(1))
 }
 
 func TestAGivenAddressIsTheMachines(t *testing.T) {

@@ -1,0 +1,131 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"encoding/base64"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// nothing wants the world's namespace on Harvester to have nothing of any machine, and the pool to have all of its addresses.
+func (w *world) nothing(pool string) {
+	w.t.Helper()
+	w.Expect(w.allocated(pool)).To(BeEmpty())
+	for _, list := range []client.ObjectList{
+		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{},
+	} {
+		w.Eventually(func() client.ObjectList { return w.on(list) }).Should(HaveField("Items", BeEmpty()))
+	}
+}
+
+// refused makes a machine with an address whose Secret is made and whose virtual machine is not, and returns what lets it be made.
+func (w *world) refused(pool string) (infra *infrav1.HarvesterMachine, allow func()) {
+	w.t.Helper()
+	quota := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
+	infra = w.machine("a", "zone-1", fromPools(pool))
+	w.says(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)
+	w.Expect(w.on(&corev1.SecretList{})).To(HaveField("Items", HaveLen(1)))
+	w.Expect(w.allocated(pool)).To(HaveLen(1))
+	return infra, func() {
+		w.t.Helper()
+		w.Expect(w.harvester.Delete(w.t.Context(), quota)).To(Succeed())
+	}
+}
+
+func TestAManagerThatWasStoppedBetweenSecretAndVirtualMachineMakesOneOfEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 12)
+	infra, allow := w.refused(pool)
+	stop()
+	address := w.now(infra).Status.AllocatedIPAddress
+	data := &corev1.Secret{ObjectMeta: w.meta("bootstrap")}
+	newer := []byte("#cloud-config\nruncmd: [newer]\n")
+	testworld.Update(w.user(), data, testworld.Whole, func(data *corev1.Secret) { data.Data["value"] = newer })
+	allow()
+	w.start()
+	w.Expect(w.provisioned(infra).Status.AllocatedIPAddress).To(Equal(address))
+	w.Expect(w.allocated(pool)).To(HaveLen(1))
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
+	secrets := w.on(&corev1.SecretList{}).(*corev1.SecretList).Items
+	w.Expect(secrets).To(HaveLen(1))
+	w.Expect(string(secrets[0].Data["userdata"])).To(ContainSubstring(base64.StdEncoding.EncodeToString(newer)), "nothing had read the older")
+}
+
+// A manager is stopped at a moment of the deletion, and another goes on from what there is.
+func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testing.T) {
+	t.Parallel()
+	terminating := func(w *world, infra *infrav1.HarvesterMachine) {
+		w.hold(infra, controllerutil.AddFinalizer)
+		w.delete(infra)
+		w.Eventually(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
+	}
+	for i, tc := range []struct {
+		name string
+		// before brings the machine to where the first manager is stopped, while is what happens until the next one starts, and after
+		// when it runs.
+		before, while, after func(*world, *infrav1.HarvesterMachine)
+	}{
+		{name: "the virtual machine is Terminating", before: terminating, after: func(w *world, infra *infrav1.HarvesterMachine) {
+			w.Consistently(func() bool { return w.vm(infra).DeletionTimestamp.IsZero() }).Should(BeFalse())
+			w.hold(infra, controllerutil.RemoveFinalizer)
+		}},
+		{name: "volume, Secret and address are left", before: terminating, while: func(w *world, infra *infrav1.HarvesterMachine) {
+			w.hold(infra, controllerutil.RemoveFinalizer)
+			w.Eventually(func() client.ObjectList { return w.on(&kubevirtv1.VirtualMachineInstanceList{}) }).Should(HaveField("Items", BeEmpty()))
+			w.Expect(w.claims()).To(HaveLen(1))
+		}},
+		{name: "the volume is left", before: func(w *world, infra *infrav1.HarvesterMachine) {
+			w.attach(infra)
+			w.delete(infra)
+			w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)
+		}, while: func(w *world, infra *infrav1.HarvesterMachine) {
+			w.Expect(w.harvester.Delete(w.t.Context(), w.stranger("other"))).To(Succeed())
+			w.Eventually(func() client.ObjectList { return w.on(&kubevirtv1.VirtualMachineList{}) }).Should(HaveField("Items", BeEmpty()))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			stop := w.start()
+			pool := w.pool("one", byte(13+i))
+			infra := w.machine("a", "zone-1", fromPools(pool))
+			w.provisioned(infra)
+			tc.before(w, infra)
+			stop()
+			if tc.while != nil {
+				tc.while(w, infra)
+			}
+			w.start()
+			if tc.after != nil {
+				tc.after(w, infra)
+			}
+			w.gone(infra)
+			w.nothing(pool)
+		})
+	}
+}
+
+func TestAMachineWhoseManagerWasStoppedBetweenSecretAndVirtualMachineIsDeletedWithoutARest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.start()
+	pool := w.pool("one", 16)
+	infra, _ := w.refused(pool)
+	stop()
+	w.delete(infra)
+	w.start()
+	w.gone(infra)
+	w.nothing(pool)
+}
