@@ -90,8 +90,9 @@ func TestVolumeOfAVirtualMachineIsNotDeletedUnderIt(t *testing.T) {
 	s.create("vm")
 	s.runs("vm")
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-disk-0"}}
-	s.Expect(s.client.Delete(t.Context(), claim)).To(MatchError(ContainSubstring("currently attached to VMs")))
-	s.Expect(s.client.DeleteAllOf(t.Context(), claim, client.InNamespace(s.namespace))).To(MatchError(ContainSubstring("currently attached to VMs")), "nor with others")
+	refused := MatchError(ContainSubstring("currently attached to VMs"))
+	s.Expect(s.client.Delete(t.Context(), claim)).To(refused)
+	s.Expect(s.client.DeleteAllOf(t.Context(), claim, client.InNamespace(s.namespace))).To(refused, "nor with others")
 }
 
 func TestVirtualMachineWithoutItsVolumeSaysSo(t *testing.T) {

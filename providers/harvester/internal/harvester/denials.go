@@ -90,27 +90,26 @@ func (c *Connection) refused(namespace, kind string, err error) {
 // awaitRight asks now and then whether the account may see a type: nothing tells when a right is granted. It gives up when nobody wants to
 // see it any more, because what has named it was mended or is gone.
 func (c *Connection) awaitRight(in *scoped, namespace, kind string) {
-	backoff, called := patience(), false
+	backoff, called := patience(), time.Time{}
 	for c.sleep(backoff.Step()) {
+		asked := c.asked(in, kind)
 		switch granted := c.mayList(namespace, kind); {
-		case granted, called && c.unwanted(in, kind):
+		case granted, asked.Before(called):
 			c.endDenial(in, kind, granted)
 			c.wakeAll()
 			return
-		case c.unwanted(in, kind):
-			called = true
+		case time.Since(asked) >= c.silence:
+			called = time.Now()
 			c.wakeAll() // who still needs it asks for it again
-		default:
-			called = false
 		}
 	}
 }
 
-// unwanted reports whether nobody has asked for long for what the account may not see.
-func (c *Connection) unwanted(in *scoped, kind string) bool {
+// asked is when somebody last wanted to see what the account may not.
+func (c *Connection) asked(in *scoped, kind string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Since(in.denied[kind].asked) >= c.silence
+	return in.denied[kind].asked
 }
 
 // endDenial forgets that the account might not see a type. Without the right its informer, which goes on asking, is stopped too.
@@ -121,10 +120,9 @@ func (c *Connection) endDenial(in *scoped, kind string, granted bool) {
 	if granted {
 		return
 	}
-	given := in.informers[kind]
+	vain := in.informers[kind]
 	delete(in.informers, kind)
-	given.end()
-	if err := in.cache.RemoveInformer(c.ctx, given.of); err != nil {
+	if err := in.cache.RemoveInformer(c.ctx, vain.of); err != nil {
 		ctrl.LoggerFrom(c.ctx).Error(err, "Stopping an informer", "kind", kind)
 	}
 }

@@ -39,8 +39,7 @@ type scoped struct {
 type informer struct {
 	cache.Informer
 
-	of  client.Object
-	end context.CancelFunc // nobody waits for it any more
+	of client.Object
 }
 
 // denial is the refusal of a right to see a type, and when somebody last wanted to.
@@ -154,13 +153,13 @@ func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := context.WithCancel(c.ctx)
+	arrived := func() bool { return started.IsStopped() || started.HasSynced() && registration.HasSynced() }
 	go func() {
-		if toolscache.WaitForCacheSync(ctx.Done(), started.HasSynced, registration.HasSynced) {
+		if toolscache.WaitForCacheSync(c.ctx.Done(), arrived) {
 			c.wakeAll()
 		}
 	}()
-	return &informer{Informer: started, of: o, end: end}, nil
+	return &informer{Informer: started, of: o}, nil
 }
 
 // typeOf is how a Reflector calls the type of an object.

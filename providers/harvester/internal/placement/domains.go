@@ -233,8 +233,8 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 		}
 	}
 	if len(domains) == 0 {
-		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so that there are no failure domains: label hosts, or set spec.failureDomains",
-			cluster.Spec.DiscoveryKey()))
+		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so that there are no failure domains: "+
+			"label hosts, or set spec.failureDomains", cluster.Spec.DiscoveryKey()))
 	}
 	if domains[0].Key == corev1.LabelHostname && len(cluster.Spec.FailureDomains) == 0 && cluster.Spec.DiscoveryKey() != corev1.LabelHostname {
 		notes = append(notes, fmt.Sprintf("the failure domains are single hosts, as they were published before: label hosts with %s to have others",

@@ -123,7 +123,7 @@ func WantsOf(
 }
 
 // softened tells why logical failure domains are only preferred to be apart; "" when they are not, or are asked to be no more than that.
-// Required, they would leave a machine of a domain with one host nowhere to migrate to, and Harvester would shut it down to upgrade the host.
+// Required, that would leave a machine of a domain with one host nowhere to migrate to, and Harvester would shut it down to upgrade it.
 func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	workers, key := cluster.Spec.Distribution.Workers, physicalKey(cluster, hosts)
 	if workers.Required == nil || !*workers.Required || key == "" {
@@ -135,10 +135,11 @@ func softened(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	}
 	const taken = "spec.distribution.workers.required is taken for a preference by the scheduler of Harvester, because"
 	if key == corev1.LabelHostname {
-		return taken + " each host is apart from all others, so that no machine could be migrated: set topologyKey to a label that several hosts share"
+		return taken + " each host is apart from all others, so that no machine could be migrated: " +
+			"set topologyKey to a label that several hosts share"
 	}
-	return fmt.Sprintf("%s only one host each has the label %s with these values: %s: add a second host to each, and then replace machines that were made before",
-		taken, key, listed(alone))
+	return fmt.Sprintf("%s only one host each has the label %s with these values: %s: add a second host to each, "+
+		"and then replace machines that were made before", taken, key, listed(alone))
 }
 
 // alone lists the values of the label that a single host has. Only hosts in failure domains of the cluster count, if it has any: its

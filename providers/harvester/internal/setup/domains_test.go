@@ -162,8 +162,8 @@ func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASi
 	w.host("3-1", zoneName(3)) // is in no failure domain of the cluster
 	w.start()
 	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) {
-		for zone := range 2 {
-			c.Spec.FailureDomains = append(c.Spec.FailureDomains, infrav1.HarvesterFailureDomain{Name: zoneName(zone + 1), TopologyKey: w.topologyKey()})
+		c.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{
+			{Name: zoneName(1), TopologyKey: w.topologyKey()}, {Name: zoneName(2), TopologyKey: w.topologyKey()},
 		}
 		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{
 			Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true),

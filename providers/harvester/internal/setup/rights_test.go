@@ -24,8 +24,12 @@ func (w *world) narrow() {
 	sees := func(group string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}}
 	}
-	sim.Grant(w.name, []rbacv1.PolicyRule{sees("", "nodes"), sees("storage.k8s.io", "storageclasses"), sees(lbv1.GroupVersion.Group, "ippools")}, "")
-	sim.Grant(w.name, []rbacv1.PolicyRule{sees("harvesterhci.io", "virtualmachineimages", "keypairs"), sees("k8s.cni.cncf.io", all...)}, "default")
+	sim.Grant(w.name, []rbacv1.PolicyRule{
+		sees("", "nodes"), sees("storage.k8s.io", "storageclasses"), sees(lbv1.GroupVersion.Group, "ippools"),
+	}, "")
+	sim.Grant(w.name, []rbacv1.PolicyRule{
+		sees("harvesterhci.io", "virtualmachineimages", "keypairs"), sees("k8s.cni.cncf.io", "network-attachment-definitions"),
+	}, "default")
 	w.identity(sim.KubeconfigFor(w.name, []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}}, w.name))
 }
 
@@ -44,7 +48,8 @@ func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *te
 		infra.Spec.Networks = []string{"other-ns/vlan"}
 	})
 	w.Expect(w.condition(wrong, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
-		ContainSubstring(`cannot list resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`), ContainSubstring("grant it there")))
+		ContainSubstring(`cannot list resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`),
+		ContainSubstring("grant it there")))
 	w.cluster("wrong", func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = "other-ns" })
 	elsewhere := w.machine("wrong", "elsewhere", zoneName(1))
 	w.Expect(w.condition(elsewhere, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(

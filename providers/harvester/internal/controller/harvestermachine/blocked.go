@@ -75,9 +75,11 @@ func (r *Reconciler) blocked(ctx context.Context, s *scope, problem *harvester.P
 		r.warn(s, "Abandoned", "Delete", "Left behind on Harvester, as annotation %s asks for: %s", infrav1.AbandonAnnotation, s.left())
 		return r.letGo(ctx, s)
 	default:
+		message := fmt.Sprintf("%s; or set the annotation %s: then the machine goes and leaves behind on Harvester: %s",
+			problem.Message, infrav1.AbandonAnnotation, s.left())
 		conditions.Set(s.infra, metav1.Condition{
-			Type: infrav1.InfrastructureReadyCondition, Status: is, Reason: infrav1.DeletionBlockedReason, Message: fmt.Sprintf(
-				"%s; or set the annotation %s: then the machine goes and leaves behind on Harvester: %s", problem.Message, infrav1.AbandonAnnotation, s.left())})
+			Type: infrav1.InfrastructureReadyCondition, Status: is, Reason: infrav1.DeletionBlockedReason, Message: message,
+		})
 	}
 	return steps.Wait, nil
 }

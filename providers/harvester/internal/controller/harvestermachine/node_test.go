@@ -33,6 +33,16 @@ func (w *world) join(name, providerID string) *corev1.Node {
 	return node
 }
 
+// joined makes a machine whose Node has joined.
+func (w *world) joined(name string) *infrav1.HarvesterMachine {
+	w.t.Helper()
+	infra := w.machine(name, "zone-1")
+	w.provisioned(infra)
+	w.join(infra.Name, "")
+	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	return infra
+}
+
 func (w *world) node(name string) *corev1.Node {
 	w.t.Helper()
 	node := &corev1.Node{}
@@ -68,10 +78,7 @@ func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
 		}
 	})
 	w.start()
-	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
-	w.join(infra.Name, "")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	infra := w.joined("a")
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
 	w.Expect(w.node(infra.Name).Status.Addresses).To(BeEmpty())
 }
@@ -80,10 +87,7 @@ func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *te
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
-	w.join(infra.Name, "")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	infra := w.joined("a")
 	told := w.node(infra.Name).Status.Addresses
 	set := func(addresses ...corev1.NodeAddress) {
 		node := w.node(infra.Name)
@@ -135,10 +139,7 @@ func TestAMachineThatHasItsNodeIsNotReadyWhileItIsStoppedNorWhenItIsGone(t *test
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	infra := w.machine("a", "zone-1")
-	w.provisioned(infra)
-	w.join(infra.Name, "")
-	w.says(infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	infra := w.joined("a")
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: infra.Name}}
 	testworld.Update(w.user(), machine, testworld.Status, func(machine *clusterv1.Machine) {
 		machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: infra.Name}

@@ -153,9 +153,9 @@ func TestARightThatIsMissingIsNamed(t *testing.T) {
 // attach makes another virtual machine, which does not run, use the machine's volume.
 func (w *world) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
-	other := w.stranger("other")
+	other, volumes := w.stranger("other"), w.vm(infra).Spec.Template.Spec.Volumes
 	other.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
-	other.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = w.vm(infra).Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
+	other.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = volumes[0].PersistentVolumeClaim.ClaimName
 	w.Expect(w.harvester.Create(w.t.Context(), other)).To(Succeed())
 	return other
 }
