@@ -16,6 +16,14 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
+// says is the message of a problem; "" when there is none.
+func says(problem *harvester.Problem) string {
+	if problem == nil {
+		return ""
+	}
+	return problem.Message
+}
+
 func TestWhatTheAccountMayNotSeeIsRefusedToWhoAsksForItAndForgottenWhenNobodyDoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -28,18 +36,13 @@ func TestWhatTheAccountMayNotSeeIsRefusedToWhoAsksForItAndForgottenWhenNobodyDoe
 	list := func(namespace string) error {
 		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(namespace))
 	}
-	missing := func() string {
-		if problem := harvester.Denied(list("other")); problem != nil {
-			return problem.Message
-		}
-		return ""
-	}
+	missing := func() string { return says(harvester.Denied(list("other"))) }
 	named := And(ContainSubstring(`cannot list resource "virtualmachines"`), ContainSubstring(`namespace "other"`))
 	w.Eventually(missing).Should(named)
 	w.Expect(trouble(conn)()).To(Equal(infrav1.HarvesterAccessDeniedReason))
 
 	w.Eventually(func() error { return list(w.namespace) }).Should(Succeed())
-	w.Expect(conn.Stale() == nil).To(BeTrue(), "what it may see is as it is on Harvester")
+	w.Expect(says(conn.Stale())).To(BeEmpty(), "what it may see is as it is on Harvester")
 	before := w.wakes(who)
 	w.Eventually(trouble(conn)).Should(BeEmpty())
 	w.Eventually(func() int { return w.wakes(who) }).
@@ -59,14 +62,14 @@ func TestWhatTheAccountMayNotSeeIsNotForgottenWhileSomebodyNeedsIt(t *testing.T)
 	w.identity(sim.KubeconfigFor(w.namespace, nil, w.namespace))
 	who := w.asker(harvester.Machine, "m")
 	conn := w.connected(who)
-	list := func() error {
-		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
+	missing := func() string {
+		return says(harvester.Denied(conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))))
 	}
-	w.Eventually(func() bool { return harvester.Denied(list()) != nil }).Should(BeTrue())
+	w.Eventually(missing).ShouldNot(BeEmpty())
 	// Nobody looks but who is woken, and more than once.
 	for range 2 {
 		before := w.wakes(who)
 		w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))
-		w.Expect(harvester.Denied(list()) != nil).To(BeTrue(), "it is known all the time")
+		w.Expect(missing()).NotTo(BeEmpty(), "it is known all the time")
 	}
 }
