@@ -4,6 +4,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -110,6 +111,36 @@ func TestLevelKeys(t *testing.T) {
 	g.Expect(levelKeys(map[string]string{"a": "md-0", "b": "md-1", "c": "md-0"}, "md", 2)).To(BeEmpty())
 	g.Expect(levelKeys(map[string]string{"a": "md-0", "b": "md-2"}, "md", 2)).To(ContainSubstring(`"md-2", which is none of the 2 of md`))
 	g.Expect(levelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("not 1 to 1"))
+}
+
+func TestAnotherNumberOfLogicalFailureDomainsReplacesTheFewestMachines(t *testing.T) {
+	t.Parallel()
+	three := map[string]string{"a": "md-0", "b": "md-0", "c": "md-1", "d": "md-1", "e": "md-2", "f": "md-2"}
+	for name, test := range map[string]struct {
+		before map[string]string
+		gone   string
+		number int
+		wrong  string
+	}{
+		"3 to 2":               {three, "ef", 2, ""},
+		"3 to 2, one too many": {three, "def", 2, "3 machines of md were replaced, and 2 would have done"},
+		"3 to 4":               {three, "a", 4, ""},
+		"3 to 4, one too many": {three, "ac", 4, "2 machines of md were replaced, and 1 would have done"},
+		"2 to 4":               {map[string]string{"a": "md-0", "b": "md-0", "c": "md-0", "d": "md-1", "e": "md-1", "f": "md-1"}, "ad", 4, ""},
+		"none to 3":            {map[string]string{"a": ""}, "a", 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := map[string]string{}
+			for machine, key := range test.before {
+				if strings.Contains(test.gone, machine) {
+					machine = "instead of " + machine
+				}
+				now[machine] = key
+			}
+			NewWithT(t).Expect(tooManyReplaced(test.before, now, "md", test.number)).To(Equal(test.wrong))
+		})
+	}
 }
 
 func TestWaiting(t *testing.T) {

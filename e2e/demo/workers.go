@@ -5,6 +5,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,11 +75,11 @@ func moving(now Snapshot, role string, wanted int) (missing string, err error) {
 // logical asks for a number of logical failure domains, and waits until the workers are spread over them as evenly as can be.
 func (d *demo) logical(number int) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := d.want(ctx, map[string]any{"distribution": map[string]any{"workers": map[string]any{"desiredFailureDomains": number}}}); err != nil {
-			return err
-		}
 		before, err := d.keys(ctx)
 		if err != nil {
+			return err
+		}
+		if err := d.want(ctx, map[string]any{"distribution": map[string]any{"workers": map[string]any{"desiredFailureDomains": number}}}); err != nil {
 			return err
 		}
 		said, keys := "", map[string]string{}
@@ -102,6 +103,9 @@ func (d *demo) logical(number int) func(context.Context) error {
 			return err
 		}
 		d.noteKeys(before, keys)
+		if wrong := tooManyReplaced(before, keys, d.deployment, number); wrong != "" {
+			return errors.New(wrong)
+		}
 		return d.notePlaces(ctx)
 	}
 }
@@ -143,12 +147,9 @@ func levelKeys(keys map[string]string, class string, number int) (missing string
 
 // noteKeys tells which machines are in which logical failure domain, and how many are new.
 func (d *demo) noteKeys(before, now map[string]string) {
-	members, fresh := map[string][]string{}, 0
+	members := map[string][]string{}
 	for machine, key := range now {
 		members[key] = append(members[key], machine)
-		if _, known := before[machine]; !known {
-			fresh++
-		}
 	}
 	var names []string
 	for key := range members {
@@ -159,5 +160,44 @@ func (d *demo) noteKeys(before, now map[string]string) {
 		slices.Sort(members[key])
 		d.reporter.note(key + ": " + strings.Join(members[key], ", "))
 	}
-	d.reporter.note(fmt.Sprintf("%d machines were replaced", fresh))
+	d.reporter.note(fmt.Sprintf("%d machines were replaced", newMachines(before, now)))
+}
+
+// newMachines counts the machines that are new.
+func newMachines(before, now map[string]string) int {
+	fresh := 0
+	for machine := range now {
+		if _, known := before[machine]; !known {
+			fresh++
+		}
+	}
+	return fresh
+}
+
+// tooManyReplaced says whether other machines were replaced than the fewest that spread a class over so many logical failure domains: a machine
+// keeps the one that it has. Of machines that had none nothing is said.
+func tooManyReplaced(before, now map[string]string, class string, number int) string {
+	counts, gone := map[string]int{}, 0
+	for i := range number {
+		counts[fmt.Sprintf("%s-%d", class, i)] = 0
+	}
+	for _, key := range before {
+		switch _, stays := counts[key]; {
+		case key == "":
+			return ""
+		case stays:
+			counts[key]++
+		default:
+			gone++
+		}
+	}
+	tooMany, missing := gone, 0
+	for _, n := range counts {
+		tooMany += max(0, n-(len(before)+number-1)/number)
+		missing += max(0, len(before)/number-n)
+	}
+	if fewest, fresh := max(tooMany, missing), newMachines(before, now); fresh != fewest {
+		return fmt.Sprintf("%d machines of %s were replaced, and %d would have done", fresh, class, fewest)
+	}
+	return ""
 }
