@@ -53,7 +53,7 @@ type key struct {
 }
 
 // Eventf tells of something.
-func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // client-go has so many
 	note = fmt.Sprintf(note, args...)
 	if again := r.again(key{uid(regarding), uid(related), version(regarding), kind, reason, action}, note); again > 0 {
 		action = fmt.Sprintf("%s-%d", action, again+1)
