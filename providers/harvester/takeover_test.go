@@ -4,40 +4,18 @@
 package main
 
 import (
-	"os"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-func TestClusterctlUpgradesFromEveryReleaseOfUpstream(t *testing.T) {
-	g := NewWithT(t)
-	data, err := os.ReadFile("metadata.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	metadata := &clusterctlv1.Metadata{}
-	g.Expect(yaml.UnmarshalStrict(data, metadata)).To(Succeed())
-	contracts := map[int32]string{}
-	for _, series := range metadata.ReleaseSeries {
-		if series.Major == 0 {
-			contracts[series.Minor] = series.Contract
-		}
-	}
-	g.Expect(contracts).To(HaveLen(10))
-	for minor, contract := range contracts {
-		want := "v1beta1"
-		if minor >= 3 {
-			want = "v1beta2"
-		}
-		g.Expect(contract).To(Equal(want), "0.%d", minor)
-	}
-	g.Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 2, Minor: 0, Contract: "v1beta2"}))
+func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
+	testenv.CheckMetadata(t, testenv.Series{Major: 0, First: 1, Minors: 10, V1Beta2: 3})
 }
 
 // TestDeploymentCanBeAppliedOverUpstreams compares what the API server lets nobody change, and the lease by which one waits for the other.

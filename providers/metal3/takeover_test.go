@@ -4,7 +4,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,9 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
@@ -51,26 +48,7 @@ func parsed(t *testing.T, args []string) *setup.Options {
 
 // What clusterctl needs of metadata.yaml to offer an upgrade from a release is its series, with the contract that it was made for.
 func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
-	g := NewWithT(t)
-	data, err := os.ReadFile("metadata.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	metadata := &clusterctlv1.Metadata{}
-	g.Expect(yaml.UnmarshalStrict(data, metadata)).To(Succeed())
-	contracts := map[int32]string{}
-	for _, series := range metadata.ReleaseSeries {
-		if series.Major == 1 {
-			contracts[series.Minor] = series.Contract
-		}
-	}
-	g.Expect(contracts).To(HaveLen(14))
-	for minor, contract := range contracts {
-		want := "v1beta1"
-		if minor >= 13 {
-			want = "v1beta2"
-		}
-		g.Expect(contract).To(Equal(want), "1.%d", minor)
-	}
-	g.Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 2, Minor: 0, Contract: "v1beta2"}))
+	testenv.CheckMetadata(t, testenv.Series{Major: 1, First: 1, Minors: 14, V1Beta2: 13})
 }
 
 // TestDeploymentCanBeAppliedOverUpstreams compares what the API server lets nobody change.

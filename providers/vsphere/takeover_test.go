@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +16,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -96,26 +93,7 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 
 // What clusterctl needs of metadata.yaml to offer an upgrade from a release is its series, with the contract that it was made for.
 func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
-	g := NewWithT(t)
-	data, err := os.ReadFile("metadata.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	metadata := &clusterctlv1.Metadata{}
-	g.Expect(yaml.UnmarshalStrict(data, metadata)).To(Succeed())
-	contracts := map[int32]string{}
-	for _, series := range metadata.ReleaseSeries {
-		if series.Major == 1 {
-			contracts[series.Minor] = series.Contract
-		}
-	}
-	g.Expect(contracts).To(HaveLen(18))
-	for minor, contract := range contracts {
-		want := "v1beta1"
-		if minor >= 16 {
-			want = "v1beta2"
-		}
-		g.Expect(contract).To(Equal(want), "1.%d", minor)
-	}
-	g.Expect(metadata.ReleaseSeries).To(ContainElement(clusterctlv1.ReleaseSeries{Major: 2, Minor: 0, Contract: "v1beta2"}))
+	testenv.CheckMetadata(t, testenv.Series{Major: 1, First: 0, Minors: 18, V1Beta2: 16})
 }
 
 // TestManagerInPlaceOfUpstreams is kubectl apply of the components over upstream's: its pod still runs while this one starts, and
