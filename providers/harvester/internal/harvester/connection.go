@@ -235,15 +235,15 @@ func (c *Connection) Stale() *Problem {
 	return c.trouble
 }
 
-// Trouble is what is wrong with the connection for anybody who uses it: that what is read may be old, else that the account lacks a right
-// for something.
-func (c *Connection) Trouble() *Problem {
+// Trouble is what is wrong with the connection for whoever reads what is in these namespaces, "" for what is in none: that it may be old,
+// else that the account lacks a right to see something there.
+func (c *Connection) Trouble(namespaces ...string) *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.trouble != nil {
 		return c.trouble
 	}
-	return c.denied()
+	return c.denied(namespaces)
 }
 
 // suspect is told that somebody has lost Harvester. Whoever uses the connection hears of it when Harvester does not answer

@@ -52,13 +52,15 @@ func forbidden(err error) *Problem {
 		"the account of the kubeconfig lacks a right on Harvester: %s; grant it there", refusal.Status().Message)}
 }
 
-// denied names a right that the account lacks for something that is read from the connection; nil when it has all of them. Whoever reads
-// that is told so by what he gets, and others need not care.
-func (c *Connection) denied() *Problem {
+// denied names a right that the account lacks for something that is read in these namespaces; nil when it has all of them. Whoever reads
+// elsewhere is told so by what he gets, and others need not care.
+func (c *Connection) denied(namespaces []string) *Problem {
 	var refusals []error
-	for _, in := range c.caches {
-		for _, denied := range in.denied {
-			refusals = append(refusals, denied.err)
+	for _, namespace := range namespaces {
+		if in := c.caches[namespace]; in != nil {
+			for _, denied := range in.denied {
+				refusals = append(refusals, denied.err)
+			}
 		}
 	}
 	if len(refusals) == 0 {

@@ -39,12 +39,13 @@ func TestWhatTheAccountMayNotSeeIsRefusedToWhoAsksForItAndForgottenWhenNobodyDoe
 	missing := func() string { return says(harvester.Denied(list("other"))) }
 	named := And(ContainSubstring(`cannot list resource "virtualmachines"`), ContainSubstring(`namespace "other"`))
 	w.Eventually(missing).Should(named)
-	w.Expect(trouble(conn)()).To(Equal(infrav1.HarvesterAccessDeniedReason))
+	w.Expect(trouble(conn, "", "other")()).To(Equal(infrav1.HarvesterAccessDeniedReason))
+	w.Expect(trouble(conn, "", w.namespace)()).To(BeEmpty(), "who uses nothing in that namespace lacks nothing")
 
 	w.Eventually(func() error { return list(w.namespace) }).Should(Succeed())
 	w.Expect(says(conn.Stale())).To(BeEmpty(), "what it may see is as it is on Harvester")
 	before := w.wakes(who)
-	w.Eventually(trouble(conn)).Should(BeEmpty())
+	w.Eventually(trouble(conn, "other")).Should(BeEmpty())
 	w.Eventually(func() int { return w.wakes(who) }).
 		Should(BeNumerically(">", before), "who needs it still is given the time to say so, and hears that it is forgotten")
 	w.Expect(list(w.namespace)).To(Succeed())
@@ -52,7 +53,7 @@ func TestWhatTheAccountMayNotSeeIsRefusedToWhoAsksForItAndForgottenWhenNobodyDoe
 	w.Eventually(missing).Should(named, "it can be asked for again")
 	sim.Grant(w.namespace, everything, "")
 	w.Eventually(func() error { return list("other") }).Should(Succeed())
-	w.Expect(trouble(conn)()).To(BeEmpty())
+	w.Expect(trouble(conn, "other")()).To(BeEmpty())
 }
 
 func TestWhatTheAccountMayNotSeeIsNotForgottenWhileSomebodyNeedsIt(t *testing.T) {

@@ -36,9 +36,9 @@ func (w *world) fault(name string, on bool) {
 	w.Expect(sim.SetFault(context.WithoutCancel(w.t.Context()), name, on)).To(Succeed())
 }
 
-func trouble(conn *harvester.Connection) func() string {
+func trouble(conn *harvester.Connection, namespaces ...string) func() string {
 	return func() string {
-		if problem := conn.Trouble(); problem != nil {
+		if problem := conn.Trouble(namespaces...); problem != nil {
 			return problem.Reason
 		}
 		return ""

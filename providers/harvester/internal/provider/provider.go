@@ -82,8 +82,8 @@ func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster)
 
 // Hosts reads the hosts of a Harvester, or says why what is known of them is nothing, or may be old.
 func Hosts(ctx context.Context, conn *harvester.Connection) ([]placement.Host, *harvester.Problem) {
-	if trouble := conn.Trouble(); Old(trouble) {
-		return nil, trouble
+	if stale := conn.Stale(); stale != nil {
+		return nil, stale
 	}
 	nodes := &corev1.NodeList{}
 	switch err := conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); { // they are only looked at

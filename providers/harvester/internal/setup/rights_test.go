@@ -39,7 +39,7 @@ func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *te
 	w.host("h", zoneName(1))
 	w.narrow()
 	w.start()
-	w.cluster("c")
+	cluster := w.cluster("c")
 	runs := w.machine("c", "runs", zoneName(1))
 	w.provisioned(runs)
 	w.condition(runs, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
@@ -50,10 +50,13 @@ func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *te
 	w.Expect(w.condition(wrong, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
 		ContainSubstring(`cannot list resource "network-attachment-definitions"`), ContainSubstring(`in the namespace "other-ns"`),
 		ContainSubstring("grant it there")))
-	w.cluster("wrong", func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = "other-ns" })
+	other := w.cluster("wrong", func(cluster *infrav1.HarvesterCluster) { cluster.Spec.TargetNamespace = "other-ns" })
 	elsewhere := w.machine("wrong", "elsewhere", zoneName(1))
 	w.Expect(w.condition(elsewhere, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).To(And(
 		ContainSubstring(`cannot list resource "virtualmachines"`), ContainSubstring(`in the namespace "other-ns"`)))
+
+	w.condition(other, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterAccessDeniedReason)
+	w.condition(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionReadyReason)
 
 	// All machines have been woken by what the account may not see, and those that use nothing of it go on.
 	w.provisioned(w.machine("c", "next", zoneName(1)))

@@ -24,7 +24,7 @@ import (
 func (s *scope) connect(ctx context.Context) {
 	s.conn, s.problem = s.Connections.Get(ctx, harvester.TargetOf(s.cluster), asker(client.ObjectKeyFromObject(s.cluster)))
 	if s.conn != nil {
-		s.problem = s.conn.Trouble()
+		s.problem = s.conn.Trouble("", s.cluster.Spec.TargetNamespace)
 	}
 	conditions.Set(s.cluster, connectionReady(s.conn != nil, s.problem))
 }
