@@ -97,7 +97,7 @@ func TestMachineThatIsGoneIsNotReplacedByItsCopy(t *testing.T) {
 	copies := w.copies("node")
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
 	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
-	w.Expect(message).To(And(ContainSubstring("removed"), ContainSubstring(copies[0]), ContainSubstring("left alone")))
+	w.Expect(message).To(And(ContainSubstring("was deleted in vCenter outside Cluster API"), ContainSubstring(copies[0]), ContainSubstring("left alone")))
 	w.remove(machine)
 	w.Expect(w.vms()).To(HaveLen(len(copies)))
 }
