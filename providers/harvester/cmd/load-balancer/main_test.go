@@ -64,10 +64,14 @@ func TestManager(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan" + network, Labels: map[string]string{networkv1.VLANLabel: network}},
 		})).To(Succeed())
 	}
+	// The proposal knows of no addresses that rest, nor do its samples show which ones do.
+	t.Run("with no rest for addresses", func(t *testing.T) {
+		testenv.RunManager(t, env, components, "--address-rest=0s")
+		testSamples(t, c)
+	})
 	t.Run("as it is installed", func(t *testing.T) {
 		testenv.RunManager(t, env, components)
 		testInstalled(t, c)
-		testSamples(t, c)
 		testGuestCluster(t, c)
 	})
 	t.Run("with a watch filter", func(t *testing.T) {

@@ -85,7 +85,9 @@ func (s *samples) apply(sample, name string) {
 	object := s.shown[sample].DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "status")
 	object.SetName(name)
-	s.Expect(s.c.Create(s.t.Context(), object, client.FieldValidation("Strict"))).To(Succeed())
+	s.Eventually(func() error { // the manager's webhooks are served when it has started
+		return s.c.Create(s.t.Context(), object, client.FieldValidation("Strict"))
+	}).Should(Succeed())
 }
 
 // has waits until a load balancer has an address. kube-vip, which announces that, is played for one that leads to machines.

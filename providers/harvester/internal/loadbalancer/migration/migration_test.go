@@ -90,10 +90,22 @@ func withCrash(n int) (*migration.Migration, *events.FakeRecorder) {
 	return migration.New(c, user, ipam.NewAllocator(c, user), recorder), recorder
 }
 
+// configured has the ConfigMap that becomes pools until the test ends: there is one.
+func configured(t *testing.T, data map[string]string) {
+	t.Helper()
+	config := configMap("kube-system", data)
+	create(t, config)
+	t.Cleanup(func() {
+		if err := user.Delete(context.WithoutCancel(t.Context()), config); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTheConfigMapBecomesPoolsThatKeepWhatIsInUseWhereverTheManagerEndsMeanwhile(t *testing.T) {
 	g := NewWithT(t)
+	configured(t, map[string]string{"cidr-tenant": "10.40.0.0/24", "cidr-global": "10.41.0.0/24", "cidr-broken": "10.42"})
 	create(t, namespace("tenant"),
-		configMap("kube-system", map[string]string{"cidr-tenant": "10.40.0.0/24", "cidr-global": "10.41.0.0/24", "cidr-broken": "10.42"}),
 		configMap("tenant", map[string]string{"kubevip-services": `{"services":[
 			{"vip":"10.40.0.5","serviceName":"lives"},{"vip":"10.40.0.6","serviceName":"gone"},{"vip":"10.41.0.7","serviceName":"everywhere"}]}`}),
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "lives"}, Spec: corev1.ServiceSpec{
@@ -167,9 +179,7 @@ func TestAPoolThatExistedBeforeSaysWhoHasItsAddresses(t *testing.T) {
 	create(t, service("inside", "10.45.0.5"), service("taken", "10.45.0.9"), service("outside", "10.45.0.200"),
 		&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "before", Name: "older"},
 			Status: lbv1.LoadBalancerStatus{Address: "10.45.0.6", AllocatedAddress: lbv1.AllocatedAddress{IP: "10.45.0.6"}}})
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kubevip"}}
-	g.Expect(client.IgnoreNotFound(user.Delete(t.Context(), config))).To(Succeed())
-	create(t, configMap("kube-system", map[string]string{"cidr-before": "10.45.0.0/24"}))
+	configured(t, map[string]string{"cidr-before": "10.45.0.0/24"})
 	whole, recorder := withCrash(0)
 	g.Expect(whole.Run(t.Context())).To(Succeed())
 	g.Expect(pool(t, "before").Status.Allocated).To(Equal(map[string]string{
