@@ -6,6 +6,7 @@ package ippool_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -28,9 +30,11 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
+	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
-// The API server is a real one that all tests share. Every test has its own manager and pools, and addresses of its own.
+// The API server is a real one that all tests share. Every test has addresses and pools of its own, and its own manager, which leaves those of
+// others alone: there is one manager that gives addresses.
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()
@@ -56,19 +60,23 @@ func TestMain(m *testing.M) {
 // world is one test with a manager.
 type world struct {
 	*WithT
-	t         *testing.T
+	t *testing.T
+	// name is the value of the label that its pools have.
+	name      string
 	addresses *ipam.Allocator
 	events    *events.FakeRecorder
 }
+
+var worlds atomic.Int32
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
-	w := &world{WithT: g, t: t, events: events.NewFakeRecorder(1000)}
+	w := &world{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
 	testworld.Start(t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
-		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events}
+		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watchfilter.Filter(w.name)}
 		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
 	})
 	return w
@@ -76,6 +84,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) create(o client.Object) {
 	w.t.Helper()
+	o.SetLabels(map[string]string{clusterv1.WatchLabel: w.name})
 	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
 }
 
