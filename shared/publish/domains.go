@@ -70,8 +70,9 @@ func (d *Domains) Withdraw() {
 	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
 }
 
-// Publish evaluates the observations and writes the outcome into the status. Waiting counts the machines that wait for a place, by
-// reason: the function Waiting counts them, and is called before. The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
+// Publish evaluates the observations and writes the outcome into the status. Waiting are the machines that wait for a place, by reason,
+// as the function of that name counts them, which is called before: by what it looks at Publish knows where workers were assigned to.
+// The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
 func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, waiting map[string]int) (distribution.Result, error) {
 	p := d.publisher
 	machines, err := d.machines(ctx)
