@@ -213,7 +213,7 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	return objects, p.adapt(objects)
 }
 
-// adapt finds the objects that are changed later, and has control planes rebalance.
+// adapt finds the objects that are changed later, and has the control plane rebalance.
 func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -224,7 +224,7 @@ func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 		}
 	}
 	return unstructured.SetNestedMap(p.infra.Object, map[string]any{
-		"rebalance": string(faultlinev1.ControlPlaneRebalanceSurgeOne), "stabilizationSeconds": p.stabilization,
+		"rebalance": string(p.mode), "stabilizationSeconds": p.stabilization,
 	}, "spec", "distribution", "controlPlane")
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // act is something that happens to a control plane.
@@ -42,7 +43,7 @@ func weights() map[act]int {
 	}
 }
 
-// phase is a part of a move.
+// phase is a part of a move, or of a rollout.
 type phase string
 
 const (
@@ -53,6 +54,7 @@ const (
 	replaced  phase = "there is a replacement"
 	leaving   phase = "the moved Machine goes"
 	takenBack phase = "a move is taken back"
+	surging   phase = "there is a Machine too many"
 )
 
 func phases() []phase { return []phase{recorded, marked, outdated, replaced, leaving, takenBack} }
@@ -62,9 +64,10 @@ const (
 	mostSteps   = 8
 	longestStep = 8 * time.Second
 	meanStep    = 2 * time.Second
-	// tightOnes is the share of control planes for which there are no more places than it takes, killers that of the steps at which
-	// the manager is killed, and amid that of those that come in the middle of a move.
-	tightOnes, killers, amid = 6, 2, 2
+	// tightOnes is the share of control planes for which there are no more places than it takes, rolled that of those that replace all
+	// machines rather than one, killers that of the steps at which the manager is killed, and amid that of those that come in the
+	// middle of a move.
+	tightOnes, rolled, killers, amid = 6, 5, 2, 2
 	// goesOn is how many times more often a script goes on than it ends.
 	goesOn = 4
 	// roomy is a place for each of five machines and for one more, in one failure domain.
@@ -96,6 +99,7 @@ func (s step) String() string {
 // script is all that is drawn from a seed.
 type script struct {
 	seed                   uint64
+	mode                   faultlinev1.ControlPlaneRebalance
 	replicas, domains      int
 	room                   int // places in each failure domain
 	stabilization          int64
@@ -107,7 +111,7 @@ type script struct {
 func draw(seed uint64) script {
 	random := provider.Random(seed, "rebalance")
 	s := script{
-		seed: seed, replicas: 3 + 2*random.IntN(2), domains: 2 + random.IntN(3), room: roomy,
+		seed: seed, mode: faultlinev1.ControlPlaneRebalanceSurgeOne, replicas: 3 + 2*random.IntN(2), domains: 2 + random.IntN(3), room: roomy,
 		stabilization: int64(random.IntN(2)), graceSeconds: random.IntN(2), holdSecs: random.IntN(3),
 	}
 	if random.IntN(tightOnes) == 0 {
@@ -119,7 +123,23 @@ func draw(seed uint64) script {
 	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
 		s.steps = append(s.steps, drawStep(random, can))
 	}
+	if random.IntN(rolled) == 0 {
+		s.rollOut()
+	}
 	return s
+}
+
+// rollOut has the control plane replace all machines where it would move one. A rollout has one phase that shows, and needs room in any
+// failure domain.
+func (s *script) rollOut() {
+	s.mode, s.room = faultlinev1.ControlPlaneRebalanceRolloutAfter, roomy
+	for i := range s.steps {
+		for _, at := range []*phase{&s.steps[i].when, &s.steps[i].kill} {
+			if *at != never {
+				*at = surging
+			}
+		}
+	}
 }
 
 // drawStep draws one of the acts that can be done after those before.

@@ -239,13 +239,15 @@ func ignoreLost(err error) error {
 
 // changeControlPlane changes the KubeadmControlPlane.
 func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
+	var asked time.Time
 	spec := map[string]any{}
 	change := map[string]any{"spec": spec}
 	switch s.act {
 	case scale:
 		spec["replicas"] = 8 - p.recorder.last().replicas
 	case rollOut:
-		spec["rollout"] = map[string]any{"after": time.Now().UTC().Format(time.RFC3339)}
+		asked = time.Now().UTC().Truncate(time.Second)
+		spec["rollout"] = map[string]any{"after": asked.Format(time.RFC3339)}
 	case renew:
 		name, err := p.newTemplate(ctx)
 		if err != nil {
@@ -257,7 +259,11 @@ func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 	case resume:
 		change = annotated(clusterv1.PausedAnnotation, nil)
 	}
-	p.recorder.done(ctx, string(s.act), nil)
+	p.recorder.done(ctx, string(s.act), func(s *state) {
+		if !asked.IsZero() {
+			s.moment.asked = asked
+		}
+	})
 	return p.patch(ctx, &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}, change)
 }
 
@@ -318,6 +324,8 @@ func reached(at phase, m moment) bool {
 		return m.move != nil && len(m.machines) > m.replicas
 	case leaving:
 		return has(func(is machine) bool { return is.touched() && is.deleting })
+	case surging:
+		return len(m.machines) > m.replicas
 	case takenBack:
 		return m.move != nil && m.move.Aborting != ""
 	}

@@ -29,6 +29,8 @@ type moment struct {
 	paused   bool
 	machines []machine // by name
 	members  []member
+	// rollout is the control plane's rollout.after, asked the one that a person has set last.
+	rollout, asked time.Time
 	// move is the one that is recorded, shown says that the status shows one.
 	move  *move
 	shown bool
@@ -124,6 +126,9 @@ func (m moment) String() string {
 	text.WriteString(" etcd")
 	for _, is := range m.members {
 		fmt.Fprintf(&text, " %s%s", is.machine[strings.LastIndex(is.machine, "-")+1:], when(!is.healthy, "!"))
+	}
+	if !m.rollout.IsZero() {
+		fmt.Fprintf(&text, " rollout after %s", m.rollout.UTC().Format("15:04:05"))
 	}
 	if m.move != nil {
 		fmt.Fprintf(&text, " moving %s%s", m.move.Machine[strings.LastIndex(m.move.Machine, "-")+1:], when(m.move.Aborting != "", " (back: "+m.move.Aborting+")"))

@@ -34,6 +34,7 @@ func judge(h history) []string {
 			faults = append(faults, h.begunWell(i)...)
 			faults = append(faults, h.quorumKept(i)...)
 			faults = append(faults, h.othersRespected(i)...)
+			faults = append(faults, h.rolledOutWell(i)...)
 		}
 	}
 	faults = append(faults, h.movesEnd()...)
@@ -99,6 +100,32 @@ func (h history) begunWell(i int) []string {
 		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused, or lacks machines", h[i].move.Machine)}
 	}
 	return nil
+}
+
+// rollsOut reports whether a rollout that no person asks for begins with a moment.
+func (h history) rollsOut(i int) bool {
+	return i > 0 && !h[i].rollout.Equal(h[i-1].rollout) && !h[i].rollout.Equal(h[i].asked)
+}
+
+// rolledOutWell finds rollouts that are begun while the control plane is not as it is to be, or a second time for the same failure domains.
+func (h history) rolledOutWell(i int) []string {
+	if !h.rollsOut(i) {
+		return nil
+	}
+	var faults []string
+	if h.throughout(i, func(m moment) bool { return m.paused || !m.whole() }) {
+		faults = append(faults, "a rollout begins while the control plane is paused, or lacks machines")
+	}
+	for j := i - 1; j > 0; j-- {
+		if !maps.Equal(h[j].states, h[i].states) {
+			break
+		}
+		if h.rollsOut(j) {
+			faults = append(faults, "a second rollout begins although the failure domains are as they were at the first one")
+			break
+		}
+	}
+	return faults
 }
 
 // quorumKept finds machines with a mark of ours whose deletion begins before there is another, or while etcd needs them.
@@ -201,10 +228,19 @@ func misspread(m moment) []string {
 	return []string{fmt.Sprintf("%s, and ControlPlaneBalanced is %s %s: %s", cmp.Or(wrong, "the machines are spread"), cmp.Or(is.Status, "absent"), is.Reason, is.Message)}
 }
 
-// excused reports whether there is a reason for machines to stay where they are although nothing is under way: that there is no room.
+// excused reports whether there is a reason for machines to stay where they are although nothing is under way: that there is no room, or
+// that all of them have been replaced once for these failure domains.
 func excused(m moment) bool {
-	reasons := []string{faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable}
-	return m.tight && m.balanced.Status == metav1.ConditionFalse && slices.Contains(reasons, m.balanced.Reason)
+	if m.balanced.Status != metav1.ConditionFalse {
+		return false
+	}
+	switch m.balanced.Reason {
+	case faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable:
+		return m.tight
+	case faultlinev1.ReasonRolledOut:
+		return !m.rollout.IsZero()
+	}
+	return false
 }
 
 // uneven says which machines are not where they should be, "" if all are. It does not ask the planner.

@@ -69,14 +69,22 @@ func (l *life) abort() *life {
 	return l.then(func(m *moment) { m.move = &move{Machine: m.move.Machine, UID: m.move.UID, Aborting: "because"} })
 }
 
-func (l *life) close() *life            { return l.then(func(m *moment) { m.move = nil }) }
-func (l *life) mark(i int) *life        { return l.each(i, func(is *machine) { is.marked = true }) }
-func (l *life) unmark(i int) *life      { return l.each(i, func(is *machine) { is.marked = false }) }
-func (l *life) outdate(i int) *life     { return l.each(i, func(is *machine) { is.outdated = true }) }
-func (l *life) leave(i int) *life       { return l.each(i, func(is *machine) { is.deleting = true }) }
-func (l *life) calm() *life             { return l.then(func(m *moment) { m.calm = true }) }
-func (l *life) tight() *life            { return l.then(func(m *moment) { m.tight = true }) }
-func (l *life) replicas(n int) *life    { return l.then(func(m *moment) { m.replicas = n }) }
+func (l *life) close() *life         { return l.then(func(m *moment) { m.move = nil }) }
+func (l *life) mark(i int) *life     { return l.each(i, func(is *machine) { is.marked = true }) }
+func (l *life) unmark(i int) *life   { return l.each(i, func(is *machine) { is.marked = false }) }
+func (l *life) outdate(i int) *life  { return l.each(i, func(is *machine) { is.outdated = true }) }
+func (l *life) leave(i int) *life    { return l.each(i, func(is *machine) { is.deleting = true }) }
+func (l *life) calm() *life          { return l.then(func(m *moment) { m.calm = true }) }
+func (l *life) tight() *life         { return l.then(func(m *moment) { m.tight = true }) }
+func (l *life) replicas(n int) *life { return l.then(func(m *moment) { m.replicas = n }) }
+func (l *life) rollOut() *life {
+	return l.then(func(m *moment) { m.rollout = m.at })
+}
+
+func (l *life) ask() *life {
+	return l.then(func(m *moment) { m.rollout, m.asked = m.at, m.at })
+}
+
 func (l *life) pause(paused bool) *life { return l.then(func(m *moment) { m.paused = paused }) }
 
 func (l *life) surge(i int, domain string) *life {
@@ -121,12 +129,17 @@ func (l *life) move(i, by int, to string) *life {
 
 func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 	for scenario, sound := range map[string]*life{
-		"nothing happens":                         begin("abc", "a", "b", "c"),
-		"a move, the new one first":               begin("aab", "a", "b", "c").calm().move(0, 3, "c"),
-		"a move that is taken back":               begin("abc", "a", "b", "c").record(0).mark(0).abort().unmark(0).close(),
-		"a move in which the machine is deleted":  begin("aab", "a", "b", "c").record(0).mark(0).each(0, func(is *machine) { is.deletedByPerson, is.deleting = true, true }).gone(0).close().surge(3, "c"),
-		"a surplus machine that is marked goes":   begin("aabbc", "a", "b", "c").record(0).mark(0).replicas(3).leave(0).gone(0).close().leave(2).gone(2),
-		"a machine that a person wants deleted":   begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).each(0, func(is *machine) { is.claimed, is.releasedByPerson = false, true }),
+		"nothing happens":                        begin("abc", "a", "b", "c"),
+		"a move, the new one first":              begin("aab", "a", "b", "c").calm().move(0, 3, "c"),
+		"a move that is taken back":              begin("abc", "a", "b", "c").record(0).mark(0).abort().unmark(0).close(),
+		"a move in which the machine is deleted": begin("aab", "a", "b", "c").record(0).mark(0).each(0, func(is *machine) { is.deletedByPerson, is.deleting = true, true }).gone(0).close().surge(3, "c"),
+		"a surplus machine that is marked goes":  begin("aabbc", "a", "b", "c").record(0).mark(0).replicas(3).leave(0).gone(0).close().leave(2).gone(2),
+		"a machine that a person wants deleted":  begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).each(0, func(is *machine) { is.claimed, is.releasedByPerson = false, true }),
+		"a rollout":                              begin("aab", "a", "b", "c").rollOut().surge(3, "c").leave(0).gone(0).surge(4, "a").leave(1).gone(1).surge(5, "b").leave(2).gone(2),
+		"a rollout for other failure domains": begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting).rollOut().surge(3, "b").leave(0).gone(0).
+			state("a", faultlinev1.DomainActive).rollOut().surge(4, "a").leave(3).gone(3),
+		"a rollout after a person's":              begin("aab", "a", "b", "c").ask().surge(3, "c").leave(0).gone(0).rollOut(),
+		"all replaced once, and no better":        begin("aaab", "a", "b", "c").rollOut().says(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
 		"no room":                                 begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).tight(),
 		"what keeps its machines counts for none": begin("aaab", "a", "b", "c").replicas(4).state("a", faultlinev1.DomainCordoned),
 		"healthy members fail the moment a machine goes": func() *life {
@@ -165,6 +178,12 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"a move of Machine m0 begins while the control plane is paused, or lacks machines"}},
 		"begun while a machine goes": {begin("aab", "a", "b", "c").leave(1).record(0).gone(1).close().surge(3, "c"),
 			[]string{"a move of Machine m0 begins while the control plane is paused, or lacks machines"}},
+		"a rollout while a machine goes": {begin("aab", "a", "b", "c").leave(1).rollOut().gone(1).surge(3, "c"),
+			[]string{"a rollout begins while the control plane is paused, or lacks machines"}},
+		"a rollout without an end": {begin("aab", "a", "b", "c").rollOut().surge(3, "c").leave(0).gone(0).rollOut(),
+			[]string{"a second rollout begins although the failure domains are as they were at the first one"}},
+		"all replaced once, which nobody has asked for": {begin("aaab", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
+			[]string{"one failure domain has 3 machines and another one 0"}},
 		"a person's mark is taken over": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).record(0).
 			each(0, func(is *machine) { is.claimed, is.marked = false, true }).unmark(0).close(),
 			[]string{"Machine m0 has lost the mark that somebody else has set"}},
@@ -217,10 +236,10 @@ func TestWhatHappensComesFromTheSeed(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(draw(1)).To(Equal(draw(1)))
 	g.Expect(draw(1)).NotTo(Equal(draw(2)))
-	acts, replicas, domains := map[act]bool{}, map[int]bool{}, map[int]bool{}
+	acts, replicas, domains, modes := map[act]bool{}, map[int]bool{}, map[int]bool{}, map[faultlinev1.ControlPlaneRebalance]bool{}
 	for seed := range uint64(200) {
 		s := draw(seed)
-		replicas[s.replicas], domains[s.domains] = true, true
+		replicas[s.replicas], domains[s.domains], modes[s.mode] = true, true, true
 		g.Expect(len(s.steps)).To(And(BeNumerically(">=", fewestSteps), BeNumerically("<=", mostSteps)))
 		g.Expect(s.room * s.domains).To(BeNumerically(">", s.replicas))
 		for _, step := range s.steps {
@@ -230,4 +249,5 @@ func TestWhatHappensComesFromTheSeed(t *testing.T) {
 	g.Expect(acts).To(HaveLen(len(weights())), "every act is drawn")
 	g.Expect(replicas).To(Equal(map[int]bool{3: true, 5: true}))
 	g.Expect(domains).To(Equal(map[int]bool{2: true, 3: true, 4: true}))
+	g.Expect(modes).To(HaveLen(2))
 }

@@ -141,17 +141,20 @@ func (s script) String() string {
 	for _, step := range s.steps {
 		acts = append(acts, step.String())
 	}
-	return fmt.Sprintf("%d machines, %d failure domains: %s", s.replicas, s.domains, strings.Join(acts, ", "))
+	return fmt.Sprintf("%s, %d machines, %d failure domains: %s", s.mode, s.replicas, s.domains, strings.Join(acts, ", "))
 }
 
 // counts are those of a history.
-type counts struct{ moves, aborted int }
+type counts struct{ moves, aborted, rollouts int }
 
 func countsOf(h history) counts {
 	var c counts
 	for i := range h {
 		if h.begins(i) {
 			c.moves++
+		}
+		if h.rollsOut(i) {
+			c.rollouts++
 		}
 		if i > 0 && h[i].move != nil && h[i].move.Aborting != "" && h[i-1].move != nil && h[i-1].move.Aborting == "" {
 			c.aborted++
@@ -163,9 +166,12 @@ func countsOf(h history) counts {
 func (c *counts) add(other counts) {
 	c.moves += other.moves
 	c.aborted += other.aborted
+	c.rollouts += other.rollouts
 }
 
-func (c counts) String() string { return fmt.Sprintf("%d moves, %d taken back", c.moves, c.aborted) }
+func (c counts) String() string {
+	return fmt.Sprintf("%d moves, %d taken back, %d rollouts", c.moves, c.aborted, c.rollouts)
+}
 
 func (o Options) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.Out, format+"\n", args...)

@@ -192,6 +192,7 @@ func changeOf(object client.Object, gone bool) change {
 		c.what = "KubeadmControlPlane"
 		c.apply = func(s *state) {
 			s.moment.replicas, s.moment.paused = int(ptr.Deref(o.Spec.Replicas, 1)), annotations.HasPaused(o)
+			s.moment.rollout = o.Spec.Rollout.After.Time
 		}
 	case *unstructured.Unstructured:
 		c.what = o.GetKind() + " " + o.GetName()
