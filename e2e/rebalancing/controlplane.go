@@ -126,7 +126,7 @@ func (p *controlPlane) live(ctx context.Context) error {
 
 // rests reports whether nothing is left to be done. That there is no room must have stayed so for a while.
 func rests(m moment) bool {
-	return len(unsettled(m)) == 0 && (!excused(m) || time.Since(m.at) > tightLimit)
+	return len(unsettled(m)) == 0 && (!excused(m) && !m.crowded() || time.Since(m.at) > tightLimit)
 }
 
 // await waits until the control plane is as it should be, unless nothing of it changes any more.
@@ -162,7 +162,11 @@ func (p *controlPlane) create(ctx context.Context) error {
 	if err := p.recorder.record(ctx, p.name()); err != nil {
 		return err
 	}
-	p.recorder.done(ctx, p.String(), func(s *state) { s.moment.tight = p.tight() })
+	p.recorder.done(ctx, p.String(), func(s *state) {
+		if p.tight() {
+			s.moment.room = p.room
+		}
+	})
 	for _, object := range objects {
 		if err := p.createObject(ctx, object); err != nil {
 			return err

@@ -84,7 +84,7 @@ func (p *controlPlane) widen(ctx context.Context) error {
 			return fmt.Errorf("adding room to %s: %w", domain, err)
 		}
 	}
-	p.recorder.done(ctx, "add room", func(s *state) { s.moment.tight = false })
+	p.recorder.done(ctx, "add room", func(s *state) { s.moment.room = 0 })
 	return nil
 }
 

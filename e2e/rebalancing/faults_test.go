@@ -30,10 +30,10 @@ func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *test
 	for name, test := range map[string]struct {
 		sites provider.Sites
 		room  int
-		tight bool
+		left  int // places, as long as they are few
 		added map[string]int
 	}{
-		"counted":                   {sites: counted{}, room: 2, tight: true},
+		"counted":                   {sites: counted{}, room: 2, left: 2},
 		"not counted":               {sites: uncounted{added: map[string]int{}}, room: 2, added: map[string]int{"s7-a": roomy, "s7-b": roomy}},
 		"not counted, enough there": {sites: uncounted{}, room: roomy},
 	} {
@@ -41,9 +41,9 @@ func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *test
 			g := NewWithT(t)
 			p := &controlPlane{script: script{seed: 7, domains: 2, room: test.room}, environment: &environment{sites: test.sites}}
 			p.recorder = &recorder{state: newState(), look: func(context.Context) []member { return nil }, heed: func(moment, moment) {}}
-			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.tight = p.tight() })
+			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.room = test.room % roomy })
 			g.Expect(p.widen(t.Context())).To(Succeed())
-			g.Expect(p.recorder.last().tight).To(Equal(test.tight))
+			g.Expect(p.recorder.last().room).To(Equal(test.left))
 			if is, ok := test.sites.(uncounted); ok {
 				g.Expect(is.added).To(Equal(test.added))
 			}

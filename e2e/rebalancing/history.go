@@ -38,8 +38,10 @@ type moment struct {
 	states map[string]faultlinev1.DomainState
 	// balanced is the condition ControlPlaneBalanced.
 	balanced metav1.Condition
-	// calm says that the faults are over, tight that there are no more places than it takes.
-	calm, tight bool
+	// calm says that the faults are over.
+	calm bool
+	// room is how many places each failure domain has; 0 when there are more than it takes.
+	room int
 }
 
 // machine is a Machine of the control plane.
@@ -109,6 +111,18 @@ func (m moment) quorate(without string) bool {
 // whole reports whether there are as many machines as there are to be, ready and none on its way out.
 func (m moment) whole() bool {
 	return len(m.machines) == m.replicas && !slices.ContainsFunc(m.machines, func(is machine) bool { return is.deleting || !is.ready })
+}
+
+// crowded reports whether a machine is not ready in a failure domain that has more machines than places, so that it may wait for one.
+func (m moment) crowded() bool {
+	if m.room == 0 {
+		return false
+	}
+	in := map[string]int{}
+	for _, is := range m.machines {
+		in[is.domain]++
+	}
+	return slices.ContainsFunc(m.machines, func(is machine) bool { return !is.ready && !is.deleting && in[is.domain] > m.room })
 }
 
 // String is a line for people.

@@ -205,7 +205,7 @@ func needs(m moment) int {
 // unsettled says what a control plane still lacks that is left alone.
 func unsettled(m moment) []string {
 	var faults []string
-	if !m.whole() || m.paused {
+	if !m.whole() && !m.crowded() || m.paused {
 		faults = append(faults, fmt.Sprintf("the control plane does not come to rest: %d machines of %d", len(m.machines), m.replicas))
 	}
 	for _, is := range m.machines {
@@ -236,7 +236,7 @@ func excused(m moment) bool {
 	}
 	switch m.balanced.Reason {
 	case faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable:
-		return m.tight
+		return m.room > 0
 	case faultlinev1.ReasonRolledOut:
 		return !m.rollout.IsZero()
 	}

@@ -75,7 +75,7 @@ func (l *life) unmark(i int) *life   { return l.each(i, func(is *machine) { is.m
 func (l *life) outdate(i int) *life  { return l.each(i, func(is *machine) { is.outdated = true }) }
 func (l *life) leave(i int) *life    { return l.each(i, func(is *machine) { is.deleting = true }) }
 func (l *life) calm() *life          { return l.then(func(m *moment) { m.calm = true }) }
-func (l *life) tight() *life         { return l.then(func(m *moment) { m.tight = true }) }
+func (l *life) room(n int) *life     { return l.then(func(m *moment) { m.room = n }) }
 func (l *life) replicas(n int) *life { return l.then(func(m *moment) { m.replicas = n }) }
 func (l *life) rollOut() *life {
 	return l.then(func(m *moment) { m.rollout = m.at })
@@ -138,9 +138,11 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 		"a rollout":                              begin("aab", "a", "b", "c").rollOut().surge(3, "c").leave(0).gone(0).surge(4, "a").leave(1).gone(1).surge(5, "b").leave(2).gone(2),
 		"a rollout for other failure domains": begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting).rollOut().surge(3, "b").leave(0).gone(0).
 			state("a", faultlinev1.DomainActive).rollOut().surge(4, "a").leave(3).gone(3),
-		"a rollout after a person's":              begin("aab", "a", "b", "c").ask().surge(3, "c").leave(0).gone(0).rollOut(),
-		"all replaced once, and no better":        begin("aaab", "a", "b", "c").rollOut().says(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
-		"no room":                                 begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).tight(),
+		"a rollout after a person's":       begin("aab", "a", "b", "c").ask().surge(3, "c").leave(0).gone(0).rollOut(),
+		"all replaced once, and no better": begin("aaab", "a", "b", "c").rollOut().says(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
+		"no room":                          begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(2),
+		"a machine waits for a place": begin("aaab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(3).
+			replicas(5).surge(4, "a").each(4, func(is *machine) { is.ready = false }),
 		"what keeps its machines counts for none": begin("aaab", "a", "b", "c").replicas(4).state("a", faultlinev1.DomainCordoned),
 		"healthy members fail the moment a machine goes": func() *life {
 			l := begin("aab", "a", "b", "c").record(0).mark(0).outdate(0).surge(3, "c")
@@ -196,6 +198,8 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 		"a move that is left":       {begin("abc", "a", "b", "c").record(0), []string{"a move is left under way"}},
 		"a status that is left":     {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is left under way"}},
 		"a surplus machine is left": {begin("abc", "a", "b", "c").surge(3, "a"), []string{"the control plane does not come to rest: 4 machines of 3"}},
+		"a machine waits where there are places": {begin("abc", "a", "b", "c").room(2).each(0, func(is *machine) { is.ready = false }),
+			[]string{"the control plane does not come to rest: 3 machines of 3"}},
 		"machines that are not spread": {begin("aaab", "a", "b", "c"),
 			[]string{"one failure domain has 3 machines and another one 0, and ControlPlaneBalanced is True"}},
 		"machines that are not spread, for a reason that is none": {begin("aaab", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonStabilizing),
