@@ -34,16 +34,14 @@ type Domains struct {
 	former []faultlinev1.DomainStatus
 	// inPlace is what was said before of machines that are elsewhere.
 	inPlace string
-	// infras are the infrastructure machines by name, which Waiting has looked at.
-	infras map[string]client.Object
-	ready  bool
+	ready   bool
 }
 
 // Of begins a reconcile of the failure domains of an infrastructure cluster; cluster is the name of its Cluster.
 func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
 	return &Domains{
-		publisher: p, object: object, infras: map[string]client.Object{}, former: known.FailureDomains,
+		publisher: p, object: object, former: known.FailureDomains,
 		inPlace: conditions.GetMessage(object, faultlinev1.MachinesInPlaceCondition),
 		cluster: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster},
 	}
@@ -70,12 +68,11 @@ func (d *Domains) Withdraw() {
 	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
 }
 
-// Publish evaluates the observations and writes the outcome into the status. Waiting are the machines that wait for a place, by reason,
-// as the function of that name counts them, which is called before: by what it looks at Publish knows where workers were assigned to.
-// The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
-func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, waiting map[string]int) (distribution.Result, error) {
+// Publish evaluates the observations and writes the outcome into the status, with where machines are and which of the infrastructure
+// machines wait. The caller reports Result.Condition, or what is more telling, and comes again after Result.NextCheck.
+func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, infra InfraMachines) (distribution.Result, error) {
 	p := d.publisher
-	machines, err := d.machines(ctx)
+	machines, err := d.machines(ctx, infra)
 	if err != nil {
 		return distribution.Result{}, err
 	}
@@ -90,7 +87,7 @@ func (d *Domains) Publish(ctx context.Context, seen []distribution.Observation, 
 	conditions.Set(d.object, distribution.InPlace(machines))
 	p.known.Store(client.ObjectKeyFromObject(d.object), d.cluster)
 	p.Metrics.Set(d.cluster, *known, machines)
-	p.Metrics.SetWaiting(d.cluster, waiting)
+	p.Metrics.SetWaiting(d.cluster, infra.Waiting)
 	return result, nil
 }
 
@@ -143,7 +140,7 @@ func (d *Domains) Announce() {
 }
 
 // machines lists the cluster's machines as they are counted.
-func (d *Domains) machines(ctx context.Context) ([]distribution.Machine, error) {
+func (d *Domains) machines(ctx context.Context, infra InfraMachines) ([]distribution.Machine, error) {
 	list := &clusterv1.MachineList{}
 	if err := d.publisher.Client.List(ctx, list, watch.OfCluster(d.cluster)); err != nil {
 		return nil, fmt.Errorf("listing Machines of %s: %w", d.cluster.Name, err)
@@ -154,25 +151,32 @@ func (d *Domains) machines(ctx context.Context) ([]distribution.Machine, error) 
 		machine := distribution.Machine{
 			Name: m.Name, Domain: domainOf(m), Asked: m.Spec.FailureDomain, ControlPlane: util.IsControlPlaneMachine(m),
 		}
-		if infra := d.infras[m.Spec.InfrastructureRef.Name]; infra != nil {
-			machine.Asked, machine.Assigned = provider.Belongs(m, infra), m.Spec.FailureDomain == ""
+		if of := infra.byName[m.Spec.InfrastructureRef.Name]; of != nil {
+			machine.Asked, machine.Assigned = provider.Belongs(m, of), m.Spec.FailureDomain == ""
 		}
 		machines = append(machines, machine)
 	}
 	return machines, nil
 }
 
-// Waiting counts the infrastructure machines of a cluster that wait for a place, by the reason that why returns; "" means that a
-// machine does not wait. The list is an empty one of the provider's machines.
-func Waiting[T client.Object](ctx context.Context, d *Domains, list client.ObjectList, why func(T) string) (map[string]int, error) {
+// InfraMachines are the infrastructure machines of a cluster.
+type InfraMachines struct {
+	// Waiting counts those that wait for a place, by reason.
+	Waiting map[string]int
+	byName  map[string]client.Object
+}
+
+// InfraMachinesOf reads them. The list is an empty one of the provider's machines; why returns the reason for which one waits, "" when it
+// does not.
+func InfraMachinesOf[T client.Object](ctx context.Context, d *Domains, list client.ObjectList, why func(T) string) (InfraMachines, error) {
+	found := InfraMachines{Waiting: map[string]int{}, byName: map[string]client.Object{}}
 	if err := d.publisher.Client.List(ctx, list, watch.OfCluster(d.cluster), client.UnsafeDisableDeepCopy); err != nil { // they are only looked at
-		return nil, fmt.Errorf("listing the machines of %s as %T: %w", d.cluster.Name, list, err)
+		return found, fmt.Errorf("listing the machines of %s as %T: %w", d.cluster.Name, list, err)
 	}
-	reasons := map[string]int{}
-	return reasons, meta.EachListItem(list, func(o runtime.Object) error {
-		d.infras[o.(T).GetName()] = o.(T)
+	return found, meta.EachListItem(list, func(o runtime.Object) error {
+		found.byName[o.(T).GetName()] = o.(T)
 		if reason := why(o.(T)); reason != "" {
-			reasons[reason]++
+			found.Waiting[reason]++
 		}
 		return nil
 	})

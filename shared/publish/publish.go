@@ -53,7 +53,7 @@ func MachineMoved() predicate.Predicate {
 	}
 }
 
-// WaitChanged passes infrastructure machines that begin or cease to wait for a place, or that have gone. why is that of Waiting.
+// WaitChanged passes infrastructure machines that begin or cease to wait for a place, or that have gone. why is that of InfraMachinesOf.
 func WaitChanged[T client.Object](why func(T) string) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -68,7 +68,7 @@ func TestPublishCountsMachinesWhereTheyAre(t *testing.T) {
 	domains := p.Of(infra, "c")
 	_, err := domains.Publish(t.Context(), []distribution.Observation{
 		{Name: "a", ControlPlane: true, Health: distribution.Good}, {Name: "b", ControlPlane: true, Health: distribution.Good},
-	}, nil)
+	}, publish.InfraMachines{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(infra.Status.FailureDomains).To(HaveLen(2))
 	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{ControlPlane: 1}))
@@ -87,7 +87,7 @@ func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
 	seen := []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}
 	for _, told := range []int{1, 0} {
 		domains := p.Of(infra, "c")
-		_, err := domains.Publish(t.Context(), seen, nil)
+		_, err := domains.Publish(t.Context(), seen, publish.InfraMachines{})
 		g.Expect(err).NotTo(HaveOccurred())
 		domains.Announce()
 		warnings := 0
@@ -116,9 +116,9 @@ func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t 
 	p, recorder := publisher(t, slices.Concat(made("moved", "a", "b"), made("there", "a", "a"), made("not-yet", "a", ""), made("older", "", "b"))...)
 	infra := cluster("cluster")
 	domains := p.Of(infra, "c")
-	waiting, err := publish.Waiting(t.Context(), domains, &providertest.MachineList{}, func(*providertest.Machine) string { return "" })
+	machines, err := publish.InfraMachinesOf(t.Context(), domains, &providertest.MachineList{}, func(*providertest.Machine) string { return "" })
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = domains.Publish(t.Context(), []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}, waiting)
+	_, err = domains.Publish(t.Context(), []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}, machines)
 	g.Expect(err).NotTo(HaveOccurred())
 	domains.Announce()
 	g.Expect(conditions.GetMessage(infra, faultlinev1.MachinesInPlaceCondition)).To(HavePrefix("Machine moved is in failure domain b, although it was assigned a\nmove"))
@@ -138,7 +138,7 @@ func TestPublishTellsOfChangesOnce(t *testing.T) {
 	infra := cluster("cluster")
 	for told := range 2 {
 		domains := p.Of(infra, "c")
-		_, err := domains.Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, nil)
+		_, err := domains.Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, publish.InfraMachines{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(recorder.Events).To(HaveLen(told), "nothing is told before it is stored")
 		domains.Announce()
@@ -153,7 +153,7 @@ func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := publisher(t)
 	infra := cluster("cluster", clusterv1.FailureDomain{Name: "a", ControlPlane: ptr.To(true)})
-	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, nil)
+	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, publish.InfraMachines{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*infra.Status.FailureDomains[0].ControlPlane).To(BeTrue())
 }
@@ -196,11 +196,11 @@ func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
 	other := machine("other", "", "", false)
 	other.Labels[clusterv1.ClusterNameLabel] = "d"
 	p, _ := publisher(t, machine("one", "", "NoCapacity", true), machine("two", "", "NoCapacity", false), machine("three", "", "", true), other)
-	waiting, err := publish.Waiting(t.Context(), p.Of(cluster("cluster"), "c"), &clusterv1.MachineList{}, func(m *clusterv1.Machine) string {
+	machines, err := publish.InfraMachinesOf(t.Context(), p.Of(cluster("cluster"), "c"), &clusterv1.MachineList{}, func(m *clusterv1.Machine) string {
 		return m.Status.FailureDomain // which stands for a reason here
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(waiting).To(Equal(map[string]int{"NoCapacity": 2}))
+	g.Expect(machines.Waiting).To(Equal(map[string]int{"NoCapacity": 2}))
 }
 
 // The infrastructure cluster may have another name than the Cluster, under which the metrics are.
@@ -209,7 +209,7 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := publisher(t)
 	infra := cluster("cluster-x7k2p")
-	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, nil)
+	_, err := p.Of(infra, "c").Publish(t.Context(), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, publish.InfraMachines{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(testutil.CollectAndCount(p.Metrics)).NotTo(BeZero())
 	p.Forget(client.ObjectKeyFromObject(infra))

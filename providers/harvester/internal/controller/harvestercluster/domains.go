@@ -36,11 +36,11 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 		s.domains.Report(tooMany(s.cluster, len(seen)), s.domains.Keep())
 		return 0, nil
 	}
-	waiting, err := publish.Waiting(ctx, s.domains, &infrav1.HarvesterMachineList{}, placement.WaitsFor)
+	machines, err := publish.InfraMachinesOf(ctx, s.domains, &infrav1.HarvesterMachineList{}, placement.WaitsFor)
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.domains.Publish(ctx, seen, waiting)
+	result, err := s.domains.Publish(ctx, seen, machines)
 	if err != nil {
 		return 0, err
 	}

@@ -38,11 +38,11 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	waiting, err := publish.Waiting(ctx, s.domains, &infrav1.VSphereMachineList{}, waitsFor)
+	machines, err := publish.InfraMachinesOf(ctx, s.domains, &infrav1.VSphereMachineList{}, waitsFor)
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.domains.Publish(ctx, seen, waiting)
+	result, err := s.domains.Publish(ctx, seen, machines)
 	if err != nil {
 		return 0, err
 	}

@@ -74,7 +74,7 @@ func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 	g.Expect(c.client.Get(t.Context(), key, infra)).To(Succeed())
 	p := patch.From(infra)
 	domains := c.publisher.Of(infra, key.Name)
-	result, err := domains.Publish(t.Context(), c.seen, nil)
+	result, err := domains.Publish(t.Context(), c.seen, publish.InfraMachines{})
 	g.Expect(err).NotTo(HaveOccurred())
 	domains.Report(result.Condition(), true)
 	g.Expect(p.Apply(t.Context(), c.client, infra)).To(Succeed())
