@@ -164,19 +164,17 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	if o.Config != "" {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(o.Config, "crd", "bases"))
 	}
-	if o.ClusterAPI {
-		theirs, err := ClusterAPICRDs(ctx)
-		if err != nil {
-			return nil, err
-		}
-		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, theirs)
-	}
-	if o.ControlPlane {
+	if o.ClusterAPI || o.ControlPlane {
 		module, err := clusterAPI(ctx)
 		if err != nil {
 			return nil, err
 		}
-		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(module, "controlplane", "kubeadm", "config", "crd", "bases"))
+		if o.ClusterAPI {
+			env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(module, "core", "config", "crd", "bases"))
+		}
+		if o.ControlPlane {
+			env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(module, "controlplane", "kubeadm", "config", "crd", "bases"))
+		}
 	}
 	if o.Webhooks || o.Serve != nil {
 		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
@@ -189,13 +187,7 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
-// ClusterAPICRDs is the folder of Cluster API's own CRDs, in the version that the module of the working directory requires.
-func ClusterAPICRDs(ctx context.Context) (string, error) {
-	module, err := clusterAPI(ctx)
-	return filepath.Join(module, "core", "config", "crd", "bases"), err
-}
-
-// clusterAPI is the folder of Cluster API's module.
+// clusterAPI is the folder of Cluster API's module, in the version that the module of the working directory requires.
 func clusterAPI(ctx context.Context) (string, error) {
 	const module = "sigs.k8s.io/cluster-api"
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
