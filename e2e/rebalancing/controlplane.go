@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -38,6 +39,8 @@ const (
 	goneLimit = 3 * time.Minute
 	// tightLimit is how long it must have been said that there is no room.
 	tightLimit = time.Minute
+	// refusedLimit is how long a machine waits for a failure domain that is being emptied until a person deletes it.
+	refusedLimit = time.Minute
 	// amidLimit bounds how long a move is waited for that may not come.
 	amidLimit = time.Minute
 )
@@ -117,11 +120,29 @@ func (p *controlPlane) live(ctx context.Context) error {
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
 	// What does not come to rest is for the judge.
-	err := p.await(ctx, mostLimit, "coming to rest", rests)
+	err := p.settle(ctx)
 	if ctx.Err() != nil {
 		return err
 	}
 	return nil
+}
+
+// settle waits until the control plane is at rest. A machine that was asked to be in a failure domain which began to be emptied before it was
+// there waits for a person, as it says: that it is deleted, here after a while.
+func (p *controlPlane) settle(ctx context.Context) error {
+	since := map[types.UID]time.Time{}
+	for {
+		var waits *machine
+		if err := p.await(ctx, mostLimit, "coming to rest", func(m moment) bool {
+			waits = m.refused(since, time.Now())
+			return waits != nil || rests(m)
+		}); err != nil || waits == nil {
+			return err
+		}
+		if err := p.deleteAsPerson(ctx, *waits); err != nil {
+			return err
+		}
+	}
 }
 
 // rests reports whether nothing is left to be done. That there is no room must have stayed so for a while.

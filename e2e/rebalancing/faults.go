@@ -178,6 +178,10 @@ func (p *controlPlane) deleteMachine(ctx context.Context, s step) error {
 	if p.lost != "" || p.stopped != "" || !m.whole() || !ok {
 		return nil
 	}
+	return p.deleteAsPerson(ctx, is)
+}
+
+func (p *controlPlane) deleteAsPerson(ctx context.Context, is machine) error {
 	p.recorder.done(ctx, "delete "+is.name, func(s *state) { s.deleted[is.uid] = true })
 	object := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: is.name}}
 	return client.IgnoreNotFound(p.client.Delete(ctx, object))

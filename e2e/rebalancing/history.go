@@ -125,6 +125,25 @@ func (m moment) crowded() bool {
 	return slices.ContainsFunc(m.machines, func(is machine) bool { return !is.ready && !is.deleting && in[is.domain] > m.room })
 }
 
+// refused finds a machine that has not been ready, in a failure domain that is being emptied, for longer than refusedLimit; since is when that
+// was first seen of each.
+func (m moment) refused(since map[types.UID]time.Time, now time.Time) *machine {
+	for i := range m.machines {
+		is := &m.machines[i]
+		if is.ready || is.deleting || m.states[is.domain] != faultlinev1.DomainEvicting {
+			delete(since, is.uid)
+			continue
+		}
+		if _, seen := since[is.uid]; !seen {
+			since[is.uid] = now
+		}
+		if now.Sub(since[is.uid]) > refusedLimit {
+			return is
+		}
+	}
+	return nil
+}
+
 // String is a line for people.
 func (m moment) String() string {
 	var text strings.Builder

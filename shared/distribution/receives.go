@@ -39,7 +39,7 @@ func Receives(
 			bool(pending) && seen.Health == faultlinev1.DomainPending {
 			continue
 		}
-		return seen.State, seen.Reason, fmt.Sprintf("failure domain %s is %s and receives no machines: %s", domain, seen.State, seen.Message)
+		return seen.State, seen.Reason, fmt.Sprintf("failure domain %s is %s and receives no machines: %s%s", domain, seen.State, seen.Message, wayOut(seen.State))
 	}
 	state, reason = wanted.Intent(domain), faultlinev1.ReasonCordonRequested
 	switch state {
@@ -48,5 +48,14 @@ func Receives(
 	case faultlinev1.DomainEvicting:
 		reason = faultlinev1.ReasonEvictionRequested
 	}
-	return state, reason, fmt.Sprintf("failure domain %s is to be %s and receives no machines: spec.distribution asks for it", domain, state)
+	return state, reason, fmt.Sprintf("failure domain %s is to be %s and receives no machines: spec.distribution asks for it%s", domain, state, wayOut(state))
+}
+
+// wayOut is for a machine that is asked to be in a domain which is being emptied: whoever asked does so once for a machine. A domain that is
+// cordoned may come back by itself.
+func wayOut(state faultlinev1.DomainState) string {
+	if state != faultlinev1.DomainEvicting {
+		return ""
+	}
+	return "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere"
 }

@@ -62,7 +62,7 @@ func receptions() map[string]reception {
 		},
 		"never seen healthy and evicted where machines wait inside": {
 			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainEvicting, faultlinev1.DomainPending, "EvictionRequested"), pending: pendingWaits,
-			state: faultlinev1.DomainEvicting, reason: faultlinev1.ReasonEvictionRequested, message: "is to be Evicting",
+			state: faultlinev1.DomainEvicting, reason: faultlinev1.ReasonEvictionRequested, message: "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere",
 		},
 		"evicted and the status does not say so yet": {
 			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainActive, faultlinev1.DomainHealthy, ""),
