@@ -34,7 +34,7 @@ const (
 	WaitingForAddressReason = "WaitingForAddress"
 
 	// VirtualMachineNotOursReason: a virtual machine of its name is somebody
-	// else's.
+	// else's, and not for certain that of another HarvesterMachine.
 	VirtualMachineNotOursReason = "VirtualMachineNotOurs"
 
 	// VirtualMachineRefusedReason: Harvester refuses the virtual machine, for a

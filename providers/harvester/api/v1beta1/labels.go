@@ -11,6 +11,11 @@ const (
 	// anything exists on Harvester. It survives clusterctl move.
 	MachineIDAnnotation = "infrastructure.cluster.x-k8s.io/harvester-machine-id"
 
+	// VirtualMachineNameAnnotation on a HarvesterMachine is the name of its
+	// VirtualMachine where that is not its own, written before anything of that
+	// name exists on Harvester. It survives clusterctl move.
+	VirtualMachineNameAnnotation = "infrastructure.cluster.x-k8s.io/harvester-virtual-machine-name"
+
 	// IPPoolsAnnotation on a HarvesterMachine lists, separated by commas, the
 	// IPPools that an address may have been taken from for it, written before
 	// that is. It survives clusterctl move.

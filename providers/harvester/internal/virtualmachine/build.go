@@ -58,12 +58,12 @@ type Volume struct {
 	BootOrder int
 }
 
-// SecretName is that of what the virtual machine reads when it boots.
-func SecretName(machine string) string { return machine + "-cloud-init" }
+// SecretName is that of what a virtual machine reads when it boots.
+func SecretName(vm string) string { return vm + "-cloud-init" }
 
-// ClaimName is that of the claim for one of its volumes.
-func ClaimName(machine, id string, volume int) string {
-	return fmt.Sprintf("%s-disk-%d-%s", machine, volume, id[:min(5, len(id))])
+// ClaimName is that of the claim for one of the volumes of a virtual machine.
+func ClaimName(vm, id string, volume int) string {
+	return fmt.Sprintf("%s-disk-%d-%s", vm, volume, id[:min(5, len(id))])
 }
 
 // Build makes a virtual machine, and the Secret that it reads when it boots. The same input makes the same objects.
@@ -83,7 +83,7 @@ func Build(in Input) (*kubevirtv1.VirtualMachine, *corev1.Secret, error) {
 	always := kubevirtv1.RunStrategyAlways
 	vm := &kubevirtv1.VirtualMachine{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: in.Namespace, Name: in.Machine.Name, Labels: maps.Clone(template.ObjectMeta.Labels),
+			Namespace: in.Namespace, Name: Name(in.Machine), Labels: maps.Clone(template.ObjectMeta.Labels),
 			Annotations: map[string]string{
 				infrav1.OwnerAnnotation:                infrav1.Owner(in.Machine.Namespace, in.Machine.Name),
 				infrav1.VolumeClaimTemplatesAnnotation: claims,
@@ -115,7 +115,7 @@ func (in *Input) secret() (*corev1.Secret, error) {
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: in.Namespace, Name: SecretName(in.Machine.Name), Labels: in.identity(), Annotations: in.owner(),
+			Namespace: in.Namespace, Name: SecretName(Name(in.Machine)), Labels: in.identity(), Annotations: in.owner(),
 		},
 		Data: map[string][]byte{UserDataKey: user},
 	}
@@ -125,6 +125,8 @@ func (in *Input) secret() (*corev1.Secret, error) {
 	return secret, nil
 }
 
+func (in *Input) claimName(volume int) string { return ClaimName(Name(in.Machine), in.ID, volume) }
+
 // claims are those that Harvester makes for the volumes, as JSON.
 func (in *Input) claims() (string, error) {
 	block := corev1.PersistentVolumeBlock
@@ -132,7 +134,7 @@ func (in *Input) claims() (string, error) {
 	for i, volume := range in.Volumes {
 		all[i] = corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: in.Namespace, Name: ClaimName(in.Machine.Name, in.ID, i), Labels: in.identity(), Annotations: in.owner(),
+				Namespace: in.Namespace, Name: in.claimName(i), Labels: in.identity(), Annotations: in.owner(),
 			},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, VolumeMode: &block,
@@ -168,7 +170,7 @@ func (in *Input) template(secret *corev1.Secret) (*kubevirtv1.VirtualMachineInst
 	template := &kubevirtv1.VirtualMachineInstanceTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: in.templateLabels(), Annotations: annotations},
 		Spec: kubevirtv1.VirtualMachineInstanceSpec{
-			Hostname: in.Machine.Name, Affinity: in.Affinity, Domain: *domain,
+			Hostname: Name(in.Machine), Affinity: in.Affinity, Domain: *domain,
 			EvictionStrategy: &eviction, TerminationGracePeriodSeconds: &seconds,
 		},
 	}
@@ -182,8 +184,8 @@ func (in *Input) templateLabels() map[string]string {
 	labels := in.identity()
 	maps.Copy(labels, in.Labels)
 	labels[infrav1.CreatorLabel] = infrav1.Creator
-	labels[infrav1.VMNameLabel] = in.Machine.Name
-	labels[infrav1.VMNamePrefixLabel] = in.Machine.Name
+	labels[infrav1.VMNameLabel] = Name(in.Machine)
+	labels[infrav1.VMNamePrefixLabel] = Name(in.Machine)
 	// By it the network is found that load balancers of the cluster have their addresses in.
 	labels[lbv1.MachineClusterLabel] = in.Cluster
 	if in.ControlPlane {
@@ -195,7 +197,7 @@ func (in *Input) templateLabels() map[string]string {
 func (in *Input) templateAnnotations() (map[string]string, error) {
 	disks, keys := []string{}, []string{}
 	for i := range in.Volumes {
-		disks = append(disks, ClaimName(in.Machine.Name, in.ID, i))
+		disks = append(disks, in.claimName(i))
 	}
 	if in.KeyPair != "" {
 		keys = append(keys, in.KeyPair)
@@ -250,7 +252,7 @@ func (in *Input) addVolumes(spec *kubevirtv1.VirtualMachineInstanceSpec, secret 
 		name := fmt.Sprintf("disk-%d", i)
 		spec.Volumes = append(spec.Volumes, kubevirtv1.Volume{Name: name, VolumeSource: kubevirtv1.VolumeSource{
 			PersistentVolumeClaim: &kubevirtv1.PersistentVolumeClaimVolumeSource{PersistentVolumeClaimVolumeSource: corev1.PersistentVolumeClaimVolumeSource{
-				ClaimName: ClaimName(in.Machine.Name, in.ID, i),
+				ClaimName: in.claimName(i),
 			}},
 		}})
 		disk := virtioDisk(name)

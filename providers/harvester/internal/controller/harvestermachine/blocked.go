@@ -91,9 +91,9 @@ func (s *scope) left() string {
 		namespace = "namespace " + s.infraCluster.Spec.TargetNamespace
 	}
 	left := fmt.Sprintf("Secret %s in %s, and PersistentVolumeClaims there with the label %s=%s",
-		virtualmachine.SecretName(s.infra.Name), namespace, infrav1.MachineIDLabel, s.infra.Annotations[infrav1.MachineIDAnnotation])
+		virtualmachine.SecretName(virtualmachine.Name(s.infra)), namespace, infrav1.MachineIDLabel, s.infra.Annotations[infrav1.MachineIDAnnotation])
 	if !s.stopped {
-		left = fmt.Sprintf("VirtualMachine %s and %s", s.infra.Name, left)
+		left = fmt.Sprintf("VirtualMachine %s and %s", virtualmachine.Name(s.infra), left)
 	}
 	if s.infra.Status.AllocatedIPAddress != "" {
 		left += fmt.Sprintf(", and address %s in IPPool %s", s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef)

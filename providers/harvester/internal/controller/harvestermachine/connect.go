@@ -22,7 +22,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
-	"github.com/faultline-io/faultline/shared/terminalerror"
 )
 
 // prepare waits for what must be there before anything is made. Before that the machine has nothing that its deletion would have
@@ -105,7 +104,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope) (steps.Progress, error)
 	case vm == nil:
 		return s.enter(), nil // to make it
 	case !virtualmachine.Ours(vm, s.infra):
-		return r.notOurs(s, "VirtualMachine")
+		return r.taken(ctx, s, vm, r.find)
 	}
 	s.vm = vm
 	vmi := &kubevirtv1.VirtualMachineInstance{}
@@ -152,19 +151,4 @@ func (s *scope) arriving(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, arrives-now.Sub(created.LastTransitionTime.Time))
-}
-
-// notOurs holds the machine up because what has the name that it needs is somebody else's, whose events do not wake it.
-func (r *Reconciler) notOurs(s *scope, kind string) (steps.Progress, error) {
-	r.hold(s, metav1.Condition{Reason: infrav1.VirtualMachineNotOursReason, Message: fmt.Sprintf(
-		"%s %s on Harvester is not this machine's: it has another %s, or none; delete the Machine, so that one of another name is made, "+
-			"or remove what is in the way", kind, s.place().Namespace+"/"+nameOf(kind, s.infra.Name), infrav1.MachineIDLabel)})
-	return steps.Retry(terminalerror.Check), nil
-}
-
-func nameOf(kind, machine string) string {
-	if kind == "Secret" {
-		return virtualmachine.SecretName(machine)
-	}
-	return machine
 }

@@ -83,7 +83,7 @@ func (s *scope) asker() harvester.Asker {
 
 // place is where the virtual machine is, by its name on Harvester.
 func (s *scope) place() client.ObjectKey {
-	return client.ObjectKey{Namespace: s.infraCluster.Spec.TargetNamespace, Name: s.infra.Name}
+	return client.ObjectKey{Namespace: s.infraCluster.Spec.TargetNamespace, Name: virtualmachine.Name(s.infra)}
 }
 
 // begun reports whether anything of the machine may exist on Harvester.

@@ -39,7 +39,10 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (steps.Progress, erro
 	if err != nil {
 		return r.unless(s, refuse(infrav1.MachineSpecInvalidReason, "%s; correct it in the template, and delete the Machine", err))
 	}
-	if p, err := r.createSecret(ctx, s, secret); p != steps.Proceed || err != nil {
+	switch theirs, p, err := r.createSecret(ctx, s, secret); {
+	case theirs != nil:
+		return r.taken(ctx, s, theirs, r.create)
+	case p != steps.Proceed || err != nil:
 		return p, err
 	}
 	switch err := s.conn.Create(ctx, vm); {
@@ -75,7 +78,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) (steps.Progress, error
 	case vm == nil:
 		return steps.Wait, fmt.Errorf("VirtualMachine %s came and went", s.place())
 	case !virtualmachine.Ours(vm, s.infra):
-		return r.notOurs(s, "VirtualMachine")
+		return r.taken(ctx, s, vm, r.create)
 	}
 	s.vm = vm
 	return steps.Proceed, nil
@@ -102,31 +105,32 @@ func (r *Reconciler) readBootstrap(ctx context.Context, s *scope) (steps.Progres
 }
 
 // createSecret makes what the virtual machine reads when it boots. One that was left by an attempt before is brought up to date:
-// nothing has read it.
-func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.Secret) (steps.Progress, error) {
+// nothing has read it. It answers with one of its name that is not the machine's.
+func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.Secret) (theirs *corev1.Secret, _ steps.Progress, _ error) {
 	wanted := secret.DeepCopy()
 	err := s.conn.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
 		key := client.ObjectKeyFromObject(wanted)
 		if secret, err = reconcile.Find(ctx, s.conn.Live(), key, &corev1.Secret{}); err != nil || secret == nil {
-			return steps.Retry(terminalerror.Check), err
+			return nil, steps.Retry(terminalerror.Check), err
 		}
 		if secret.Labels[infrav1.MachineIDLabel] != s.wanted.ID {
-			return r.notOurs(s, "Secret")
+			return secret, steps.Wait, nil
 		}
 		if equality.Semantic.DeepEqual(secret.Data, wanted.Data) {
-			return steps.Proceed, nil
+			return nil, steps.Proceed, nil
 		}
 		secret.Data = wanted.Data
 		err = s.conn.Update(ctx, secret)
 	}
 	if isRefusal(err) {
-		return r.refused(s, "Secret", wanted.Name, err)
+		p, err := r.refused(s, "Secret", wanted.Name, err)
+		return nil, p, err
 	}
 	if err != nil {
-		return steps.Wait, fmt.Errorf("creating Secret %s/%s on Harvester: %w", wanted.Namespace, wanted.Name, err)
+		return nil, steps.Wait, fmt.Errorf("creating Secret %s/%s on Harvester: %w", wanted.Namespace, wanted.Name, err)
 	}
-	return steps.Proceed, nil
+	return nil, steps.Proceed, nil
 }
 
 // isRefusal reports whether Harvester objects to the object, rather than to who asks.

@@ -148,24 +148,6 @@ func TestAVirtualMachineOfTheSameNameThatIsSomebodyElsesIsNeitherAdoptedNorDelet
 	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
 }
 
-// Upstream finds machines by labels that have no namespace, so that clusters of one name that share a namespace of Harvester have each
-// other's virtual machines.
-func TestD4ClustersOfOneNameThatShareANamespaceKeepTheirVirtualMachinesApart(t *testing.T) {
-	t.Parallel()
-	one, two := newWorld(t), newWorld(t)
-	two.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = one.name })
-	one.start()
-	first := one.machine("a", "zone-1")
-	one.provisioned(first)
-	two.start()
-	second := two.machineNamed(first.Name, "zone-1")
-	two.says(second, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)
-	two.delete(second)
-	two.gone(second)
-	one.Consistently(func() *metav1.Time { return one.vm(first).DeletionTimestamp }).Should(BeNil())
-	one.Expect(one.claims()).To(HaveLen(1))
-}
-
 func TestAVirtualMachineThatSomebodyDeletesIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,6 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 // NodeIndexes are the indexes that the cache of workload clusters must have.
@@ -97,7 +98,7 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope) (waiting *ref
 	case err != nil:
 		return nil, err
 	case node == nil:
-		return &refusal{infrav1.WaitingForNodeReason, fmt.Sprintf("Waiting for Node %s to join", s.infra.Name)}, nil
+		return &refusal{infrav1.WaitingForNodeReason, fmt.Sprintf("Waiting for Node %s to join", s.place().Name)}, nil
 	case node.Spec.ProviderID != "" && node.Spec.ProviderID != id:
 		return &refusal{infrav1.UnexpectedProviderIDReason, fmt.Sprintf(
 			"Node %s has provider ID %s, which is not %s: delete the Node or the Machine", node.Name, node.Spec.ProviderID, id)}, nil
@@ -147,23 +148,24 @@ func (r *Reconciler) node(ctx context.Context, s *scope) (*corev1.Node, error) {
 		return &found[0], nil
 	}
 	node := &corev1.Node{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: s.infra.Name}, node); apierrors.IsNotFound(err) {
+	if err := reader.Get(ctx, client.ObjectKey{Name: s.place().Name}, node); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("reading Node %s: %w", s.infra.Name, err)
+		return nil, fmt.Errorf("reading Node %s: %w", s.place().Name, err)
 	}
 	return node, nil
 }
 
-// watchNodes makes Nodes of a workload cluster wake the machines of their names. It does nothing when they do already.
+// watchNodes makes Nodes of a workload cluster wake the machines whose virtual machines have their names. It does nothing when they do already.
 func (r *Reconciler) watchNodes(ctx context.Context, cluster client.ObjectKey) error {
-	watch := nodes.Watch{Name: "harvestermachine-nodes", Workloads: r.Workloads, Controller: r.controller, Identity: identityOf}
-	return watch.Start(ctx, cluster, machineOfNode(cluster.Namespace))
+	nodesWatch := nodes.Watch{Name: "harvestermachine-nodes", Workloads: r.Workloads, Controller: r.controller, Identity: identityOf}
+	return nodesWatch.Start(ctx, cluster, r.machineOfNode(cluster.Namespace))
 }
 
-func machineOfNode(namespace string) handler.MapFunc {
-	return func(_ context.Context, node client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: node.GetName()}}}
+func (r *Reconciler) machineOfNode(namespace string) handler.MapFunc {
+	return func(ctx context.Context, node client.Object) []reconcile.Request {
+		return watch.Requests[*infrav1.HarvesterMachine](ctx, r.Client, &infrav1.HarvesterMachineList{}, nil,
+			client.InNamespace(namespace), client.MatchingFields{nameIndex: node.GetName()})
 	}
 }
 

@@ -22,10 +22,14 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/watch"
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
+
+// nameIndex finds HarvesterMachines by the names of their virtual machines.
+const nameIndex = "virtualMachineName"
 
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
@@ -33,6 +37,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	log := ctrl.LoggerFrom(ctx)
 	clusterMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.HarvesterMachineList{}, mgr.GetScheme())
 	if err != nil {
+		return err
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterMachine{}, nameIndex, func(o client.Object) []string {
+		return []string{virtualmachine.Name(o.(*infrav1.HarvesterMachine))}
+	}); err != nil {
 		return err
 	}
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).

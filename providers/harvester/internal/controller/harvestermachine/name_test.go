@@ -1,0 +1,172 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvestermachine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+)
+
+// pair are two clusters, of management namespaces of their own, that share a namespace of Harvester, where each has a machine of one name.
+type pair struct {
+	one, two      *world
+	first, second *infrav1.HarvesterMachine
+	stopTwo       func()
+}
+
+// newPair makes the machine of the first, and has the second one begin.
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{one: newWorld(t), two: newWorld(t)}
+	p.two.describe(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = p.one.name })
+	p.one.start()
+	p.first = p.one.machine("a", "zone-1")
+	p.one.provisioned(p.first)
+	p.stopTwo = p.two.start()
+	p.second = p.two.machineNamed(p.first.Name, "zone-1")
+	return p
+}
+
+// virtualMachines are those in the namespace that both share, by name.
+func (p *pair) virtualMachines() map[string]kubevirtv1.VirtualMachine {
+	p.one.t.Helper()
+	found := map[string]kubevirtv1.VirtualMachine{}
+	for _, vm := range p.one.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items {
+		found[vm.Name] = vm
+	}
+	return found
+}
+
+// apart is the virtual machine of the second, which is called otherwise than the first's.
+func (p *pair) apart() kubevirtv1.VirtualMachine {
+	p.one.t.Helper()
+	now := p.two.now(p.second)
+	name := p.first.Name + "-" + now.Annotations[infrav1.MachineIDAnnotation][:8]
+	p.two.Expect(p.virtualMachines()).To(And(HaveLen(2), HaveKey(p.first.Name), HaveKey(name)))
+	vm := p.virtualMachines()[name]
+	p.two.Expect(now.Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
+	return vm
+}
+
+// Upstream finds machines by labels that have no namespace, so that clusters of one name that share a namespace of Harvester have each
+// other's virtual machines.
+func TestD4MachinesOfOneNameThatShareANamespaceBothRunAndEachDeletesItsOwn(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.two.provisioned(p.second)
+	vm := p.apart()
+	p.two.Eventually(func() string { return p.two.event(p.second, "NamedApart") }).Should(ContainSubstring(vm.Name))
+	// Its Node is called as the virtual machine is, by which cloud provider and CSI driver find that.
+	p.two.join(vm.Name, "")
+	p.two.says(p.second, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureReadyReason)
+	p.two.Expect(p.two.node(vm.Name).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
+
+	p.two.delete(p.second)
+	p.two.gone(p.second)
+	p.one.Eventually(p.virtualMachines).Should(And(HaveLen(1), HaveKey(p.first.Name)))
+	p.one.Consistently(func() *metav1.Time { return p.one.vm(p.first).DeletionTimestamp }).Should(BeNil())
+	p.one.Expect(p.one.claims()).To(HaveLen(1))
+	p.one.delete(p.first)
+	p.one.gone(p.first)
+	p.one.Eventually(p.virtualMachines).Should(BeEmpty())
+	p.one.Eventually(p.one.claims).Should(BeEmpty())
+	p.one.Expect(p.one.on(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
+}
+
+func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwnNameIsFree(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.two.provisioned(p.second)
+	vm := p.apart()
+	p.stopTwo()
+	p.one.delete(p.first)
+	p.one.gone(p.first)
+	// The manager died between making it and noting that.
+	p.two.update(p.second, func(now *infrav1.HarvesterMachine) { now.Spec.ProviderID = "" })
+	p.two.updateStatus(p.second, func(now *infrav1.HarvesterMachine) { now.Status = infrav1.HarvesterMachineStatus{} })
+	p.stopTwo = p.two.start()
+	p.two.provisioned(p.second)
+	p.two.Expect(p.two.now(p.second).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(&vm)))
+	p.two.Expect(p.virtualMachines()).To(And(HaveLen(1), HaveKey(vm.Name)))
+
+	// Moved to another management cluster, which has metadata and spec of it, and no status.
+	p.stopTwo()
+	moved := p.two.now(p.second)
+	p.two.update(p.second, func(now *infrav1.HarvesterMachine) { now.Finalizers = nil })
+	p.two.delete(p.second)
+	p.two.gone(p.second)
+	moved.ResourceVersion, moved.UID, moved.Status = "", "", infrav1.HarvesterMachineStatus{}
+	p.two.create(moved)
+	p.two.start()
+	p.two.provisioned(p.second)
+	p.two.Expect(p.virtualMachines()).To(And(HaveLen(1), HaveKey(vm.Name)))
+	p.two.Expect(p.virtualMachines()[vm.Name].UID).To(Equal(vm.UID))
+	p.two.delete(p.second)
+	p.two.gone(p.second)
+	p.two.Eventually(p.virtualMachines).Should(BeEmpty())
+}
+
+// A virtual machine that upstream has made keeps its name, also where another cluster wants that.
+func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherClusterAndWaitsForOneThatMayBeItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	upstreams := func(name, cluster string) *kubevirtv1.VirtualMachine {
+		vm := w.stranger(name)
+		vm.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.MachineTypeLabel: infrav1.MachineTypeControlPlanePrefix + cluster}
+		w.Expect(w.harvester.Create(t.Context(), vm)).To(Succeed())
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: vm.Name + "-disk-0-abcde"}, Spec: claimSpec()}
+		w.Expect(w.harvester.Create(t.Context(), claim)).To(Succeed())
+		return vm
+	}
+	others, own, taken := upstreams("others", "another"), upstreams("own", w.name), upstreams("taken", w.name)
+	w.start()
+	apart, waits := w.machine("others", "zone-1"), w.machine("own", "zone-1")
+	over := w.machine("taken", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.ProviderID = virtualmachine.ProviderID(taken) })
+	w.says(waits, infrav1.MachineCreatedCondition, infrav1.VirtualMachineNotOursReason)
+	w.provisioned(apart)
+	w.provisioned(over)
+	w.Expect(w.now(over).Annotations).NotTo(HaveKey(infrav1.VirtualMachineNameAnnotation))
+	w.Expect(w.now(waits).Annotations).NotTo(HaveKey(infrav1.VirtualMachineNameAnnotation))
+	name := w.now(apart).Annotations[infrav1.VirtualMachineNameAnnotation]
+	w.Expect(name).To(HavePrefix(apart.Name + "-"))
+	names := func() (names []string) {
+		for _, vm := range w.on(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items {
+			names = append(names, vm.Name)
+		}
+		return names
+	}
+	w.Expect(names()).To(ConsistOf(others.Name, own.Name, taken.Name, name))
+	for _, machine := range []*infrav1.HarvesterMachine{apart, waits, over} {
+		w.delete(machine)
+		w.gone(machine)
+	}
+	w.Eventually(names).Should(ConsistOf(others.Name, own.Name))
+}
+
+// Both begin at once: the name is that of whose Secret is there first.
+func TestAMachineLeavesItsNameToOneWhoseSecretHasIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	name := w.name + "-a"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.name, Name: virtualmachine.SecretName(name), Labels: map[string]string{infrav1.MachineIDLabel: "another"},
+	}}
+	w.Expect(w.harvester.Create(t.Context(), secret)).To(Succeed())
+	w.start()
+	infra := w.machine("a", "zone-1")
+	w.provisioned(infra)
+	w.Expect(w.on(&kubevirtv1.VirtualMachineList{})).To(HaveField("Items", HaveLen(1)))
+	w.Expect(w.now(infra).Annotations[infrav1.VirtualMachineNameAnnotation]).To(HavePrefix(name + "-"))
+	w.delete(infra)
+	w.gone(infra)
+	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+}
