@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// watched is for how long machines that are ready are looked at.
+// watched is for how long machines that are ready are looked at, unless asked for otherwise.
 const watched = 30 * time.Second
 
 // Results are the raw numbers of a run.
@@ -29,6 +29,8 @@ type Results struct {
 	CPUs     int     `json:"cpus"`
 	Load     float64 `json:"load"`
 	Batches  []Batch `json:"batches"`
+	// Neighbours is nil if that was not measured.
+	Neighbours *benchmark.Neighbours `json:"neighbours,omitempty"`
 }
 
 // Batch is what it took to make a number of machines at once.
@@ -37,8 +39,9 @@ type Batch struct {
 	// Ready is after how many seconds the last machine was provisioned.
 	Ready float64 `json:"readySeconds"`
 	// Making is what it cost until then, and Idle what the time did that followed.
-	Making benchmark.Cost `json:"making"`
-	Idle   benchmark.Cost `json:"idle"`
+	Making  benchmark.Cost `json:"making"`
+	Idle    benchmark.Cost `json:"idle"`
+	Watched float64        `json:"watchedSeconds"`
 	// Peak is the manager's memory in bytes at its highest.
 	Peak int64 `json:"peakBytes"`
 }
@@ -49,21 +52,28 @@ func (Provider) Benchmark() benchmark.Suite {
 }
 
 func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
-	r := Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
+	r := &Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
 	var errs []error
 	for _, n := range machines {
 		if ctx.Err() != nil {
 			break
 		}
-		errs = append(errs, b.Scenario(ctx, fmt.Sprintf("machines-%d", n), nil, func(ctx context.Context, e *benchmark.Environment) error {
-			batch, err := makeBatch(ctx, e, n)
-			if err == nil {
-				r.Batches = append(r.Batches, batch)
-			}
-			return err
-		}))
+		errs = append(errs, r.batch(ctx, b, n, watched))
 	}
+	r.Neighbours = &benchmark.Neighbours{Machines: neighbourMachines}
+	errs = append(errs, r.Neighbours.Measure(ctx, b, newNeighbour))
 	return r, errors.Join(errs...)
+}
+
+// batch is a scenario in which so many machines are made, and looked at when they are ready.
+func (r *Results) batch(ctx context.Context, b *benchmark.Runner, machines int, watch time.Duration) error {
+	return b.Scenario(ctx, fmt.Sprintf("machines-%d", machines), nil, func(ctx context.Context, e *benchmark.Environment) error {
+		batch, err := makeBatch(ctx, e, machines, watch)
+		if err == nil {
+			r.Batches = append(r.Batches, batch)
+		}
+		return err
+	})
 }
 
 // counted is the Harvester that the manager works with.
@@ -75,26 +85,32 @@ func (c counted) Calls() benchmark.Counts { return c.simulation.Calls() }
 // IsWork implements benchmark.Counted: watches only wait for changes.
 func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
 
-// makeBatch makes machines at once, over the zones, on a Harvester that does everything in no time.
-func makeBatch(ctx context.Context, e *benchmark.Environment, machines int) (Batch, error) {
+// start starts a Harvester that does everything in no time, and a cluster on it.
+func start(ctx context.Context, e *benchmark.Environment, name string) (*simulation, *provider.Cluster, error) {
 	harvester, err := simulator.Run(ctx, simulator.WithAssets(e.Runner.Assets()), simulator.WithLayout(layout()))
 	if err != nil {
-		return Batch{}, fmt.Errorf("starting the Harvester simulator: %w", err)
+		return nil, nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
 	s := &simulation{harvester: harvester}
 	e.OnStop(s.Close)
-	cluster, err := CreateCluster(ctx, e.Client, "bench", harvester)
+	cluster, err := CreateCluster(ctx, e.Client, name, harvester)
+	return s, cluster, err
+}
+
+// makeBatch makes machines at once, over the zones, and looks at them for some time when they are ready.
+func makeBatch(ctx context.Context, e *benchmark.Environment, machines int, watch time.Duration) (Batch, error) {
+	s, cluster, err := start(ctx, e, "bench")
 	if err != nil {
 		return Batch{}, err
 	}
-	all, err := prepare(ctx, e, cluster, machines)
+	all, err := prepare(ctx, e, cluster, "bench", machines)
 	if err != nil {
 		return Batch{}, err
 	}
 	if err := e.Rest(ctx, counted{s}); err != nil {
 		return Batch{}, err
 	}
-	batch := Batch{Machines: machines}
+	batch := Batch{Machines: machines, Watched: watch.Seconds()}
 	batch.Making, err = e.During(ctx, counted{s}, func() error {
 		began := time.Now()
 		if err := provision(ctx, e, all); err != nil {
@@ -107,7 +123,7 @@ func makeBatch(ctx context.Context, e *benchmark.Environment, machines int) (Bat
 	if err != nil {
 		return Batch{}, err
 	}
-	batch.Idle, err = e.During(ctx, counted{s}, func() error { return provider.Pause(ctx, watched) })
+	batch.Idle, err = e.During(ctx, counted{s}, func() error { return provider.Pause(ctx, watch) })
 	if err != nil {
 		return Batch{}, err
 	}
@@ -116,13 +132,13 @@ func makeBatch(ctx context.Context, e *benchmark.Environment, machines int) (Bat
 }
 
 // prepare makes Machines with bootstrap data, spread over the zones, and returns their HarvesterMachines, which are still to be created.
-func prepare(ctx context.Context, e *benchmark.Environment, cluster *provider.Cluster, n int) ([]*infrav1.HarvesterMachine, error) {
+func prepare(ctx context.Context, e *benchmark.Environment, cluster *provider.Cluster, prefix string, n int) ([]*infrav1.HarvesterMachine, error) {
 	made, zones := make([]*infrav1.HarvesterMachine, n), zoneNames()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
 	for i := range made {
 		group.Go(func() error {
-			meta, err := cluster.CreateMachine(ctx, e.Client, fmt.Sprintf("bench-%04d", i), zones[i%len(zones)])
+			meta, err := cluster.CreateMachine(ctx, e.Client, fmt.Sprintf("%s-%04d", prefix, i), zones[i%len(zones)])
 			made[i] = Machine(meta)
 			return err
 		})

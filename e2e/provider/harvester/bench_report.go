@@ -6,6 +6,7 @@ package harvester
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
@@ -18,13 +19,16 @@ const (
 )
 
 // Report turns the numbers into a text with a table and what stands behind it.
-func (r Results) Report() string {
+func (r *Results) Report() string {
 	rows := []benchmark.Row{benchmark.Line("", "Faultline", "CAPHV v0.10", "aim", "")}
 	for _, batch := range r.Batches {
 		rows = append(rows, batch.rows()...)
 	}
 	if len(r.Batches) == 0 {
 		rows = append(rows, benchmark.Nothing())
+	}
+	if r.Neighbours != nil {
+		rows = append(rows, r.Neighbours.Rows("a Harvester")...)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with two etcds, two API servers, kube-scheduler and the simulated Harvester; load before: %.1f\n\n",
@@ -35,6 +39,9 @@ Machines and bootstrap data are there before the first HarvesterMachine. A machi
 address; its host is chosen by the real kube-scheduler. Requests to Harvester are counted in front of its API server; watches are apart.
 There is no workload cluster, so no Node is waited for. CAPHV was not measured.
 `)
+	if r.Neighbours != nil {
+		text.WriteString(benchmark.NoEffect())
+	}
 	var making, idle []benchmark.Column
 	for _, batch := range r.Batches {
 		title := fmt.Sprint(batch.Machines)
@@ -46,20 +53,23 @@ There is no workload cluster, so no Node is waited for. CAPHV was not measured.
 	text.WriteString("\n" + benchmark.Breakdown("requests to Harvester a machine", making, calls))
 	text.WriteString("\n" + benchmark.Breakdown("requests to the management cluster a machine", making, requests))
 	text.WriteString("\n" + benchmark.Breakdown("reconciles a machine, by controller", making, func(c benchmark.Cost) benchmark.Counts { return c.Reconciles }))
-	text.WriteString("\n" + benchmark.Breakdown(fmt.Sprintf("requests to Harvester a machine in %s of rest", watched), idle, calls))
+	text.WriteString("\n" + benchmark.Breakdown("requests to Harvester a machine at rest", idle, calls))
+	text.WriteString("\n" + benchmark.Breakdown("requests to the management cluster a machine at rest", idle, requests))
 	return text.String()
 }
 
 func (b Batch) rows() []benchmark.Row {
 	work := benchmark.Except(benchmark.IsApart)
 	per := func(count int) float64 { return float64(count) / float64(b.Machines) }
-	calls, idle := per(b.Making.Calls.Sum(work)), b.Idle.Calls.Sum(work)
+	calls, idle, rest := per(b.Making.Calls.Sum(work)), b.Idle.Calls.Sum(work), time.Duration(b.Watched*float64(time.Second))
 	peak := float64(b.Peak) / benchmark.Mebibyte
 	return []benchmark.Row{
 		{Name: fmt.Sprintf("%d machines in %d zones", b.Machines, len(zoneNames()))},
 		benchmark.Line("seconds until all are ready", fmt.Sprintf("%.1f", b.Ready), benchmark.None, fmt.Sprintf("< %d", aimReady), benchmark.Verdict(b.Ready < aimReady)),
 		benchmark.Line("requests to Harvester a machine", fmt.Sprintf("%.1f", calls), benchmark.None, fmt.Sprintf("<= %d", aimCalls), benchmark.Verdict(calls <= aimCalls)),
-		benchmark.Line("requests to Harvester in all while nothing happens", fmt.Sprint(idle), benchmark.None, "0", benchmark.Verdict(idle == 0)),
+		benchmark.Line(fmt.Sprintf("requests to Harvester in all in %s of rest", rest), fmt.Sprint(idle), benchmark.None, "0", benchmark.Verdict(idle == 0)),
+		benchmark.Line("watches of it that were opened again then", fmt.Sprint(b.Idle.Calls.Sum(benchmark.IsApart)), benchmark.None, benchmark.None, ""),
+		benchmark.Line("percent of a core that the manager took then", fmt.Sprintf("%.1f", 100*b.Idle.CPU/b.Watched), benchmark.None, benchmark.None, ""),
 		benchmark.Line("requests to the management cluster a machine", fmt.Sprintf("%.1f", per(b.Making.Requests.Sum(work))), benchmark.None, benchmark.None, ""),
 		benchmark.Line("CPU-seconds of the manager", fmt.Sprintf("%.1f", b.Making.CPU), benchmark.None, benchmark.None, ""),
 		benchmark.Line("MiB of the manager at the highest", fmt.Sprintf("%.0f", peak), benchmark.None, fmt.Sprintf("< %d", aimMemory), benchmark.Verdict(peak < aimMemory)),
