@@ -126,7 +126,7 @@ e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clus
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 
 .PHONY: bench
-bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses and 1,000 load balancers
+bench: assets ## Print planner times and what a machine costs in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses, 1,000 load balancers and a Harvester that answers late beside another, with SCALE=1 for ten minutes at rest
 ifdef SCALE
 	cd e2e && go run ./cmd/bench --provider=$(PROVIDER) --scale=$(SCALE)
 else

@@ -31,7 +31,8 @@ func run(ctx context.Context, args []string) error {
 	})
 	flags.StringVar(&options.Scale, "scale", "", "measure what is large in place of everything else: 1, for vsphere, is 2,000 machines "+
 		"beside 10,000 virtual machines of others, for metal3 500 workers and the control planes of 1,000 clusters that are spread over failure "+
-		"domains; or what differs from that, as machines=300,foreign=2000,watch=20s,outage=30s and clusters=100,workers=50,watch=10s")
+		"domains, for harvester 200 machines that are watched at rest for 10 minutes; or what differs from that, as "+
+		"machines=300,foreign=2000,watch=20s,outage=30s, clusters=100,workers=50,watch=10s and machines=50,watch=1m")
 	if err := program.Parse(flags, args); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type Batch struct {
 
 // Benchmark implements benchmark.Provider.
 func (Provider) Benchmark() benchmark.Suite {
-	return benchmark.Suite{Machines: []int{200}, Measure: measure}
+	return benchmark.Suite{Machines: []int{200}, Measure: measure, Scale: measureScale}
 }
 
 func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
