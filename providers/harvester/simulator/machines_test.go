@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubevirtv1 "kubevirt.io/api/core/v1"
@@ -35,6 +36,14 @@ func apart(vm *kubevirtv1.VirtualMachine) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "test"}},
 		}},
 	}}
+}
+
+func TestHarvesterItselfIsThereAndAvailable(t *testing.T) {
+	s := newSite(t)
+	deployment := &appsv1.Deployment{}
+	s.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: "harvester-system", Name: "harvester"}, deployment)).To(Succeed())
+	s.Expect(deployment.Status.Conditions).To(ContainElement(And(
+		HaveField("Type", appsv1.DeploymentAvailable), HaveField("Status", corev1.ConditionTrue))))
 }
 
 func TestVirtualMachineGetsItsVolumeItsInstanceAHostAndAnAddress(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,11 @@ import (
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 )
 
-const defaultNamespace = "default"
+const (
+	defaultNamespace = "default"
+	// systemNamespace is that of Harvester's own programs.
+	systemNamespace = "harvester-system"
+)
 
 // populate makes what is there from the beginning.
 func (s *Simulator) populate(ctx context.Context) error {
@@ -57,10 +62,34 @@ func (s *Simulator) populate(ctx context.Context) error {
 			return fmt.Errorf("making %T %s: %w", object, object.GetName(), err)
 		}
 	}
-	for _, host := range s.settings.layout.Hosts {
-		if err := s.AddHost(ctx, host); err != nil {
-			return err
-		}
+	if err := s.addHarvester(ctx); err != nil {
+		return err
+	}
+	return s.addHosts(ctx)
+}
+
+// addHarvester adds the Deployment of Harvester itself, which is available. Upstream's provider asks for it to know whether Harvester is there.
+func (s *Simulator) addHarvester(ctx context.Context) error {
+	labels := map[string]string{"app.kubernetes.io/name": "harvester"}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "harvester"}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "apiserver", Image: "harvester"}},
+		}},
+	}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
+	if err := s.client.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("making namespace %s: %w", systemNamespace, err)
+	}
+	if err := s.client.Create(ctx, deployment); err != nil {
+		return fmt.Errorf("making the Deployment of Harvester: %w", err)
+	}
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UpdatedReplicas: 1,
+		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"}},
+	}
+	if err := s.client.Status().Update(ctx, deployment); err != nil {
+		return fmt.Errorf("making Harvester available: %w", err)
 	}
 	return nil
 }
@@ -94,6 +123,16 @@ func Pool(name, subnet, first, last string) lbv1.IPPool {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet, RangeStart: first, RangeEnd: last}}},
 	}
+}
+
+// addHosts adds those of the layout.
+func (s *Simulator) addHosts(ctx context.Context) error {
+	for _, host := range s.settings.layout.Hosts {
+		if err := s.AddHost(ctx, host); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AddHost adds a host that works.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -58,7 +59,7 @@ type Simulator struct {
 
 // AddToScheme adds the kinds that a Harvester cluster has, as far as the simulator reads or writes them.
 func AddToScheme(scheme *runtime.Scheme) error {
-	kinds := runtime.NewSchemeBuilder(admissionregistrationv1.AddToScheme, authenticationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
+	kinds := runtime.NewSchemeBuilder(admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
 		kubevirtv1.AddToScheme, harvesterhciv1.AddToScheme, netattv1.AddToScheme, lbv1.AddToScheme)
 	return kinds.AddToScheme(scheme)
 }
