@@ -31,6 +31,10 @@ import (
 // nameIndex finds HarvesterMachines by the names of their virtual machines.
 const nameIndex = "virtualMachineName"
 
+func virtualMachineName(o client.Object) []string {
+	return []string{virtualmachine.Name(o.(*infrav1.HarvesterMachine))}
+}
+
 // SetupWithManager adds the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
@@ -39,9 +43,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return err
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterMachine{}, nameIndex, func(o client.Object) []string {
-		return []string{virtualmachine.Name(o.(*infrav1.HarvesterMachine))}
-	}); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterMachine{}, nameIndex, virtualMachineName); err != nil {
 		return err
 	}
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
