@@ -39,10 +39,20 @@ type Installation struct {
 	Assets string
 	// Root is the root folder of the repository.
 	Root string
+	// Other, unless nil, runs in the place of our manager.
+	Other *Manager
 
 	// core and controlPlane are source folders of Cluster API.
 	core, controlPlane string
 	objects            []*unstructured.Unstructured
+}
+
+// Manager is one for a provider's kinds that is not ours.
+type Manager struct {
+	// Program takes the arguments that ours does: one that does not needs a script which translates them.
+	Program string
+	// Release is the kustomize folder of its release.
+	Release string
 }
 
 // Install builds the programs that are missing or outdated.
@@ -78,6 +88,9 @@ func (i *Installation) Component(programs binaries.Paths, folder string) (manage
 	}
 	component := managementcluster.Provider(programs, i.Root, i.Provider.Describe().Name)
 	component.Config, component.Objects = folder, i.objects
+	if i.Other != nil {
+		component.Program = i.Other.Program
+	}
 	maps.Copy(component.Variables, i.Provider.Describe().Unset)
 	return component, nil
 }
@@ -85,7 +98,11 @@ func (i *Installation) Component(programs binaries.Paths, folder string) (manage
 // writeConfig writes a kustomize folder with the provider's release and the CRDs of
 // Cluster API, whose managers are not there to bring them.
 func (i *Installation) writeConfig(dir string) error {
-	release, err := filepath.Rel(dir, filepath.Join(i.Root, "providers", i.Provider.Describe().Name, "config", "default"))
+	release := filepath.Join(i.Root, "providers", i.Provider.Describe().Name, "config", "default")
+	if i.Other != nil {
+		release = i.Other.Release
+	}
+	release, err := filepath.Rel(dir, release)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	Machines []int
 	// Scale, unless empty, measures what is large, of that size, in place of everything else.
 	Scale string
+	// Other, unless nil, is measured in the place of our manager.
+	Other *alone.Manager
 	// Out receives the table.
 	Out io.Writer
 	// Progress receives a line for each thing that takes time.
@@ -109,6 +111,8 @@ type Runner struct {
 	dir          string
 	Provider     string
 	Limit        time.Duration // of a scenario
+	// Other is the name of the program that is measured in the place of our manager, which may need more of a cluster than ours does; else "".
+	Other string
 }
 
 func newRunner(ctx context.Context, options Options) (*Runner, error) {
@@ -116,6 +120,7 @@ func newRunner(ctx context.Context, options Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	installation.Other = options.Other
 	dir, err := os.MkdirTemp("", "faultline-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the benchmark: %w", err)
@@ -123,7 +128,11 @@ func newRunner(ctx context.Context, options Options) (*Runner, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	return &Runner{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}, nil
+	r := &Runner{installation: installation, progress: options.Progress, dir: dir, Provider: options.Provider.Describe().Name, Limit: ScenarioLimit}
+	if options.Other != nil {
+		r.Other = filepath.Base(options.Other.Program)
+	}
+	return r, nil
 }
 
 // Assets is the folder with the programs that a simulation runs.

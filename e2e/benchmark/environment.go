@@ -20,8 +20,13 @@ import (
 // have nothing else to do.
 const ScenarioLimit = 5 * time.Minute
 
-// userAgent is what the manager calls itself to the API server.
-func (b *Runner) userAgent() string { return "faultline-" + b.Provider + "-manager" }
+// userAgent is what the manager calls itself to the API server. Another than ours is the only one that the audit log has anything of.
+func (b *Runner) userAgent() string {
+	if b.Other != "" {
+		return ""
+	}
+	return "faultline-" + b.Provider + "-manager"
+}
 
 // Environment is what one scenario runs in: a management cluster with the provider's manager in it, and
 // what is started in it.

@@ -121,8 +121,12 @@ func (e *Environment) Memory() (now, peak int64, err error) {
 }
 
 // Rest waits until the manager has nothing to do any more: it called nothing but
-// the stream and sent no request for a while.
+// the stream and sent no request for a while. Another manager than ours may ask all
+// the time, and is given that while only.
 func (e *Environment) Rest(ctx context.Context, w Counted) error {
+	if e.Runner.Other != "" {
+		return provider.Pause(ctx, restFor)
+	}
 	last, since := int64(-1), time.Now()
 	err := wait.PollUntilContextTimeout(ctx, provider.LookEvery, restLimit, true, func(context.Context) (bool, error) {
 		log, err := os.Stat(e.audit)

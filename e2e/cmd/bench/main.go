@@ -10,9 +10,11 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/faultline-io/faultline/e2e/alone"
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/program"
 	"github.com/faultline-io/faultline/e2e/provider/all"
@@ -33,11 +35,34 @@ func run(ctx context.Context, args []string) error {
 		"beside 10,000 virtual machines of others, for metal3 500 workers and the control planes of 1,000 clusters that are spread over failure "+
 		"domains, for harvester 200 machines that are watched at rest for 10 minutes; or what differs from that, as "+
 		"machines=300,foreign=2000,watch=20s,outage=30s, clusters=100,workers=50,watch=10s and machines=50,watch=1m")
-	if err := program.Parse(flags, args); err != nil {
+	manager := flags.String("manager", "", "`program` to measure in the place of our manager: another one for the same kinds, or a script "+
+		"that translates the arguments of ours for it")
+	release := flags.String("release", "", "kustomize `folder` of that manager's release, with its CRDs, roles and Deployment")
+	err := program.Parse(flags, args)
+	if err != nil {
+		return err
+	}
+	if options.Other, err = another(*manager, *release); err != nil {
 		return err
 	}
 	options.Provider = *chosen
 	return benchmark.Run(ctx, options)
+}
+
+// another is the manager to measure in the place of ours, if that is asked for. It runs in another folder than this program.
+func another(manager, release string) (*alone.Manager, error) {
+	if manager == "" && release == "" {
+		return nil, nil
+	}
+	if manager == "" || release == "" {
+		return nil, errors.New("--manager and --release go together: a program, and the folder of what it needs")
+	}
+	program, err := filepath.Abs(manager)
+	if err != nil {
+		return nil, err
+	}
+	release, err = filepath.Abs(release)
+	return &alone.Manager{Program: program, Release: release}, err
 }
 
 func numbers(list string) ([]int, error) {

@@ -26,6 +26,7 @@ const watched = 30 * time.Second
 // Results are the raw numbers of a run.
 type Results struct {
 	Provider string  `json:"provider"`
+	Manager  string  `json:"manager,omitempty"` // if it is not ours
 	CPUs     int     `json:"cpus"`
 	Load     float64 `json:"load"`
 	Batches  []Batch `json:"batches"`
@@ -51,8 +52,12 @@ func (Provider) Benchmark() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{200}, Measure: measure, Scale: measureScale}
 }
 
+func newResults(b *benchmark.Runner) *Results {
+	return &Results{Provider: b.Provider, Manager: b.Other, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
+}
+
 func measure(ctx context.Context, b *benchmark.Runner, machines []int) (benchmark.Outcome, error) {
-	r := &Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
+	r := newResults(b)
 	var errs []error
 	for _, n := range machines {
 		if ctx.Err() != nil {
@@ -87,14 +92,26 @@ func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
 
 // start starts a Harvester that does everything in no time, and a cluster on it.
 func start(ctx context.Context, e *benchmark.Environment, name string) (*simulation, *provider.Cluster, error) {
-	harvester, err := simulator.Run(ctx, simulator.WithAssets(e.Runner.Assets()), simulator.WithLayout(layout()))
+	options := []simulator.Option{simulator.WithAssets(e.Runner.Assets()), simulator.WithLayout(layout())}
+	var change []func(*infrav1.HarvesterCluster)
+	if e.Runner.Other != "" {
+		options, change = append(options, simulator.WithKubeVIP(simulator.KubeVIPEager)), append(change, forUpstream)
+	}
+	harvester, err := simulator.Run(ctx, options...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
 	s := &simulation{harvester: harvester}
 	e.OnStop(s.Close)
-	cluster, err := CreateCluster(ctx, e.Client, name, harvester)
+	cluster, err := CreateCluster(ctx, e.Client, name, harvester, change...)
 	return s, cluster, err
+}
+
+// forUpstream has a cluster be as upstream's manager needs it, which knows none without a load balancer. It waits for the address of that
+// before anything is behind it, and only kube-vip before 1.2 gives one then.
+func forUpstream(cluster *infrav1.HarvesterCluster) {
+	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
+	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP}
 }
 
 // makeBatch makes machines at once, over the zones, and looks at them for some time when they are ready.

@@ -6,7 +6,6 @@ package harvester
 import (
 	"context"
 	"fmt"
-	goruntime "runtime"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
@@ -42,6 +41,6 @@ func measureScale(ctx context.Context, b *benchmark.Runner, text string) (benchm
 		return nil, err
 	}
 	b.Limit = size.limit()
-	r := &Results{Provider: b.Provider, CPUs: goruntime.NumCPU(), Load: benchmark.Load()}
+	r := newResults(b)
 	return r, r.batch(ctx, b, size.Machines, size.Watch)
 }

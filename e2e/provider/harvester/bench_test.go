@@ -29,7 +29,7 @@ func TestScaleIsReadFromWhatDiffers(t *testing.T) {
 
 func TestReportTellsRequestsAtRestFromWatchesThatWereOpenedAgain(t *testing.T) {
 	g := NewWithT(t)
-	batch := Batch{Machines: 200, Watched: 600, Idle: benchmark.Cost{
+	batch := Batch{Machines: 50, Watched: 600, Idle: benchmark.Cost{
 		CPU: 0.6, Calls: benchmark.Counts{"list nodes": 3, "watch virtualmachines": 4, "watch nodes": 1},
 	}}
 	text := (&Results{Batches: []Batch{batch}}).Report()

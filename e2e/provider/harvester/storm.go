@@ -54,7 +54,9 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 }
 
 // CreateCluster creates a cluster on a Harvester whose failure domains are the zones of the layout, and waits until they are published.
-func CreateCluster(ctx context.Context, api client.Client, name string, harvester *simulator.Simulator) (*provider.Cluster, error) {
+func CreateCluster(
+	ctx context.Context, api client.Client, name string, harvester *simulator.Simulator, change ...func(*infrav1.HarvesterCluster),
+) (*provider.Cluster, error) {
 	c := &provider.Cluster{Name: name, Kind: "Harvester"}
 	if err := c.Create(ctx, api); err != nil {
 		return nil, err
@@ -66,6 +68,9 @@ func CreateCluster(ctx context.Context, api client.Client, name string, harveste
 	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
 	for _, zone := range zoneNames() {
 		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, infrav1.HarvesterFailureDomain{Name: zone})
+	}
+	for _, each := range change {
+		each(infra)
 	}
 	access := &corev1.Secret{ObjectMeta: c.Meta(identity), Data: map[string][]byte{infrav1.KubeconfigKey: harvester.Kubeconfig()}}
 	if err := provider.Create(ctx, api, access, infra); err != nil {
