@@ -223,6 +223,40 @@ func TestAMarkThatAPersonMakesTheirOwnStaysWhenTheMoveIsTakenBack(t *testing.T) 
 	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveAborted), HaveField("Reason", faultlinev1.ReasonMachineMarked))))
 }
 
+// Whatever a person takes off a machine that moves, nothing of the move is left when it is over.
+func TestWhatAPersonTakesOffAMoveLeavesNothingOfItBehind(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string][]string{
+		"delete-machine":                    {clusterv1.DeleteMachineAnnotation},
+		"the mark beside it":                {faultlinev1.MarkedForMoveAnnotation},
+		"both":                              {clusterv1.DeleteMachineAnnotation, faultlinev1.MarkedForMoveAnnotation},
+		"the record":                        {faultlinev1.CurrentMoveAnnotation},
+		"the record and the mark beside it": {faultlinev1.CurrentMoveAnnotation, faultlinev1.MarkedForMoveAnnotation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "aab", "abc")
+			w.reconcile()
+			w.Expect(w.marked()).To(Equal([]string{"m0"}))
+			machine, infra := w.machineNow("m0"), w.infra()
+			for _, annotation := range off {
+				delete(machine.Annotations, annotation)
+				delete(infra.Annotations, annotation)
+			}
+			w.Expect(w.client.Update(t.Context(), machine)).To(Succeed())
+			w.Expect(w.client.Update(t.Context(), infra)).To(Succeed())
+			w.reconcile()
+			w.Expect(w.machineNow("m0").Annotations).To(HaveKey(clusterv1.DeleteMachineAnnotation), "it moves")
+			kcp := w.kcp()
+			kcp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			w.Expect(w.client.Update(t.Context(), kcp)).To(Succeed())
+			w.reconcile()
+			w.Expect(w.marked()).To(BeEmpty())
+			w.Expect(w.infra().Annotations).NotTo(HaveKey(faultlinev1.CurrentMoveAnnotation))
+		})
+	}
+}
+
 func TestAnEvenNumberOfMachinesIsMovedWhereEtcdRunsElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, external := range map[string]bool{"etcd on the machines": false, "etcd elsewhere": true} {

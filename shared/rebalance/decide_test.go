@@ -229,8 +229,9 @@ func marked(s *Snapshot) { s.Machines[0].Mark = Ours }
 func overwritten(s *Snapshot) {
 	s.Machines[0].Mark = Overwritten
 }
-func cloned(s *Snapshot) { s.Machines[0].ClonedFrom = "template-rebalance" }
-func woken(s *Snapshot)  { s.Machines[0].Woken, s.Machines[0].Wakes = testNow, 1 }
+func takenOff(s *Snapshot) { s.Machines[0].Mark = TakenOff }
+func cloned(s *Snapshot)   { s.Machines[0].ClonedFrom = "template-rebalance" }
+func woken(s *Snapshot)    { s.Machines[0].Woken, s.Machines[0].Wakes = testNow, 1 }
 func noticed(s *Snapshot) {
 	s.Machines[0].Outdated, s.ControlPlane.RollingOut, s.ControlPlane.UpToDate = true, true, false
 }
@@ -273,6 +274,9 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 		"aborting, restored":            {snapshot: moving(marked, aborting), action: UnmarkMachine, aborting: "ControlPlanePaused"},
 		"overwritten by a person":       {snapshot: moving(overwritten, cloned), action: Record, aborting: faultlinev1.ReasonMachineMarked},
 		"aborting, overwritten":         {snapshot: moving(overwritten, aborting), action: UnmarkMachine, aborting: "ControlPlanePaused"},
+		"marked, and taken off":         {snapshot: moving(takenOff), action: MarkMachine},
+		"noticed, and taken off":        {snapshot: moving(takenOff, cloned, noticed), action: MarkMachine},
+		"aborting, and taken off":       {snapshot: moving(takenOff, aborting), action: UnmarkMachine, aborting: "ControlPlanePaused"},
 		"aborting, all taken off":       {snapshot: moving(aborting), action: Close, aborting: "ControlPlanePaused"},
 		"aborting with a replacement":   {snapshot: moving(marked, cloned, aborting, replaced), aborting: "ControlPlanePaused"},
 		"aborting, the Cluster deleted": {snapshot: moving(marked, aborting, func(s *Snapshot) { s.Cluster.Deleting = true }), aborting: "ControlPlanePaused"},

@@ -24,6 +24,9 @@
 // there is no replacement the gate must hold as it did at the start, or the move is aborted: that, too, is recorded first, then
 // cloned-from-name is restored, then delete-machine is taken off. With a replacement the move goes on to its end.
 //
+// People may change any of it meanwhile. A delete-machine that has another value is theirs: it aborts the move and stays. What is taken off
+// is written again as long as there is a record; without one, all that is left is taken off.
+//
 // # The gate
 //
 // Guards are reasons against a move, each a function of the snapshot. The model in model_test.go goes through everything that

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
@@ -41,9 +42,43 @@ type machine struct {
 	joined, placed   bool // it has a Node; it has a place in its domain
 	deleting         bool
 	old, seenOld     bool // it does not fit the control plane's spec; the control plane has said that it is not up to date
-	mark             Mark
+	asked            asked
+	beside           bool // it has the mark beside delete-machine that says whose that is
 	cloned, unlinked bool // cloned-from-name is changed; it never had one
-	woken            bool
+}
+
+// asked is whose the annotation delete-machine is that a Machine has, by its value.
+type asked uint8
+
+const (
+	nobody asked = iota
+	manager
+	managerWoke // the manager's, with when it has woken the control plane
+	people
+)
+
+// annotated is a Machine with such annotations, for the real code to say what they mean.
+func annotated(a asked, beside bool, first time.Time) *clusterv1.Machine {
+	machine := &clusterv1.Machine{}
+	machine.Annotations = map[string]string{}
+	switch a {
+	case nobody:
+	case manager:
+		machine.Annotations[clusterv1.DeleteMachineAnnotation] = mark
+	case managerWoke:
+		machine.Annotations[clusterv1.DeleteMachineAnnotation] = encodeWoken(first, 1)
+	case people:
+		machine.Annotations[clusterv1.DeleteMachineAnnotation] = "yes"
+	}
+	if beside {
+		machine.Annotations[faultlinev1.MarkedForMoveAnnotation] = mark
+	}
+	return machine
+}
+
+// ofMove reports whether there is anything on the machine that the manager has put there.
+func (m *machine) ofMove() bool {
+	return m.beside || m.asked == manager || m.asked == managerWoke || m.cloned
 }
 
 type mode uint8
@@ -73,6 +108,7 @@ type domain struct {
 // record is the move on the infrastructure cluster.
 type record struct {
 	there, aborting bool
+	damaged         bool // somebody has changed it so that it cannot be read
 	victim          int8 // none when it is gone
 	from, to        int8
 	silent          bool // it is aborted because nothing happened
@@ -233,8 +269,13 @@ func (s *state) machineSeen(i int8) Machine {
 	seen := Machine{
 		Name: fmt.Sprintf("m%d", i), UID: uid(i), Created: modelNow.Add(time.Duration(i) * time.Second), Asked: nameOf(m.domain),
 		Ready: m.joined && m.health != notReady, HasNode: m.joined, Deleting: m.deleting, Unhealthy: m.health == failing, Outdated: m.seenOld,
-		Mark: m.mark, Infrastructure: true, ClonedFrom: "t",
+		Infrastructure: true, ClonedFrom: "t",
 	}
+	first := modelNow
+	if s.late {
+		first = modelNow.Add(-patience)
+	}
+	seen.Mark, seen.Woken, seen.Wakes = markOf(annotated(m.asked, m.beside, first))
 	if m.at != m.domain {
 		seen.Observed = nameOf(m.at)
 	}
@@ -243,12 +284,6 @@ func (s *state) machineSeen(i int8) Machine {
 		seen.ClonedFrom = ""
 	case m.cloned:
 		seen.ClonedFrom = outdatedName("t")
-	}
-	if m.woken {
-		seen.Woken, seen.Wakes = modelNow, 1
-		if s.late {
-			seen.Woken = modelNow.Add(-patience)
-		}
 	}
 	return seen
 }
@@ -304,6 +339,13 @@ func (s *state) touch(i int8) {
 	}
 }
 
+// touchRecord says that others have written to the infrastructure cluster.
+func (s *state) touchRecord() {
+	if s.pending.action == Record || s.pending.action == Close {
+		s.pending.stale = true
+	}
+}
+
 func (s *state) any(is func(*machine) bool) bool { return s.number(is) > 0 }
 
 func (s *state) number(is func(*machine) bool) int {
@@ -356,8 +398,8 @@ func (s *state) String() string {
 			text string
 			on   bool
 		}{
-			{"!", m.health != well}, {"-", !m.joined}, {"x", m.deleting}, {"o", m.seenOld}, {"O", m.old}, {"c", m.cloned}, {"w", m.woken},
-			{"M", m.mark == Ours}, {"U", m.mark == Users},
+			{"!", m.health != well}, {"-", !m.joined}, {"x", m.deleting}, {"o", m.seenOld}, {"O", m.old}, {"c", m.cloned}, {"m", m.beside},
+			{"M", m.asked == manager}, {"W", m.asked == managerWoke}, {"U", m.asked == people},
 		}
 	}
 	for i := range s.machines[:s.count] {

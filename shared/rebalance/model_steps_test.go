@@ -151,8 +151,8 @@ func (s *state) scalesUp() []state {
 // an unlisted domain, else of one of the fullest.
 func (s *state) scalesDown() []state {
 	sets := []func(*machine) bool{
-		func(m *machine) bool { return s.outdated(m) && m.mark != Unmarked },
-		func(m *machine) bool { return m.mark != Unmarked },
+		func(m *machine) bool { return s.outdated(m) && m.asked != nobody },
+		func(m *machine) bool { return m.asked != nobody },
 		func(m *machine) bool { return s.outdated(m) && m.health != well },
 		s.outdated,
 		func(*machine) bool { return true },
@@ -262,6 +262,9 @@ func (s *state) timePasses() []step {
 			}
 		}
 	})
+	if s.record.damaged {
+		add("somebody does what the condition says of a damaged record", (*state).repair)
+	}
 	if s.paused {
 		add("the Cluster is not paused any more", func(s *state) { s.paused, s.disturbed = false, true })
 	}
@@ -274,21 +277,27 @@ func (s *state) timePasses() []step {
 	if s.woken() && !s.late && (s.deaf || s.kcpPaused || s.kind != 0 || s.machines[s.record.victim].unlinked) {
 		add("nothing happens for long", func(s *state) { s.late = true })
 	}
+	return append(all, s.domainsRecover()...)
+}
+
+// domainsRecover: they get well, and have room again.
+func (s *state) domainsRecover() []step {
+	var all []step
 	for i := range s.domains {
 		if s.domains[i].sick {
-			add("a domain gets well", func(s *state) { s.domains[i].sick, s.disturbed = false, true })
+			all = append(all, with(s, "a domain gets well", func(s *state) { s.domains[i].sick, s.disturbed = false, true }))
 		}
 	}
 	for i := range s.domains {
 		if s.domains[i].filled {
-			add("a domain gets room", func(s *state) {
+			all = append(all, with(s, "a domain gets room", func(s *state) {
 				s.domains[i].filled, s.domains[i].room, s.disturbed = false, none, true
 				for j := range s.machines[:s.count] {
 					if s.machines[j].domain == int8(i) {
 						s.machines[j].placed = true
 					}
 				}
-			})
+			}))
 		}
 	}
 	return all
@@ -311,7 +320,7 @@ func lastThere(s *state) int {
 
 // woken reports whether a control plane has been told to look, and has said nothing yet.
 func (s *state) woken() bool {
-	return s.record.there && !s.record.aborting && s.record.victim != none && s.machines[s.record.victim].woken && !s.machines[s.record.victim].seenOld
+	return s.record.there && !s.record.aborting && s.record.victim != none && s.machines[s.record.victim].asked == managerWoke && !s.machines[s.record.victim].seenOld
 }
 
 // allFaults are what need not happen, but can.
@@ -345,9 +354,9 @@ func machineFaults(s *state) []step {
 				}))
 			}
 		}
-		if m.mark == Unmarked && !m.deleting {
+		if m.asked == nobody && !m.deleting {
 			all = append(all, with(s, "somebody marks a machine", func(s *state) {
-				s.machines[i].mark = Users
+				s.machines[i].asked = people
 				s.touch(int8(i))
 			}))
 		}
@@ -401,6 +410,62 @@ func driftFaults(s *state) []step {
 		}
 	}
 	return all
+}
+
+// markFaults are that somebody changes what a move has written, and all others.
+func markFaults(s *state) []step { return append(allFaults(s), changedMarks(s)...) }
+
+// changedMarks are that somebody writes over what a move has put on its machine, takes any of it off, or the record of it.
+func changedMarks(s *state) []step {
+	var all []step
+	for i := range s.machines[:s.count] {
+		add := func(name string, change func(*machine)) {
+			to := *s
+			if change(&to.machines[i]); to != *s {
+				to.touch(int8(i))
+				all = append(all, step{name: name, to: to})
+			}
+		}
+		add("somebody takes delete-machine off", func(m *machine) { m.asked = nobody })
+		add("somebody takes the mark beside it off", func(m *machine) { m.beside = false })
+		add("somebody takes both off", func(m *machine) { m.asked, m.beside = nobody, false })
+		if m := &s.machines[i]; m.beside || m.asked == manager || m.asked == managerWoke {
+			add("somebody makes delete-machine theirs", func(m *machine) { m.asked = people })
+			add("somebody sets delete-machine and nothing else", func(m *machine) { m.asked, m.beside = people, false })
+		}
+		if s.machines[i].cloned {
+			all = append(all, with(s, "somebody restores cloned-from-name", func(s *state) {
+				s.machines[i].cloned = false
+				if s.pending.machine == int8(i) && (s.pending.action == MarkInfrastructure || s.pending.action == RestoreInfrastructure) {
+					s.pending.stale = true
+				}
+			}))
+		}
+	}
+	if s.record.there && !s.record.damaged {
+		all = append(all, with(s, "somebody takes the record off", (*state).forget), with(s, "somebody damages the record", func(s *state) {
+			s.record.damaged = true
+			s.touchRecord()
+		}))
+	}
+	return all
+}
+
+// forget is that there is no record any more, without anybody having closed it.
+func (s *state) forget() {
+	s.touchRecord()
+	s.record, s.late = record{victim: none}, false
+}
+
+// repair is what a person does who reads that the record is damaged.
+func (s *state) repair() {
+	for i := range s.machines[:s.count] {
+		if m := &s.machines[i]; m.beside {
+			m.asked = nobody
+			s.touch(int8(i))
+		}
+	}
+	s.forget()
 }
 
 // rolloutFaults are that another mode is chosen, a domain is evicted, and those of machines: a rollout passes through many more states than a move.

@@ -14,8 +14,8 @@ import (
 
 // model explores every interleaving of the manager, whose decisions are the real ones, with everything else.
 type model struct {
-	guards []guard
-	faults func(*state) []step
+	decides func(*Snapshot) Decision
+	faults  func(*state) []step
 
 	states   map[state]int32
 	order    []state
@@ -34,7 +34,11 @@ type verdict struct {
 }
 
 func newModel(all []guard, faults func(*state) []step) *model {
-	return &model{guards: all, faults: faults, states: map[state]int32{}, memory: map[state]verdict{}}
+	return modelOf(func(s *Snapshot) Decision { return decide(s, all) }, faults)
+}
+
+func modelOf(decides func(*Snapshot) Decision, faults func(*state) []step) *model {
+	return &model{decides: decides, faults: faults, states: map[state]int32{}, memory: map[state]verdict{}}
 }
 
 // explore returns what is violated, "" if nothing is.
@@ -94,7 +98,11 @@ func (m *model) expand(i int32) {
 		lost := s
 		lost.pending = pending{}
 		m.add(lost, i, "the manager dies", true)
-		m.add(s.written(), i, "the manager writes: "+string(s.pending.action), false)
+		to := s.written()
+		m.add(to, i, "the manager writes: "+string(s.pending.action), false)
+		if wrong := s.wrongWrite(&to); wrong != "" {
+			m.violate(wrong, m.states[to])
+		}
 		return
 	}
 	v := m.decide(s)
@@ -129,8 +137,11 @@ func (m *model) decide(s state) verdict {
 	if known {
 		return v
 	}
+	if s.record.damaged {
+		return verdict{} // it says so, and does nothing
+	}
 	snap := s.snapshot()
-	d := decide(&snap, m.guards)
+	d := m.decides(&snap)
 	v.pending = pending{action: d.Action, machine: none, from: none, to: none}
 	if d.Machine != nil && d.Action != Nothing {
 		v.pending.machine = int8(slices.IndexFunc(snap.Machines, func(m Machine) bool { return m.UID == d.Machine.UID }))
@@ -173,15 +184,18 @@ func (s *state) written() state {
 		}
 		to.last.there, to.last.aborting, to.last.excused, to.last.victim = false, false, false, none
 	case MarkMachine:
-		to.machines[p.machine].mark = Ours
+		to.machines[p.machine].asked, to.machines[p.machine].beside = manager, true
 	case UnmarkMachine:
-		to.machines[p.machine].mark, to.machines[p.machine].woken = Unmarked, false
+		to.machines[p.machine].beside = false
+		if whose, _, _ := markOf(annotated(s.machines[p.machine].asked, s.machines[p.machine].beside, modelNow)); whose == Ours {
+			to.machines[p.machine].asked = nobody
+		}
 	case Wake:
-		to.machines[p.machine].woken = true
+		to.machines[p.machine].asked = managerWoke
 	case MarkInfrastructure:
 		to.machines[p.machine].cloned = !to.machines[p.machine].unlinked
 		if to.machines[p.machine].unlinked {
-			to.machines[p.machine].woken = true // there is no such thing in the model; patience is all that is left
+			to.machines[p.machine].asked = managerWoke // there is no such thing in the model; patience is all that is left
 		}
 	case RestoreInfrastructure:
 		to.machines[p.machine].cloned = false
@@ -196,12 +210,12 @@ func (s *state) written() state {
 
 // atRest reports whether there is nothing left of a move.
 func (s *state) atRest() bool {
-	return !s.record.there && !s.rolling && !s.any(func(m *machine) bool { return m.mark == Ours || m.cloned || m.deleting }) || s.deleting || s.kcpDeleting
+	return !s.record.there && !s.rolling && !s.any(func(m *machine) bool { return m.ofMove() || m.deleting }) || s.deleting || s.kcpDeleting
 }
 
 // wrong is what must not be, whatever happened.
 func (s *state) wrong() string {
-	if s.number(func(m *machine) bool { return m.mark == Ours || m.cloned }) > 1 {
+	if s.number((*machine).ofMove) > 1 {
 		return "there are two victims"
 	}
 	voters := s.number(func(m *machine) bool { return m.joined })
@@ -242,13 +256,13 @@ func (s *state) wrongDecision(p pending) string {
 		return "it writes although the Cluster is paused or being deleted"
 	case p.abort && !s.disturbed && (!s.deaf || s.kind != 0):
 		return "a move was begun that had to be aborted"
-	case p.machine != none && s.machines[p.machine].mark == Users && (p.action == MarkMachine || p.action == UnmarkMachine):
-		return "it touches what a person has marked"
+	case p.action == MarkInfrastructure && s.machines[p.machine].asked == nobody:
+		return "it makes a machine outdated that may be updated in place, as it is not to be deleted"
 	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Wake:
 		return ""
 	case s.any(func(m *machine) bool { return m.health != well || m.deleting || !m.joined }):
 		return "it goes on although a machine is not well"
-	case s.count != s.replicas, s.any(func(m *machine) bool { return m.old && m.mark != Ours }) && (begins(p) || s.unobserved):
+	case s.count != s.replicas, s.any(func(m *machine) bool { return m.old && !m.ofMove() }) && (begins(p) || s.unobserved):
 		return "it goes on although the control plane has other work"
 	}
 	if !begins(p) {
@@ -269,6 +283,16 @@ func (s *state) wrongDecision(p pending) string {
 		return "it moves a machine to where the user did not want it"
 	case s.last.from != none && p.from == s.last.to && p.to == s.last.from:
 		return "it takes the last move back"
+	}
+	return ""
+}
+
+// wrongWrite is what the manager must not have done with a write.
+func (s *state) wrongWrite(to *state) string {
+	for i := range s.machines[:s.count] {
+		if s.machines[i].asked == people && to.machines[i].asked != people {
+			return "it touches what a person has marked"
+		}
 	}
 	return ""
 }
@@ -381,7 +405,7 @@ func hazards() map[string]state {
 		faultlinev1.ReasonControlPlaneRemediating:         start("aab", "abc", machineIs(func(m *machine) { m.health = failing })),
 		faultlinev1.ReasonMachineNotReady:                 start("aab", "abc", machineIs(func(m *machine) { m.health = notReady })),
 		faultlinev1.ReasonControlPlaneUnhealthy:           start("aab", "abc", machineIs(func(m *machine) { m.health = etcdDown })),
-		faultlinev1.ReasonMachineMarked:                   start("aab", "abc", func(s *state) { s.machines[0].mark = Users }),
+		faultlinev1.ReasonMachineMarked:                   start("aab", "abc", func(s *state) { s.machines[0].asked = people }),
 		faultlinev1.ReasonInfrastructureMachineUnexpected: start("aab", "abc", func(s *state) { s.machines[0].unlinked = true }),
 		faultlinev1.ReasonFailureDomainIntentInvalid:      start("aab", "abc", func(s *state) { s.domains[2].dubious = true }),
 		faultlinev1.ReasonStabilizing:                     start("aab", "abc", func(s *state) { s.changing, s.flapping = true, true }),
@@ -441,6 +465,43 @@ func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) 
 	}
 }
 
+// What a move has put on its machine is for everybody to change. Each rule of what is done then, and what would go wrong without it.
+func TestWhatSomebodyChangesOfTheMarksOfAMoveIsMendedOrLeftToThem(t *testing.T) {
+	t.Parallel()
+	starts := []state{start("aab", "abc", budget(2)), start("aabbc", "abcd", budget(2))}
+	m := newModel(guards(), changedMarks)
+	if wrong := m.explore(starts); wrong != "" {
+		t.Errorf("with all rules, %s", wrong)
+	}
+	t.Logf("%d states, %d of them at rest", len(m.order), len(m.rest))
+	unguarded := slices.DeleteFunc(guards(), func(g guard) bool { return g.reason == faultlinev1.ReasonMachineMarked })
+	for rule, without := range map[string]struct {
+		decides func(*Snapshot) Decision
+		wrong   string
+	}{
+		"a person's mark ends the move": {func(s *Snapshot) Decision { return decide(s, unguarded) }, "it touches what a person has marked"},
+		"what is left of a move is taken back without a record of it": {func(s *Snapshot) Decision {
+			d := decide(s, guards())
+			if s.Move == nil && (d.Action == RestoreInfrastructure || d.Action == UnmarkMachine) {
+				return Decision{}
+			}
+			return d
+		}, "it never comes to rest"},
+		"a mark that was taken off is set again": {func(s *Snapshot) Decision {
+			for i := range s.Machines {
+				if s.Machines[i].Mark == TakenOff {
+					s.Machines[i].Mark = Ours
+				}
+			}
+			return decide(s, guards())
+		}, "it makes a machine outdated that may be updated in place"},
+	} {
+		if wrong := modelOf(without.decides, changedMarks).explore(starts); !strings.HasPrefix(wrong, without.wrong) {
+			t.Errorf("without the rule that %s: %q", rule, wrong)
+		}
+	}
+}
+
 // Each rule of a rollout that a guard stands for, in the mode that replaces all machines.
 func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 	t.Parallel()
@@ -490,11 +551,15 @@ func TestNoInterleavingLosesAQuorumOrAMove(t *testing.T) {
 			start("aabbc", "abcd", budget(1)), start("aabbb", "ab", budget(1)), start("aaabb", "abc", budget(1)),
 			start("abcda", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
 		}, allFaults},
-		"3 machines, two troubles": {[]state{start("aab", "abc", budget(2))}, allFaults},
+		"3 machines, two troubles": {[]state{start("aab", "abc", budget(2))}, markFaults},
 		"machines that somebody moves": {[]state{
 			start("abc", "abc", budget(1)), start("abc", "abc", budget(1), moved("aba")), start("aab", "abc", budget(1), moved("aca")),
 			start("aabbc", "abc", moved("aabbb")),
 		}, driftFaults},
+		"marks that somebody changes": {[]state{
+			start("aab", "abc", budget(1)), start("aaa", "abcd", budget(1)), start("abc", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
+			start("aabbc", "abcd", budget(1)),
+		}, markFaults},
 		"rollouts of 3 machines": {[]state{
 			start("aab", "abc", budget(1), in(rolloutAfter)), start("abc", "ab", budget(1), in(rolloutAfter)), start("aab", "abc", budget(1)),
 			start("abc", "abc", in(rolloutAfter), moved("aba")),

@@ -231,11 +231,13 @@ func markOf(machine *clusterv1.Machine) (whose Mark, woken time.Time, wakes int)
 	_, moved := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
 	left, rest, _ := strings.Cut(value, " ")
 	switch {
-	case moved && asked && left != mark:
-		return Overwritten, time.Time{}, 0
-	case moved:
+	case asked && left == mark: // also without the mark beside it, which somebody has taken off: nobody else takes it off
 		woken, wakes = decodeWoken(rest)
 		return Ours, woken, wakes
+	case moved && asked:
+		return Overwritten, time.Time{}, 0
+	case moved:
+		return TakenOff, time.Time{}, 0
 	case asked:
 		return Users, time.Time{}, 0
 	}

@@ -101,6 +101,9 @@ const (
 	// Overwritten is the mark of a Machine that was marked for a move and that somebody else has annotated since. Only what is beside
 	// the annotation is taken off.
 	Overwritten Mark = "overwritten"
+	// TakenOff is the mark of a Machine that was marked for a move and that somebody has taken the annotation off since. It is marked
+	// again, as long as it moves: what would be done to a machine that is not up to date and has none is another matter.
+	TakenOff Mark = "taken off"
 )
 
 // Machine is one control-plane Machine with its infrastructure machine.
@@ -139,7 +142,9 @@ func (m *Machine) Domain() string {
 }
 
 // isOurs reports whether anything is to be taken off a machine that is not moved.
-func (m *Machine) isOurs() bool { return m.Mark == Ours || m.Mark == Overwritten }
+func (m *Machine) isOurs() bool {
+	return m.Mark == Ours || m.Mark == Overwritten || m.Mark == TakenOff
+}
 
 // outdatedName is what cloned-from-name of a machine is changed to, so that it differs from every template's that is in use.
 func outdatedName(clonedFrom string) string { return clonedFrom + outdatedSuffix }

@@ -61,7 +61,7 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool)
 		switch name := m.machine.Name; {
 		case isWorker(m.machine) && hasOurs(m.machine) && !marked[name]:
 			off = append(off, m.machine)
-		case marked[name] && !ours(m.machine):
+		case marked[name] && (!ours(m.machine) || !beside(m.machine)):
 			on = append(on, m.machine)
 		}
 	}
@@ -89,14 +89,17 @@ func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, s
 }
 
 // hasOurs reports whether anything on the machine is to be taken off again.
-func hasOurs(machine *clusterv1.Machine) bool {
+func hasOurs(machine *clusterv1.Machine) bool { return ours(machine) || beside(machine) }
+
+// beside reports whether the machine has the mark that says whose delete-machine is.
+func beside(machine *clusterv1.Machine) bool {
 	_, has := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
 	return has
 }
 
-// ours reports whether the machine is marked by us alone.
+// ours reports whether the machine is marked by us alone: also where somebody has taken the mark beside it off, as nobody else takes it off.
 func ours(machine *clusterv1.Machine) bool {
-	return hasOurs(machine) && machine.Annotations[clusterv1.DeleteMachineAnnotation] == mark
+	return machine.Annotations[clusterv1.DeleteMachineAnnotation] == mark
 }
 
 // theirs reports whether somebody else wants the machine to go first.

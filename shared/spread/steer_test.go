@@ -218,6 +218,24 @@ func TestNobodyIsMarkedWhereAMarkWouldBeInTheWay(t *testing.T) {
 	}
 }
 
+func TestAMarkIsTakenOffAlsoWhenSomebodyHasTakenOffWhatIsBesideIt(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
+	strip := func() {
+		for _, name := range w.marked("md") {
+			change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, false, func(m *clusterv1.Machine) { delete(m.Annotations, faultlinev1.MarkedForMoveAnnotation) })
+		}
+	}
+	strip()
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(HaveLen(3))
+	w.Expect(w.machines("md")).To(ContainElement(HaveField("Annotations", HaveKey(faultlinev1.MarkedForMoveAnnotation))), "it is set again")
+	strip()
+	change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, func(md *clusterv1.MachineDeployment) { md.Spec.Paused = ptr.To(true) })
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(BeEmpty())
+}
+
 func TestAMarkOutlivesTheManagerAndIsKeptByTheNext(t *testing.T) {
 	t.Parallel()
 	w, _ := settled(t, faultlinev1.WorkersDistribution{}, 4)
