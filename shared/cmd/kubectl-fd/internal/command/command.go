@@ -22,6 +22,7 @@ import (
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/render"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/room"
 )
 
 // Options are what the commands need of the process that they run in.
@@ -120,7 +121,7 @@ func (r *root) client() (client.WithWatch, error) {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, room.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

@@ -191,6 +191,44 @@ func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 	}
 }
 
+// A place is where there is a host that the hostSelector selects and that is free, as the provider counts them.
+func TestSimulateCountsTheHostsThatTheLostMachinesSelect(t *testing.T) {
+	t.Parallel()
+	g, ns := NewWithT(t), own(t)
+	create := func(version, kind, name string, labels, annotations map[string]string, spec map[string]any) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		o.SetAPIVersion(version)
+		o.SetKind(kind)
+		o.SetNamespace(ns)
+		o.SetName(name)
+		o.SetLabels(labels)
+		o.SetAnnotations(annotations)
+		g.Expect(shared.client.Create(t.Context(), o)).To(Succeed())
+		return o
+	}
+	host := func(name, size string, annotations map[string]string, spec map[string]any) {
+		o := create("metal3.io/v1alpha1", "BareMetalHost", name,
+			map[string]string{"infrastructure.cluster.x-k8s.io/failure-domain": "rack-3", "size": size}, annotations, spec)
+		o.Object["status"] = map[string]any{"operationalStatus": "OK", "provisioning": map[string]any{"state": "available"}}
+		g.Expect(shared.client.Update(t.Context(), o)).To(Succeed())
+	}
+	placed := func() string { return ok(t, "simulate", "--lose", "rack-1", "-n", ns) }
+	create(fixture.Infrastructure, "Metal3Machine", "prod-2-aaaaa", map[string]string{clusterv1.ClusterNameLabel: "prod-2"}, nil, map[string]any{
+		"image": map[string]any{"url": "http://images.example/node", "checksum": "http://images.example/node.sha256"}, "hostSelector": map[string]any{"matchLabels": map[string]any{"size": "large"}},
+	})
+	const none = "prod-2-aaaaa +control plane +test-[a-z0-9]+/prod-2 +rack-1 +waits: no room that suits size=large is left in the Active failure domains"
+	host("small", "small", nil, map[string]any{"online": true})
+	host("reserved", "large", nil, map[string]any{"online": true, "consumerRef": map[string]any{"name": "somebody"}})
+	host("failed", "large", map[string]string{"capi.metal3.io/unhealthy": ""}, map[string]any{"online": true})
+	g.Expect(placed()).To(MatchRegexp(none), "room for one is free, and it is none that suits")
+	host("large", "large", nil, map[string]any{"online": true})
+	g.Expect(placed()).To(MatchRegexp("prod-2-aaaaa +control plane +test-[a-z0-9]+/prod-2 +rack-1 +rack-3"))
+
+	as := user(t, ns, may([]string{"get", "list"}, "cluster.x-k8s.io", "*"), may([]string{"get", "list"}, "infrastructure.cluster.x-k8s.io", "*"))
+	g.Expect(refused(t, "simulate", "--lose", "rack-1", "-n", ns, as)).To(HavePrefix("missing right: list baremetalhosts.metal3.io in namespace " + ns))
+	g.Expect(shared.run(t, "simulate", "--lose", "rack-3", "-n", ns, as).code).To(BeZero(), "nothing is lost that selects hosts")
+}
+
 func TestAClusterOfWhichLittleIsKnownIsShownWithTheReason(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

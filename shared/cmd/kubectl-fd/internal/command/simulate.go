@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/render"
+	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/room"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
 )
 
@@ -25,6 +26,7 @@ how much room would be lost, and where the lost machines could be placed again. 
 Each control-plane machine that has a Node counts as one vote, and those that are unhealthy or are being
 deleted do not work; an etcd outside of the cluster is not seen. Clusters of one namespace and one kind
 of infrastructure share the room of failure domains of the same name; control planes are placed first.
+On bare metal a place is a free host that the hostSelector of the lost machine selects.
 It shows what could be placed, not what will be: a MachineHealthCheck or you replace machines.
 
 Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after an error.`,
@@ -43,6 +45,13 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 			}
 			clusters, err := r.reports(cmd, names, all)
 			if err != nil {
+				return err
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			if err := room.Fill(cmd.Context(), c, clusters, lost); err != nil {
 				return err
 			}
 			outcomes, err := simulate.Lose(clusters, lost)

@@ -67,7 +67,7 @@ func (r Reader) Installation(ctx context.Context, providers []preflight.Provider
 		in.Leases = append(in.Leases, leases...)
 		errs = append(errs, err)
 	}
-	return in, together(errs...)
+	return in, Together(errs...)
 }
 
 // serves tells whether the API server has a kind of a provider's.

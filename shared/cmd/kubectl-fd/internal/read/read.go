@@ -56,7 +56,7 @@ func (r Reader) Reports(ctx context.Context, scope Scope) ([]report.Cluster, err
 func (r Reader) Observe(ctx context.Context, scope Scope) ([]report.Observed, error) {
 	clusters, clustersErr := r.Clusters(ctx, scope)
 	machines, machinesErr := r.machines(ctx, scope)
-	if err := together(clustersErr, machinesErr); err != nil {
+	if err := Together(clustersErr, machinesErr); err != nil {
 		return nil, err
 	}
 	seen := make([]report.Observed, len(clusters))
@@ -68,7 +68,7 @@ func (r Reader) Observe(ctx context.Context, scope Scope) ([]report.Observed, er
 		seen[i].Infrastructure, seen[i].Problem = infra, problem
 		problems = append(problems, err)
 	}
-	if err := together(problems...); err != nil {
+	if err := Together(problems...); err != nil {
 		return nil, err
 	}
 	for i := range seen {
@@ -76,11 +76,11 @@ func (r Reader) Observe(ctx context.Context, scope Scope) ([]report.Observed, er
 		seen[i].Assigned, err = r.assigned(ctx, &seen[i])
 		problems = append(problems, err)
 	}
-	return seen, together(problems...)
+	return seen, Together(problems...)
 }
 
-// together makes one error of several: the first, or all rights that are missing.
-func together(errs ...error) error {
+// Together makes one error of several: the first, or all rights that are missing.
+func Together(errs ...error) error {
 	var missing MissingRightsError
 	for _, err := range errs {
 		var rights MissingRightsError

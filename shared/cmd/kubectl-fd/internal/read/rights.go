@@ -4,6 +4,7 @@
 package read
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,16 @@ func (e MissingRightsError) Error() string {
 		return fmt.Sprintf(format, "rights", strings.Join(words, "; "), "them")
 	}
 	return fmt.Sprintf(format, "right", words[0], "it")
+}
+
+// Refused is Denied for whatever the answer says that the user may not do.
+func Refused(err error, verb, namespace string) error {
+	status := &apierrors.StatusError{}
+	if !errors.As(err, &status) || status.ErrStatus.Details == nil || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot "+verb+" resource") {
+		return err
+	}
+	details := status.ErrStatus.Details
+	return MissingRightsError{{Verb: verb, Resource: schema.GroupResource{Group: details.Group, Resource: details.Kind}, Namespace: namespace}}
 }
 
 // Denied turns the answer that a user may not do something into a MissingRightsError, and returns other errors as they are. What

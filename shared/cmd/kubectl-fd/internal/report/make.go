@@ -123,7 +123,8 @@ func machineOf(machine *clusterv1.Machine) Machine {
 	_, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]
 	m := Machine{
 		Name: machine.Name, ControlPlane: controlPlane, Deployment: machine.Labels[clusterv1.MachineDeploymentNameLabel],
-		Named: machine.Spec.FailureDomain, Joined: machine.Status.NodeRef.IsDefined(), Created: machine.CreationTimestamp, State: Running,
+		Infrastructure: Reference{Kind: machine.Spec.InfrastructureRef.Kind, Name: machine.Spec.InfrastructureRef.Name},
+		Named:          machine.Spec.FailureDomain, Joined: machine.Status.NodeRef.IsDefined(), Created: machine.CreationTimestamp, State: Running,
 	}
 	m.Healthy = m.Joined && !bad(machine, clusterv1.MachineHealthCheckSucceededCondition) && !bad(machine, clusterv1.MachineNodeHealthyCondition)
 	provisioned := machine.Status.Initialization.InfrastructureProvisioned

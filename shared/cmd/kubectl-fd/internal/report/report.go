@@ -34,6 +34,9 @@ type Cluster struct {
 	Skew         *int32                                     `json:"controlPlaneSkew,omitempty"`
 	ControlPlane faultlinev1.ControlPlaneDistributionStatus `json:"controlPlane,omitzero"`
 	Workers      []faultlinev1.WorkersDistributionStatus    `json:"workers,omitempty"`
+	// Room is how many more machines that suit only some places each failure domain takes, by what they ask for; it is only known where it is
+	// asked.
+	Room map[string]map[string]int `json:"-"`
 	// Conditions are those of the infrastructure cluster that are about failure domains.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -90,6 +93,10 @@ type Machine struct {
 	// Class is what its logical failure domain is of, Key that domain; "" where there are none.
 	Class string `json:"class,omitempty"`
 	Key   string `json:"distributionKey,omitempty"`
+	// Infrastructure is its infrastructure machine, and Suits what one in its place asks of a place: see Cluster.Room. It is "" for one that suits
+	// wherever there is room.
+	Infrastructure Reference `json:"-"`
+	Suits          string    `json:"-"`
 	// Named is the failure domain in its spec. A machine without one may have been given one, or not.
 	Named string `json:"named,omitempty"`
 	// State is one of the MachineStates; for a machine that is being deleted, how far that has come, in the words of a move.

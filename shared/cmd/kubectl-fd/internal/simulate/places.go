@@ -46,10 +46,10 @@ func (p *places) find(instead report.Machine) (to, why string) {
 	var err error
 	name := "instead of " + instead.Name
 	if instead.ControlPlane {
-		to, err = failuredomain.Pick(p.left(), p.controlPlane)
+		to, err = failuredomain.Pick(p.suited(instead.Suits), p.controlPlane)
 		p.controlPlane = append(p.controlPlane, failuredomain.Machine{Name: name, Domain: to})
 	} else {
-		to, err = p.assign(spread.Machine{Name: name, Deployment: instead.Deployment, Class: instead.Class})
+		to, err = p.assign(spread.Machine{Name: name, Deployment: instead.Deployment, Class: instead.Class, Suits: instead.Suits})
 	}
 	none, full := errors.Is(err, failuredomain.ErrNoDomain), errors.Is(err, failuredomain.ErrNoCapacity)
 	switch {
@@ -57,12 +57,14 @@ func (p *places) find(instead report.Machine) (to, why string) {
 		return "", "waits: each failure domain that is left holds another logical one, and spec.distribution.workers.required forbids to share"
 	case none:
 		return "", "waits: no Active failure domain is left for it"
+	case full && instead.Suits != "":
+		return "", "waits: no room that suits " + instead.Suits + " is left in the Active failure domains"
 	case full:
 		return "", "waits: no room is left in the Active failure domains"
 	case err != nil:
 		return "", "waits: " + err.Error()
 	}
-	p.taken[room(p.cluster, to)]++
+	p.taken.take(p.cluster, to, instead.Suits)
 	return to, ""
 }
 
@@ -70,7 +72,7 @@ func (p *places) find(instead report.Machine) (to, why string) {
 func (p *places) assign(worker spread.Machine) (string, error) {
 	wanted := p.cluster.Wanted.Workers
 	given, refused, err := spread.Assign(spread.Cluster{
-		Domains: p.left(), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
+		Domains: p.left(), Room: p.room(worker.Suits), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
 		Required: wanted.Required != nil && *wanted.Required && wanted.TopologyKey != corev1.LabelHostname,
 	})
 	if err != nil {
@@ -95,9 +97,36 @@ func (p *places) left() []failuredomain.Domain {
 	left := slices.Clone(p.domains)
 	for i, domain := range left {
 		if domain.Capacity != nil {
-			capacity := max(0, *domain.Capacity-p.taken[room(p.cluster, domain.Name)])
+			capacity := max(0, *domain.Capacity-p.taken[room(p.cluster, domain.Name, "")])
 			left[i].Capacity = &capacity
 		}
 	}
 	return left
+}
+
+// room is what nobody has taken of the room that suits such machines, by what they ask for: nothing for those that suit everywhere.
+func (p *places) room(suits string) map[string]map[string]int {
+	suited, asked := p.cluster.Room[suits]
+	if !asked {
+		return nil
+	}
+	left := map[string]int{}
+	for domain, n := range suited {
+		left[domain] = max(0, n-p.taken[room(p.cluster, domain, suits)])
+	}
+	return map[string]map[string]int{suits: left}
+}
+
+// suited are the failure domains with the room that nobody has taken and that suits such machines.
+func (p *places) suited(suits string) []failuredomain.Domain {
+	domains, room := p.left(), p.room(suits)
+	if room == nil {
+		return domains
+	}
+	for i := range domains {
+		if n := room[suits][domains[i].Name]; domains[i].Capacity == nil || *domains[i].Capacity > n {
+			domains[i].Capacity = &n
+		}
+	}
+	return domains
 }

@@ -156,8 +156,17 @@ func (o *Outcome) count(machine report.Machine, gone bool) {
 // rooms counts the machines that have been put into domains, by who shares them.
 type rooms map[string]int
 
-func room(c report.Cluster, domain string) string {
-	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain}, "/")
+// room names what is shared: the room of a domain, or with suits that part of it which suits such machines.
+func room(c report.Cluster, domain, suits string) string {
+	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain, suits}, "/")
+}
+
+// take takes room for one machine.
+func (r rooms) take(c report.Cluster, domain, suits string) {
+	r[room(c, domain, "")]++
+	if suits != "" {
+		r[room(c, domain, suits)]++
+	}
 }
 
 // replace looks for places for the lost machines of a role.

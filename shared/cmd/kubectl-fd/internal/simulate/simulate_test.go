@@ -105,6 +105,29 @@ func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testi
 	g.Expect(outcomes[2].Replacements).To(Equal([]simulate.Replacement{{Machine: "third-a0", ControlPlane: true, From: "a", To: "b"}}), "hosts of another namespace are others")
 }
 
+func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	first, second := cluster("first", "rr", "rr", "r"), cluster("second", "r", "rr", "r")
+	workers, five := true, int32(5)
+	clusters := []report.Cluster{first, second}
+	for i := range clusters {
+		c := &clusters[i]
+		c.Wanted.Workers.Enabled = &workers
+		c.Domains[0].Machines[0].Suits = "gpu"
+		c.Domains[0].Machines = append(c.Domains[0].Machines, report.Machine{Name: c.Name + "-w", Deployment: "md", Suits: "gpu"})
+		c.Room = map[string]map[string]int{"gpu": {"a": 4, "b": 2}}
+		c.Domains[1].Capacity, c.Domains[2].Capacity = &five, &five
+	}
+	outcomes, err := simulate.Lose(clusters, []string{"a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	const full = "waits: no room that suits gpu is left in the Active failure domains"
+	g.Expect(outcomes[0].Replacements).To(Equal([]simulate.Replacement{
+		{Machine: "first-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "first-a1", ControlPlane: true, From: "a", To: "c"}, {Machine: "first-w", From: "a", Why: full},
+	}), "control planes come first")
+	g.Expect(outcomes[1].Replacements).To(Equal([]simulate.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "second-w", From: "a", Why: full}}))
+}
+
 func TestWithdrawnDomainsTakeNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -1,0 +1,25 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package counting counts the hosts that suit a machine as the manager does, for those who want to know it without running one.
+package counting
+
+import (
+	"errors"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/provider"
+	shared "github.com/faultline-io/faultline/shared/provider"
+)
+
+// New counts with a reader, which need not be a cache: each count is one request for the hosts of a namespace.
+func New(reader client.Reader) shared.Counting { return provider.Metal3{Client: reader} }
+
+// AddToScheme adds the kinds that are read.
+func AddToScheme(scheme *runtime.Scheme) error {
+	return errors.Join(infrav1.AddToScheme(scheme), bmov1alpha1.AddToScheme(scheme))
+}
