@@ -8,15 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// Workers has the rules of how workers are spread. The topology keys are those that the provider knows, beside that of failure domains.
+// Workers has the rules of how workers are spread. The topology keys are those that the provider knows, beside those of failure domains and of
+// the regions that they publish.
 func Workers(workers faultlinev1.WorkersDistribution, path *field.Path, topologyKeys ...string) field.ErrorList {
-	topologyKeys = append([]string{faultlinev1.TopologyKeyZone}, topologyKeys...)
+	topologyKeys = append([]string{faultlinev1.TopologyKeyZone, corev1.LabelTopologyRegion}, topologyKeys...)
 	if workers.TopologyKey == "" || slices.Contains(topologyKeys, workers.TopologyKey) {
 		return nil
 	}

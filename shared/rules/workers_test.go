@@ -20,10 +20,11 @@ func TestATopologyKeyThatTheProviderDoesNotKnowIsRefusedWithTheWayOut(t *testing
 	path := field.NewPath("spec", "distribution", "workers")
 	g.Expect(rules.Workers(faultlinev1.WorkersDistribution{}, path)).To(BeEmpty())
 	g.Expect(rules.Workers(faultlinev1.WorkersDistribution{TopologyKey: faultlinev1.TopologyKeyZone}, path)).To(BeEmpty())
+	g.Expect(rules.Workers(faultlinev1.WorkersDistribution{TopologyKey: "topology.kubernetes.io/region"}, path)).To(BeEmpty())
 	hostname := faultlinev1.WorkersDistribution{TopologyKey: "kubernetes.io/hostname"}
 	g.Expect(rules.Workers(hostname, path, "kubernetes.io/hostname")).To(BeEmpty())
 	g.Expect(rules.Workers(hostname, path).ToAggregate()).To(MatchError(And(
-		ContainSubstring("spec.distribution.workers.topologyKey"), ContainSubstring("by topology.kubernetes.io/zone only: remove the field"))))
+		ContainSubstring("spec.distribution.workers.topologyKey"), ContainSubstring("by topology.kubernetes.io/zone, topology.kubernetes.io/region only: remove the field"))))
 }
 
 func TestWhatDoesNothingOfHowWorkersAreSpreadIsWarnedOf(t *testing.T) {

@@ -115,7 +115,7 @@ func (c Cluster) left() ([]failuredomain.Domain, map[string]*int) {
 // count makes the machine's place, if it has one, count for those that are given theirs after it.
 func (a *assigner) count(m *Machine) {
 	if m.Key != "" && m.Domain != "" {
-		a.bound = append(a.bound, failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: m.Domain})
+		a.bound = append(a.bound, a.binding(m))
 	}
 	at := m.Domain
 	if a.Logical > 0 {
@@ -188,7 +188,7 @@ func (a *assigner) giveKeys() error {
 	}) {
 		all := keys(m.Class, a.Logical)
 		held := slices.DeleteFunc(slices.Clone(all), func(key failuredomain.Domain) bool {
-			return !slices.ContainsFunc(a.bound, func(b failuredomain.Binding) bool { return b.Physical == m.Domain && b.Key == key.Name })
+			return !slices.ContainsFunc(a.bound, func(b failuredomain.Binding) bool { return b.Physical == a.physical(m.Domain) && b.Key == key.Name })
 		})
 		if len(held) > 0 {
 			all = held
@@ -241,6 +241,6 @@ func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 			return "", "", err
 		}
 	}
-	domain, err = failuredomain.Bind(a.open(m), a.bound, key, a.Required)
+	domain, err = a.bind(a.open(m), a.bound, a.machines, key)
 	return domain, key, err
 }

@@ -122,6 +122,41 @@ func TestMachinesAreAssignedDomains(t *testing.T) {
 	}
 }
 
+// Logical domains are kept apart by the regions of failure domains: a1 and a2 are in north, b1 in south, and x says none.
+func TestLogicalDomainsAreKeptApartByWhatFailureDomainsAreIn(t *testing.T) {
+	t.Parallel()
+	larger := map[string]string{"a1": "north", "a2": "north", "b1": "south"}
+	for name, tc := range map[string]struct {
+		domains, machines string
+		logical           int
+		required          bool
+		want              string
+	}{
+		"each in a region of its own":                   {domains: "a1 a2 b1", machines: "md: - - - - - -", logical: 2, required: true, want: "md-a>a1/md-0 md-b>b1/md-1 md-c>a2/md-0 md-d>b1/md-1 md-e>a1/md-0 md-f>b1/md-1"},
+		"more than regions":                             {domains: "a1 a2 b1", machines: "md: - - -", logical: 3, required: true, want: "md-a>a1/md-0 md-b>b1/md-1 md-c!md-2"},
+		"more than regions, which share one":            {domains: "a1 a2 b1", machines: "md: - - -", logical: 3, want: "md-a>a1/md-0 md-b>b1/md-1 md-c>a2/md-2"},
+		"in a region as long as one domain has room":    {domains: "a1=0 a2=1 b1", machines: "md: a1/md-0 b1/md-1 - -", logical: 2, required: true, want: "md-c>a2/md-0 md-d>b1/md-1"},
+		"a region that is full":                         {domains: "a1=0 a2=0 b1", machines: "md: a1/md-0 b1/md-1 -", logical: 2, required: true, want: "md-c!md-0"},
+		"a domain of a region that is cordoned":         {domains: "a1!Cordoned a2 b1", machines: "md: -", logical: 1, want: "md-a>a2/md-0"},
+		"one that says no region receives none":         {domains: "x a1", machines: "md: - -", logical: 2, required: true, want: "md-a>a1/md-0 md-b!md-1"},
+		"one that says no region is one":                {domains: "x a1", machines: "md: - -", logical: 2, want: "md-a>x/md-0 md-b>a1/md-1"},
+		"machines without a key get that of the region": {domains: "a1 a2 b1", machines: "md: a1/md-1 a2", logical: 2, want: "md-b>a2/md-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical, Required: tc.required, Larger: larger}
+			given, refused, err := spread.Assign(c)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(answer(given, refused)).To(Equal(tc.want))
+		})
+	}
+	g := NewWithT(t)
+	c := spread.Cluster{Domains: domains("a1 a2 b1"), Machines: machines("md: a1/md-0 b1/md-1"), Logical: 3, Required: true, Larger: larger}
+	g.Expect(spread.Fits(c, "md-2", "")).To(MatchError(failuredomain.ErrNoDomain), "a2 is in the region of a1")
+	g.Expect(spread.Fits(c, "md-2", "md-a")).To(Succeed())
+}
+
 func TestMachineDeploymentsOfAClassAreSpreadTogetherOverLogicalDomains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

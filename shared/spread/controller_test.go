@@ -237,6 +237,36 @@ func TestMoreLogicalDomainsThanFailureDomainsWaitWhereThatIsRequired(t *testing.
 	w.Expect(w.balanced().Message).To(ContainSubstring("86 logical failure domains are empty"))
 }
 
+func TestLogicalDomainsThatAreKeptApartByRegionNeedToKnowTheRegions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true), TopologyKey: corev1.LabelTopologyRegion})
+	regions := func(of map[string]string) {
+		change(w, w.infra, true, func(infra *providertest.Cluster) {
+			infra.Status.FailureDomains = nil
+			for name, region := range of {
+				infra.Status.FailureDomains = append(infra.Status.FailureDomains, clusterv1.FailureDomain{Name: name, Attributes: map[string]string{faultlinev1.RegionAttribute: region}})
+			}
+		})
+	}
+	regions(map[string]string{"a": "north", "b": "north"})
+	r := w.reconciler(api)
+	w.scale("md", 2)
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "": 1}))
+	condition := w.balanced()
+	w.Expect(condition.Reason).To(Equal(faultlinev1.ReasonWorkersWaiting))
+	w.Expect(condition.Message).To(And(ContainSubstring("each region holds another logical one than md-1"), ContainSubstring("add a failure domain in another region"),
+		ContainSubstring("failure domain c says no region in status.failureDomains: they receive no workers"), ContainSubstring("or remove topologyKey")))
+
+	regions(map[string]string{"a": "north", "b": "north", "c": "south"})
+	w.reconcile(r)
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "c": 1}))
+	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue), w.balanced().Message)
+	regions(map[string]string{"a": "north", "b": "north", "c": "north"})
+	w.reconcile(r)
+	w.Expect(w.balanced().Message).To(ContainSubstring("class md: region north holds the logical ones md-0, md-1: add a failure domain in another region"))
+}
+
 // byHost keeps logical failure domains apart inside of a failure domain.
 type byHost struct{ providertest.Provider }
 

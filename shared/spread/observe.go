@@ -70,7 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	finer, ok := r.Provider.(provider.Finer)
 	s.within = ok && finer.ApartWithin(cluster)
 	s.state = Cluster{
-		Domains: workerDomains(*wanted, *known), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
+		Domains: workerDomains(*wanted, *known), Larger: Larger(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
 	}
 	for i := range machines.Items {
 		m := member{machine: &machines.Items[i], infra: infra[machines.Items[i].Spec.InfrastructureRef]}

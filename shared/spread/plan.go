@@ -36,13 +36,14 @@ func Fits(c Cluster, key, machine string) error {
 // fit is the failure domain that would take a machine of the key in place of the one that is named.
 func (c Cluster) fit(key, machine string) (string, error) {
 	domains, _ := c.left()
+	others := slices.DeleteFunc(slices.Clone(c.Machines), func(m Machine) bool { return m.Name == machine })
 	var bound []failuredomain.Binding
-	for i := range c.Machines {
-		if m := &c.Machines[i]; m.Key != "" && m.Domain != "" && m.Name != machine {
-			bound = append(bound, failuredomain.Binding{Machine: m.Name, Key: m.Key, Physical: m.Domain})
+	for i := range others {
+		if m := &others[i]; m.Key != "" && m.Domain != "" {
+			bound = append(bound, c.binding(m))
 		}
 	}
-	return failuredomain.Bind(domains, bound, key, c.Required)
+	return c.bind(domains, bound, others, key)
 }
 
 // seen are the domains of a group and its machines, as the planner sees them.

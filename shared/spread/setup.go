@@ -74,9 +74,9 @@ func domainsChanged() predicate.Predicate {
 		if !ok || !same || spec.Update(e) || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() {
 			return true
 		}
-		_, was := before.Distribution()
+		wanted, was := before.Distribution()
 		_, is := after.Distribution()
-		return !was.FailureDomainsSince.Equal(&is.FailureDomainsSince) || !slices.EqualFunc(was.FailureDomains, is.FailureDomains,
+		return !maps.Equal(Larger(*wanted, *before.FailureDomains()), Larger(*wanted, *after.FailureDomains())) || !was.FailureDomainsSince.Equal(&is.FailureDomainsSince) || !slices.EqualFunc(was.FailureDomains, is.FailureDomains,
 			func(a, b faultlinev1.DomainStatus) bool {
 				return a.Name == b.Name && a.State == b.State && ptr.Equal(a.Capacity, b.Capacity)
 			})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -77,7 +78,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 		uneven = append(uneven, s.uneven(g, wanted.Workers.Rebalance)...)
 		fine = append(fine, s.tooMany(g)...)
 	}
-	uneven = append(append(uneven, s.shared()...), s.staying()...)
+	uneven = slices.Concat(uneven, s.unknown(), s.shared(), s.staying())
 	fine = append(fine, s.unseen()...)
 	var moving []string
 	for _, workers := range known.Workers {
@@ -129,10 +130,14 @@ func (s *scope) waiting(refused []Refusal) []string {
 
 func (s *scope) wayOut(r Refusal) string {
 	none, full := errors.Is(r.Err, failuredomain.ErrNoDomain), errors.Is(r.Err, failuredomain.ErrNoCapacity)
+	what := "failure domain"
+	if s.state.Larger != nil {
+		what = "region"
+	}
 	switch {
 	case none && full:
-		return fmt.Sprintf("each failure domain holds another logical one than %s, and spec.distribution.workers.required forbids to share: "+
-			"add a failure domain, lower desiredFailureDomains, or set required to false", r.Key)
+		return fmt.Sprintf("each "+what+" holds another logical one than %s, and spec.distribution.workers.required forbids to share: "+
+			"add a failure domain"+s.elsewhere()+", lower desiredFailureDomains, or set required to false", r.Key)
 	case none:
 		return "none receives machines, see status.distribution.failureDomains: set one to Active in spec.distribution, repair one, or add one"
 	case full && r.Key != "":
@@ -209,7 +214,34 @@ func (s *scope) unseen() []string {
 		"is left to the infrastructure, and not seen here", wanted.Workers.TopologyKey)}
 }
 
-// shared names the failure domains that hold more than one logical one of a class.
+// unknown names the failure domains of which it is not said in what they are that logical ones are to be kept apart by.
+func (s *scope) unknown() []string {
+	var names []string
+	for _, domain := range s.state.Domains {
+		if s.state.Larger != nil && s.state.Larger[domain.Name] == "" {
+			names = append(names, domain.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	consequence := "each counts as one by itself"
+	if s.state.Required {
+		consequence = "they receive no workers with a logical failure domain"
+	}
+	return []string{fmt.Sprintf("spec.distribution.workers.topologyKey is %s, and failure domain %s says no region in status.failureDomains: %s: say the region "+
+		"where the failure domain is declared, or remove topologyKey", corev1.LabelTopologyRegion, strings.Join(abbreviated(names), ", "), consequence)}
+}
+
+// elsewhere says where another failure domain would have to be.
+func (s *scope) elsewhere() string {
+	if s.state.Larger == nil {
+		return ""
+	}
+	return " in another region"
+}
+
+// shared names the failure domains, or what is larger, that hold more than one logical one of a class.
 func (s *scope) shared() []string {
 	held := map[[2]string]map[string]bool{}
 	for i := range s.state.Machines {
@@ -217,7 +249,10 @@ func (s *scope) shared() []string {
 		if m.Deployment == "" || m.Key == "" || m.Domain == "" || m.Deleting || s.state.Logical == 0 || s.within {
 			continue
 		}
-		at := [2]string{m.Class, m.Domain}
+		at := [2]string{m.Class, s.state.physical(m.Domain)}
+		if s.state.Larger == nil {
+			at[1] = "failure domain " + m.Domain
+		}
 		if held[at] == nil {
 			held[at] = map[string]bool{}
 		}
@@ -226,7 +261,7 @@ func (s *scope) shared() []string {
 	var lines []string
 	for at, keys := range held {
 		if len(keys) > 1 {
-			lines = append(lines, fmt.Sprintf("class %s: failure domain %s holds the logical ones %s: add a failure domain, or lower desiredFailureDomains",
+			lines = append(lines, fmt.Sprintf("class %s: %s holds the logical ones %s: add a failure domain"+s.elsewhere()+", or lower desiredFailureDomains",
 				at[0], at[1], strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
 		}
 	}

@@ -21,7 +21,11 @@ type Cluster struct {
 	Machines []Machine
 	// Logical is the number of logical domains, 0 when machines are spread over the failure domains themselves.
 	Logical int
-	// Required keeps two keys of a class out of one failure domain at all costs.
+	// Larger is what each failure domain is in, such as its region, where logical domains are kept apart by that; nil where they are by failure
+	// domains. Of one that is in nothing that is known it cannot be told whether it is apart from another: with Required it takes no machine that
+	// has a logical domain, else it counts as one by itself.
+	Larger map[string]string
+	// Required keeps two keys of a class out of one failure domain, or of one that is Larger, at all costs.
 	Required bool
 }
 

@@ -157,7 +157,8 @@ type WorkersDistribution struct {
 	DesiredFailureDomains *int32 `json:"desiredFailureDomains,omitempty"`
 
 	// topologyKey is the label of Nodes that tells which physical failure domain they are in. Which ones there are depends on
-	// the provider; topology.kubernetes.io/zone, the failure domains of the cluster, is always one.
+	// the provider; topology.kubernetes.io/zone, the failure domains of the cluster, is always one, and so is
+	// topology.kubernetes.io/region: the regions that they say in status.failureDomains.
 	// Defaults to topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -69,9 +69,9 @@ func validateDomain(domain *infrav1.HarvesterFailureDomain, path *field.Path) fi
 
 // topologyKeys are the labels of hosts over whose values Harvester's scheduler is
 // asked to keep logical failure domains apart: those by which the cluster has
-// failure domains, and the usual ones.
+// failure domains, and single hosts.
 func topologyKeys(spec infrav1.HarvesterClusterSpec) []string {
-	keys := []string{corev1.LabelHostname, corev1.LabelTopologyRegion, spec.DiscoveryKey()}
+	keys := []string{corev1.LabelHostname, spec.DiscoveryKey()}
 	for i := range spec.FailureDomains {
 		key, _ := spec.FailureDomains[i].Topology()
 		keys = append(keys, key)

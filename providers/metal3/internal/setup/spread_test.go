@@ -12,6 +12,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -107,6 +108,31 @@ func TestWorkersAreSpreadOverLogicalFailureDomains(t *testing.T) {
 	w.Expect(rackOf).To(HaveLen(2))
 	w.Expect(rackOf["md-0"]).To(HaveLen(1), "machines of one logical domain share a rack")
 	w.Expect(rackOf["md-1"]).To(HaveLen(1))
+}
+
+func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfRacks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(3, 2))
+	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{
+			Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true), TopologyKey: corev1.LabelTopologyRegion,
+		}
+		for i := range c.Spec.FailureDomains[:2] {
+			c.Spec.FailureDomains[i].Attributes = map[string]string{faultlinev1.RegionAttribute: "north"}
+		}
+	}, "rack-1", "rack-2", "rack-3")
+	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.machineDeployment(2)
+	machines := w.workers(1, 2)
+	message := w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
+	w.Expect(message).To(And(ContainSubstring("failure domain rack-3 says no region in status.failureDomains"), ContainSubstring("add a failure domain in another region")))
+
+	update(w, infra, func(c *infrav1.Metal3Cluster) {
+		c.Spec.FailureDomains[2].Attributes = map[string]string{faultlinev1.RegionAttribute: "south"}
+	})
+	racks := w.perRack(machines)
+	w.Expect(racks).To(And(HaveLen(2), HaveKeyWithValue("rack-3", 1)), "no two are in north")
+	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 }
 
 func TestAWorkerThatHasNoRackYetIsCountedAndHasNoHost(t *testing.T) {

@@ -28,6 +28,8 @@ type Cluster struct {
 	// Domains are the cluster's failure domains by name, and after them those that machines are in although the cluster has none
 	// of the name.
 	Domains []Domain `json:"failureDomains,omitempty"`
+	// Larger is what logical failure domains are kept apart by, where that is larger than a failure domain: see package spread.
+	Larger map[string]string `json:"-"`
 	// Wanted is spec.distribution of the infrastructure cluster.
 	Wanted faultlinev1.Distribution `json:"wanted,omitzero"`
 	// Skew, ControlPlane and Workers are those of status.distribution.

@@ -52,9 +52,13 @@ func (p *places) find(instead report.Machine) (to, why string) {
 		to, err = p.assign(spread.Machine{Name: name, Deployment: instead.Deployment, Class: instead.Class, Suits: instead.Suits})
 	}
 	none, full := errors.Is(err, failuredomain.ErrNoDomain), errors.Is(err, failuredomain.ErrNoCapacity)
+	what := "failure domain"
+	if p.cluster.Larger != nil {
+		what = "region"
+	}
 	switch {
 	case none && full:
-		return "", "waits: each failure domain that is left holds another logical one, and spec.distribution.workers.required forbids to share"
+		return "", "waits: each " + what + " that is left holds another logical one, and spec.distribution.workers.required forbids to share"
 	case none:
 		return "", "waits: no Active failure domain is left for it"
 	case full && instead.Suits != "":
@@ -72,7 +76,7 @@ func (p *places) find(instead report.Machine) (to, why string) {
 func (p *places) assign(worker spread.Machine) (string, error) {
 	wanted := p.cluster.Wanted.Workers
 	given, refused, err := spread.Assign(spread.Cluster{
-		Domains: p.left(), Room: p.room(worker.Suits), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
+		Domains: p.left(), Larger: p.cluster.Larger, Room: p.room(worker.Suits), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
 		Required: wanted.Required != nil && *wanted.Required && wanted.TopologyKey != corev1.LabelHostname,
 	})
 	if err != nil {

@@ -11,9 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/cmd/kubectl-fd/internal/simulate"
+	"github.com/faultline-io/faultline/shared/spread"
 )
 
 // cluster has Active domains a, b and c with these control-plane machines, a letter each: r runs, u is unhealthy, j joins, d is being
@@ -181,6 +184,8 @@ func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
 		"one is shared":                   {"w0=md-2 w1=md-0 w2=md-1", nil, "", map[string]string{"w0": "b"}},
 		"none may be shared":              {"w0=md-2 w1=md-0 w2=md-1", &yes, "", map[string]string{"w0": "waits: each failure domain that is left holds another logical one, and spec.distribution.workers.required forbids to share"}},
 		"one is shared, as hosts are not": {"w0=md-2 w1=md-0 w2=md-1", &yes, "kubernetes.io/hostname", map[string]string{"w0": "b"}},
+		"one is in a region of its own":   {"w0=md-0 w1=md-1 ", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "c"}},
+		"the region is another's":         {"w0=md-0 w1=md-1 w2=md-2", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "waits: each region that is left holds another logical one, and spec.distribution.workers.required forbids to share"}},
 		"it is of no MachineDeployment":   {"lone= w1=md-0 ", nil, "", map[string]string{"lone": "goes where the infrastructure puts it, if anybody makes another: it is of no MachineDeployment, and so not spread"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +193,10 @@ func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
 			g := NewWithT(t)
 			c := cluster("c", "", "", "")
 			c.Wanted.Workers = faultlinev1.WorkersDistribution{Enabled: &yes, DesiredFailureDomains: &three, Required: test.required, TopologyKey: test.by}
+			c.Larger = spread.Larger(c.Wanted, []clusterv1.FailureDomain{
+				{Name: "a", Attributes: map[string]string{"region": "north"}}, {Name: "b", Attributes: map[string]string{"region": "north"}},
+				{Name: "c", Attributes: map[string]string{"region": "south"}},
+			})
 			for i, machines := range strings.Split(test.machines, " ") {
 				for _, machine := range strings.FieldsFunc(machines, func(r rune) bool { return r == ',' }) {
 					name, key, _ := strings.Cut(machine, "=")
