@@ -52,6 +52,8 @@ type world struct {
 	file   string        // with the manager's own account
 	pause  time.Duration // after a failure; 0 is a second
 	stop   func()
+	// metrics are those of the manager that was started last.
+	metrics *prometheus.Registry
 
 	modules bool // the manager makes cluster modules
 }
@@ -113,10 +115,11 @@ func (w *world) leave() {
 func (w *world) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	w.metrics = prometheus.NewRegistry()
 	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
-			Metrics: prometheus.NewRegistry(), RetryAfter: cmp.Or(w.pause, time.Second),
+			Metrics: w.metrics, RetryAfter: cmp.Or(w.pause, time.Second),
 			Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
 			ClusterModules: w.modules,
 			Common:         controllers.Options{KubeadmVersion: rebalance.OldestTested},
