@@ -1,0 +1,187 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package alone_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/alone"
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/all"
+)
+
+// patience is for a machine that does other things too; it is only waited out by a test that fails.
+const patience = 3 * time.Minute
+
+// side is one of the providers with its cluster.
+type side struct {
+	*WithT
+	name         string
+	provider     provider.InStorm
+	installation *alone.Installation
+	client       client.Client
+	target       provider.Target
+}
+
+// Each provider has a machine that names its failure domain, and a worker that is given one, so that what all providers have in common is at
+// work in both managers.
+func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
+	ctrl.SetLogger(logr.Discard())
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(patience)
+	sides := []*side{{WithT: g, name: "vsphere"}, {WithT: g, name: "metal3"}}
+	dir, programs := t.TempDir(), binaries.Paths{}
+	var components []managementcluster.Component
+	for _, s := range sides {
+		var err error
+		s.provider, err = all.Named[provider.InStorm](s.name)
+		g.Expect(err).NotTo(HaveOccurred())
+		s.installation, err = alone.Install(t.Context(), s.provider, os.Stderr)
+		g.Expect(err).NotTo(HaveOccurred())
+		maps.Copy(programs, s.installation.Programs)
+		component, err := s.installation.Component(s.installation.Programs, filepath.Join(dir, s.name))
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(components) > 0 { // the first one has brought what is Cluster API's
+			component.Config = filepath.Join(s.installation.Root, "providers", s.name, "config", "default")
+		}
+		components = append(components, component)
+	}
+	management, err := managementcluster.Start(t.Context(), managementcluster.Options{Dir: dir, Programs: programs, Components: components})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(management.Stop)
+	for _, s := range sides {
+		s.begin(t, management)
+	}
+	for _, s := range sides {
+		g.Eventually(func(g Gomega) {
+			seen, err := s.target.Look(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, machine := range []string{"named", "spread"} {
+				g.Expect(seen.Machines[machine].Ready).To(BeTrue(), "%s of %s: %v", machine, s.name, seen.Machines[machine])
+			}
+		}).Should(Succeed())
+	}
+	for i, s := range sides {
+		s.isWrittenByItsOwn(t.Context(), manager(s.name), manager(sides[1-i].name))
+		s.countsItsOwn(t.Context(), management)
+	}
+}
+
+// manager is what the manager of a provider calls itself to the API server.
+func manager(name string) string { return "faultline-" + name + "-manager" }
+
+// begin makes an infrastructure with a cluster whose workers are spread, and two machines.
+func (s *side) begin(t *testing.T, management *managementcluster.Cluster) {
+	t.Helper()
+	c, err := s.installation.Connect(management.RESTConfig)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.client = c
+	s.target, err = s.provider.NewTarget(t.Context(), provider.TargetOptions{
+		Mode: "obedient", Cluster: "on-" + s.name, Seed: 1, Management: management, Client: c, Programs: s.installation.Assets, Room: func(int) int { return 2 },
+	})
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(s.target.Close)
+	spread := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"distribution":{"workers":{"enabled":true}}}}`))
+	s.Expect(c.Patch(t.Context(), s.infrastructure("Cluster", s.target.Cluster().Name), spread)).To(Succeed())
+	for name, domain := range map[string]string{"named": s.target.Domains()[0], "spread": ""} {
+		meta, err := s.target.Cluster().CreateMachine(t.Context(), c, name, domain)
+		s.Expect(err).NotTo(HaveOccurred())
+		worker := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+clusterv1.MachineDeploymentNameLabel+`":"md"}}}`))
+		s.Expect(c.Patch(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: name}}, worker)).To(Succeed())
+		s.Expect(c.Create(t.Context(), s.target.Machine(meta))).To(Succeed())
+	}
+}
+
+// infrastructure is an object of the provider's.
+func (s *side) infrastructure(of, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: clusterv1.GroupVersionInfrastructure.Group, Version: "v1beta2", Kind: s.target.Cluster().Kind + of})
+	o.SetNamespace(s.target.Cluster().Name)
+	o.SetName(name)
+	return o
+}
+
+// isWrittenByItsOwn looks who has written to the objects of the cluster.
+func (s *side) isWrittenByItsOwn(ctx context.Context, own, other string) {
+	for _, of := range []string{"Cluster", "Machine"} {
+		infra := &unstructured.UnstructuredList{}
+		infra.SetGroupVersionKind(s.infrastructure(of+"List", "").GroupVersionKind())
+		s.Expect(s.client.List(ctx, infra, client.InNamespace(s.target.Cluster().Name))).To(Succeed())
+		s.Expect(infra.Items).NotTo(BeEmpty())
+		for i := range infra.Items {
+			s.Expect(writers(&infra.Items[i])).To(And(HaveKey(own), Not(HaveKey(other))), "%s %s", of, infra.Items[i].GetName())
+		}
+	}
+	machines, clusters, secrets := &clusterv1.MachineList{}, &clusterv1.ClusterList{}, &corev1.SecretList{}
+	for _, list := range []client.ObjectList{machines, clusters, secrets} {
+		s.Expect(s.client.List(ctx, list, client.InNamespace(s.target.Cluster().Name))).To(Succeed())
+	}
+	var objects []client.Object
+	for i := range machines.Items {
+		objects = append(objects, &machines.Items[i])
+	}
+	for i := range clusters.Items {
+		objects = append(objects, &clusters.Items[i])
+	}
+	for i := range secrets.Items {
+		objects = append(objects, &secrets.Items[i])
+	}
+	for _, o := range objects {
+		s.Expect(writers(o)).NotTo(HaveKey(other), "%T %s", o, o.GetName())
+	}
+}
+
+func writers(o client.Object) map[string]bool {
+	all := map[string]bool{}
+	for _, fields := range o.GetManagedFields() {
+		all[fields.Manager] = true
+	}
+	return all
+}
+
+// countsItsOwn looks whose clusters the series of the manager are of.
+func (s *side) countsItsOwn(ctx context.Context, management *managementcluster.Cluster) {
+	series := regexp.MustCompile(`(?m)^capi_failure_domain_[a-z_]+\{.*?namespace="([^"]*)"`)
+	for _, process := range management.Processes() {
+		if process.Name != binaries.Provider(s.name) {
+			continue
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, process.Metrics, nil)
+		s.Expect(err).NotTo(HaveOccurred())
+		response, err := http.DefaultClient.Do(request)
+		s.Expect(err).NotTo(HaveOccurred())
+		text, err := io.ReadAll(response.Body)
+		s.Expect(err).NotTo(HaveOccurred())
+		s.Expect(response.Body.Close()).To(Succeed())
+		found := map[string]bool{}
+		for _, match := range series.FindAllStringSubmatch(string(text), -1) {
+			found[match[1]] = true
+		}
+		s.Expect(found).To(Equal(map[string]bool{s.target.Cluster().Name: true}), process.Name)
+		return
+	}
+	s.Expect(fmt.Sprintf("no process %s", binaries.Provider(s.name))).To(BeEmpty())
+}
