@@ -25,7 +25,7 @@ const (
 )
 
 // sharer has equal strings of objects, and equal labels and annotations, share their memory: each object that is decoded has copies of its
-// own of what is the same in thousands of others. Nobody may write to an object of a cache, so that nobody writes to another's labels.
+// own of what is the same in thousands of others. Slices get no more room than they need. Nobody may write to an object of a cache, so that nobody writes to another's labels.
 type sharer struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -92,6 +92,7 @@ func (s *sharer) share(v reflect.Value) {
 			}
 		}
 	case reflect.Slice:
+		clip(v)
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			return
 		}
@@ -104,6 +105,16 @@ func (s *sharer) share(v reflect.Value) {
 		v.SetString(s.one(v.String()))
 	default:
 	}
+}
+
+// clip takes the room off a slice that a decoder has left for more: it grows them by doubling.
+func clip(v reflect.Value) {
+	if !v.CanSet() || v.IsNil() || v.Cap() == v.Len() {
+		return
+	}
+	exact := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	reflect.Copy(exact, v)
+	v.Set(exact)
 }
 
 // shareMap replaces a map of strings, as labels and annotations are.

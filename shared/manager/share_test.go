@@ -27,7 +27,7 @@ const decodedMachine = `{
 		"managedFields": [{"manager": "somebody"}]
 	},
 	"spec": {"clusterName": "prod", "bootstrap": {"dataSecretName": "secret"}, "failureDomain": "rack-1"},
-	"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""}], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}
+	"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""}, {"type": "A"}, {"type": "B"}], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}
 }`
 
 // kept is a Machine as the cache of a manager keeps it that the API server has sent.
@@ -45,6 +45,15 @@ func kept(t *testing.T, options cache.Options, name string) *clusterv1.Machine {
 	o, err := transform(machine)
 	g.Expect(err).NotTo(HaveOccurred())
 	return o.(*clusterv1.Machine)
+}
+
+func TestSlicesAreKeptWithoutTheRoomThatTheDecoderLeaves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	machine := kept(t, (&Options{}).cacheOptions(Provider{Cache: StripObjects}), "a")
+	g.Expect(machine.Status.Conditions).To(HaveLen(3))
+	g.Expect(machine.Status.Conditions).To(HaveCap(3))
+	g.Expect(machine.Finalizers).To(BeNil())
 }
 
 func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
