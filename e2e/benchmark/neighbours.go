@@ -124,8 +124,9 @@ func (e *Environment) round(ctx context.Context, round int, all map[string]Neigh
 	return group.Wait()
 }
 
-// Rows are those of the table. one is what an infrastructure is called, with its article.
-func (n *Neighbours) Rows(one string) []Row {
+// Rows are those of the table. one is what an infrastructure is called, with its article; alone and beside are upstream's figures for one
+// alone and beside a late one, None where there is none.
+func (n *Neighbours) Rows(one, alone, beside string) []Row {
 	seconds := func(times []float64) string {
 		if len(times) == 0 {
 			return Unmeasured
@@ -136,9 +137,9 @@ func (n *Neighbours) Rows(one string) []Row {
 	effect := len(n.Alone) > 0 && Median(n.Beside) > Median(n.Alone)*noEffect+noise
 	return []Row{
 		{Name: fmt.Sprintf("Slow neighbour (%d machines on each), seconds until ready, medians of %d", n.Machines, rounds)},
-		Line(one+" alone", seconds(n.Alone), None, None, ""),
+		Line(one+" alone", seconds(n.Alone), alone, None, ""),
 		Line("beside one that is as fast", seconds(n.BesideFast), None, None, ""),
-		Line(fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), None, "no effect", Verdict(!effect)),
+		Line(fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), beside, "no effect", Verdict(!effect)),
 		Line("the late one itself", seconds(n.Slow), None, None, ""),
 	}
 }

@@ -32,7 +32,7 @@ func (r *Results) Report() string {
 		rows = append(rows, benchmark.Nothing())
 	}
 	if r.Neighbours != nil {
-		rows = append(rows, r.Neighbours.Rows("a Harvester")...)
+		rows = append(rows, r.Neighbours.Rows("a Harvester", benchmark.None, benchmark.None)...)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with two etcds, two API servers, kube-scheduler and the simulated Harvester; load before: %.1f\n\n",

@@ -67,22 +67,8 @@ func measure(ctx context.Context, b *benchmark.Runner, vms []int) (benchmark.Out
 		r.Zones, err = l.zones(ctx)
 		return err
 	})
-	r.Neighbour.VMs, r.Neighbour.Delay = neighbourVMs, neighbourDelay.Seconds()
-	run("alone", nil, func(ctx context.Context, l scenario) error {
-		times, err := l.neighbours(ctx, vcenters{"first": 0})
-		r.Neighbour.Alone = times["first"]
-		return err
-	})
-	run("fast-neighbour", nil, func(ctx context.Context, l scenario) error {
-		times, err := l.neighbours(ctx, vcenters{"first": 0, "second": 0})
-		r.Neighbour.BesideFast = times["first"]
-		return err
-	})
-	run("slow-neighbour", nil, func(ctx context.Context, l scenario) error {
-		times, err := l.neighbours(ctx, vcenters{"first": 0, "second": neighbourDelay})
-		r.Neighbour.Beside, r.Neighbour.Slow = times["first"], times["second"]
-		return err
-	})
+	r.Neighbours.Machines = neighbourVMs
+	errs = append(errs, r.Neighbours.Measure(ctx, b, newNeighbour))
 	return r, errors.Join(errs...)
 }
 

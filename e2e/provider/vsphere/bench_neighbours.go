@@ -5,78 +5,32 @@ package vsphere
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-const (
-	// neighbourVMs is how many VMs each of two vCenters gets, and neighbourDelay how
-	// late every answer of the slow one is.
-	neighbourVMs   = 20
-	neighbourDelay = 2 * time.Second
-	// rounds is how often that is done. The times are the medians: on a machine that
-	// does something else too, a single one says little.
-	rounds = 3
-)
+// neighbourVMs is how many VMs each of two vCenters gets.
+const neighbourVMs = 20
 
-// vcenters are how late every answer of some vCenters is, by name.
-type vcenters map[string]time.Duration
+// neighbour is one of several vCenters, with a cluster on it.
+type neighbour struct{ *vsphereSetup }
 
-// neighbours makes VMs on several vCenters at the same time, some rounds of them,
-// and answers for each vCenter the seconds until its VMs of a round were ready.
-func (l scenario) neighbours(ctx context.Context, delays vcenters) (map[string][]float64, error) {
-	setups := map[string]*vsphereSetup{}
-	for name, delay := range delays {
-		w, err := l.setUp(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		w.vcenter.SetDelay(delay)
-		setups[name] = w
+// newNeighbour starts a vCenter that answers late, and waits until its zones are ready.
+func newNeighbour(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Neighbour, error) {
+	w, err := scenario{e}.setUp(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	for _, w := range setups {
-		if _, err := l.connected(ctx, w); err != nil {
-			return nil, err
-		}
-	}
-	times := map[string][]float64{}
-	for range rounds {
-		if err := l.round(ctx, setups, times); err != nil {
-			return nil, err
-		}
-	}
-	return times, nil
+	w.vcenter.SetDelay(delay)
+	return neighbour{w}, w.zonesReady(ctx)
 }
 
-// round adds a time for each of the setups.
-func (l scenario) round(ctx context.Context, setups map[string]*vsphereSetup, times map[string][]float64) error {
-	prepared := map[string]machines{}
-	for name, w := range setups {
-		var err error
-		if prepared[name], err = w.prepare(ctx, neighbourVMs); err != nil {
-			return err
-		}
-		if err := l.Rest(ctx, w); err != nil {
-			return err
-		}
-	}
-	var mutex sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	for name, w := range setups {
-		group.Go(func() error {
-			ready, err := w.provision(ctx, prepared[name])
-			if err != nil {
-				return fmt.Errorf("vCenter %s: %w", name, err)
-			}
-			l.Progressf("%d VMs of the %s vCenter ready after %.1f s", neighbourVMs, name, ready.Seconds())
-			mutex.Lock()
-			defer mutex.Unlock()
-			times[name] = append(times[name], ready.Seconds())
-			return nil
-		})
-	}
-	return group.Wait()
+// Prepare implements benchmark.Neighbour.
+func (n neighbour) Prepare(ctx context.Context, _ int) (func(context.Context) error, error) {
+	all, err := n.prepare(ctx, neighbourVMs)
+	return func(ctx context.Context) error {
+		_, err := n.provision(ctx, all)
+		return err
+	}, err
 }

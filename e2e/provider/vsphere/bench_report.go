@@ -22,8 +22,6 @@ const (
 	aimCPU      = 0.05 // seconds a VM
 	aimSync     = 2    // reconciles of an idle VM in all periods: few calls only count if work was done
 	aimStock    = 15   // SOAP calls a VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
-	noEffect    = 1.1  // a slow neighbour may cost a tenth
-	noise       = 0.5  // and so many seconds, by which runs differ anyway
 )
 
 // Report turns the numbers into a text with a table and what stands behind it.
@@ -34,7 +32,7 @@ func (r Results) Report() string {
 	rows = append(rows, memoryRows(r.Rollouts)...)
 	rows = append(rows, idleRows(r.Idle)...)
 	rows = append(rows, zoneRows(r.Zones)...)
-	rows = append(rows, neighbourRows(r.Neighbour)...)
+	rows = append(rows, r.Neighbours.Rows("a vCenter", "17", "295")...)
 
 	var text strings.Builder
 	fmt.Fprintf(&text, "Provider %s on %d CPUs, shared with etcd, kube-apiserver and the simulated infrastructure; load before: %.1f\n\n", r.Provider, r.CPUs, r.Load)
@@ -177,24 +175,6 @@ func zoneRows(zones Zones) []benchmark.Row {
 	return rows
 }
 
-func neighbourRows(n Neighbour) []benchmark.Row {
-	seconds := func(times []float64) string {
-		if len(times) == 0 {
-			return benchmark.Unmeasured
-		}
-		return fmt.Sprintf("%.1f", benchmark.Median(times))
-	}
-	// A run that failed has no time and is compared with nothing.
-	effect := len(n.Alone) > 0 && benchmark.Median(n.Beside) > benchmark.Median(n.Alone)*noEffect+noise
-	return []benchmark.Row{
-		{Name: fmt.Sprintf("Slow neighbour (%d VMs on each vCenter), seconds until ready, medians of %d", n.VMs, rounds)},
-		benchmark.Line("a vCenter alone", seconds(n.Alone), "17", benchmark.None, ""),
-		benchmark.Line("beside one that is as fast", seconds(n.BesideFast), benchmark.None, benchmark.None, ""),
-		benchmark.Line(fmt.Sprintf("beside one that is %.0f s late", n.Delay), seconds(n.Beside), "295", "no effect", benchmark.Verdict(!effect)),
-		benchmark.Line("the late one itself", seconds(n.Slow), benchmark.None, benchmark.None, ""),
-	}
-}
-
 func columns(rollouts []Rollout) []benchmark.Column {
 	var list []benchmark.Column
 	for _, rollout := range rollouts {
@@ -233,5 +213,5 @@ as the API server's audit log has them for the manager's user agent; writes of e
 are watches that the server made the manager start again. Time runs from the first VSphereMachine created until the
 last has status.initialization.provisioned; counts and CPU run on until the manager has come to rest. Logging in, the
 first inventory and the first zone checks come before.
-` + fmt.Sprintf("\"No effect\" allows for %.0f%% and %.1f s, by which runs differ.\n", (noEffect-1)*100, noise)
+` + benchmark.NoEffect()
 }

@@ -45,8 +45,8 @@ func example() Results {
 			Touched: Checks{Due: 30, Done: 60},
 			Changed: Checks{Due: 15, Done: 15, Cost: benchmark.Cost{Calls: benchmark.Counts{"REST POST /rest/com/vmware/cis/tagging": 5, stream: 5}}},
 		},
-		Neighbour: Neighbour{
-			VMs: 20, Delay: 2,
+		Neighbours: benchmark.Neighbours{
+			Machines: 20, Delay: 2,
 			Alone: []float64{1.8, 1.7, 4.6}, BesideFast: []float64{2.3, 2.5}, Beside: []float64{2.5, 2.6, 2.4}, Slow: []float64{19.1},
 		},
 	}
@@ -76,8 +76,8 @@ func TestReportMarksMissedAims(t *testing.T) {
 				VMs: 10, Periods: 3,
 				Cost: benchmark.Cost{Calls: benchmark.Counts{stream: 1}, Reconciles: benchmark.Counts{vmController: 10 * aimSync}},
 			},
-			Zones:     Zones{First: Checks{Due: 1}, Touched: Checks{Due: 1}, Changed: Checks{Due: 1}},
-			Neighbour: Neighbour{Alone: []float64{10}, Beside: []float64{10*noEffect + noise}},
+			Zones:      Zones{First: Checks{Due: 1}, Touched: Checks{Due: 1}, Changed: Checks{Due: 1}},
+			Neighbours: benchmark.Neighbours{Alone: []float64{10}, Beside: []float64{10}},
 		}
 	}
 	NewWithT(t).Expect(missedRows(good())).To(BeEmpty())
@@ -95,7 +95,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 		{"SOAP calls", func(r *Results) { r.Idle.Calls["Login"]++ }},
 		{"REST calls", func(r *Results) { r.Idle.Calls["REST GET /rest"]++ }},
 		{"reconciles of a VSphereVM", func(r *Results) { r.Idle.Reconciles[vmController]-- }},
-		{"beside one that is 0 s late", func(r *Results) { r.Neighbour.Beside[0] += 0.01 }},
+		{"beside one that is 0 s late", func(r *Results) { r.Neighbours.Beside[0] = 12 }},
 	} {
 		t.Run(test.row, func(t *testing.T) {
 			r := good()
@@ -107,7 +107,7 @@ func TestReportMarksMissedAims(t *testing.T) {
 
 func TestReportOfFailures(t *testing.T) {
 	g := NewWithT(t)
-	text := (Results{Neighbour: Neighbour{VMs: 20, Delay: 2, Alone: []float64{1.8}}}).Report()
+	text := (Results{Neighbours: benchmark.Neighbours{Machines: 20, Delay: 2, Alone: []float64{1.8}}}).Report()
 	g.Expect(strings.Count(text, benchmark.Unmeasured)).To(Equal(8), "five parts, and three of the times:\n%s", text)
 	g.Expect(text).NotTo(Or(ContainSubstring(benchmark.Missed), ContainSubstring("NaN")))
 }

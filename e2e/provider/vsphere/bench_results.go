@@ -18,10 +18,10 @@ type Results struct {
 	Rollouts []Rollout `json:"rollouts"`
 	// Stock is a rollout on a vCenter with vcsim's own property collector; none where the
 	// scenario failed.
-	Stock     Rollout   `json:"stockCollector"`
-	Idle      Idle      `json:"idle"`
-	Zones     Zones     `json:"zones"`
-	Neighbour Neighbour `json:"neighbour"`
+	Stock      Rollout              `json:"stockCollector"`
+	Idle       Idle                 `json:"idle"`
+	Zones      Zones                `json:"zones"`
+	Neighbours benchmark.Neighbours `json:"neighbours"`
 }
 
 // Rollout is what it took to make a number of VMs at once.
@@ -61,18 +61,4 @@ type Checks struct {
 	Due  int `json:"due"`
 	Done int `json:"done"`
 	benchmark.Cost
-}
-
-// Neighbour compares a vCenter alone and beside another. Times are the seconds
-// until all VMs of a vCenter were ready, one for each round; none where the scenario
-// failed.
-type Neighbour struct {
-	VMs   int       `json:"vms"`
-	Delay float64   `json:"delaySeconds"`
-	Alone []float64 `json:"aloneSeconds"`
-	// BesideFast is how long it took beside a vCenter that is as fast, Beside how
-	// long beside the slow one, and Slow how long that took itself.
-	BesideFast []float64 `json:"besideFastSeconds"`
-	Beside     []float64 `json:"besideSeconds"`
-	Slow       []float64 `json:"slowSeconds"`
 }
