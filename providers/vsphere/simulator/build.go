@@ -6,32 +6,32 @@ package simulator
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/simulator/esx"
 	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/hosts"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/templates"
 )
 
 // build makes the layout's objects through vCenter's own API.
 func (s *Server) build(layout Layout) error {
-	lightenHosts()
+	hosts.Lighten()
+	for _, policy := range layout.Policies {
+		s.AddPolicy(policy)
+	}
 	for _, dc := range layout.Datacenters {
 		if err := s.buildDatacenter(dc); err != nil {
 			return fmt.Errorf("datacenter %q: %w", dc.Name, err)
 		}
 	}
-	return s.buildTags(layout.Tags)
-}
-
-// lightenHosts takes out of vcsim's model of a host what nothing reads and half the time of making one goes into: vcsim
-// copies the model by way of XML.
-func lightenHosts() {
-	esx.HostSystem.Config.Certificate, esx.HostSystem.Config.Firewall = nil, nil
+	return s.tagging.Make(layout.Tags)
 }
 
 // site is a datacenter while it is being built.
@@ -39,18 +39,18 @@ type site struct {
 	server   *Server
 	spec     Datacenter
 	object   *simulator.Datacenter
-	clusters map[string]*simulator.ClusterComputeResource
+	clusters []*simulator.ClusterComputeResource // as in the spec
 }
 
 func (s *Server) buildDatacenter(spec Datacenter) error {
-	made, err := methods.CreateDatacenter(context.Background(), s.admin.client, &types.CreateDatacenter{
-		This: s.admin.client.ServiceContent.RootFolder, Name: spec.Name,
+	made, err := methods.CreateDatacenter(context.Background(), s.operator.Client, &types.CreateDatacenter{
+		This: s.operator.Client.ServiceContent.RootFolder, Name: spec.Name,
 	})
 	if err != nil {
 		return fmt.Errorf("creating it: %w", err)
 	}
-	dc, _ := get[*simulator.Datacenter](s, &made.Returnval)
-	b := &site{server: s, spec: spec, object: dc, clusters: map[string]*simulator.ClusterComputeResource{}}
+	dc, _ := inventory.Get[*simulator.Datacenter](s.inventory, &made.Returnval)
+	b := &site{server: s, spec: spec, object: dc}
 	steps := []func() error{b.folders, b.computeClusters, b.networks, b.datastores, b.templates, b.groups}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -62,41 +62,36 @@ func (s *Server) buildDatacenter(spec Datacenter) error {
 
 func (b *site) folders() error {
 	for _, path := range b.spec.Folders {
-		parent := b.object.VmFolder
-		for _, name := range split(path) {
-			folder, _ := get[*simulator.Folder](b.server, &parent)
-			if existing, ok := child(b.server.call(), folder.ChildEntity, name); ok {
-				parent = existing.Reference()
-				continue
-			}
-			made, err := methods.CreateFolder(context.Background(), b.server.admin.client, &types.CreateFolder{This: parent, Name: name})
-			if err != nil {
-				return fmt.Errorf("creating folder %q: %w", path, err)
-			}
-			parent = made.Returnval
+		err := b.server.inventory.MakePath(b.object.VmFolder, path, b.addFolder)
+		if err != nil {
+			return fmt.Errorf("creating folder %q: %w", path, err)
 		}
 	}
 	return nil
 }
 
+func (b *site) addFolder(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
+	made, err := methods.CreateFolder(context.Background(), b.server.operator.Client, &types.CreateFolder{This: parent, Name: name})
+	if err != nil {
+		return parent, err
+	}
+	return made.Returnval, nil
+}
+
 func (b *site) computeClusters() error {
 	for _, spec := range b.spec.Clusters {
-		made, err := methods.CreateClusterEx(context.Background(), b.server.admin.client, &types.CreateClusterEx{
-			This: b.object.HostFolder, Name: spec.Name,
-		})
+		cluster, err := b.server.hosts.AddCluster(b.server.operator, b.object.HostFolder, spec.Name)
 		if err != nil {
 			return fmt.Errorf("creating cluster %q: %w", spec.Name, err)
 		}
-		cluster, _ := get[*simulator.ClusterComputeResource](b.server, &made.Returnval)
-		b.clusters[spec.Name] = cluster
-		b.ownSummary(*cluster.ResourcePool)
+		b.clusters = append(b.clusters, cluster)
 		for _, host := range spec.Hosts {
-			if err := b.addHost(cluster, host); err != nil {
+			if err := hosts.Add(b.server.operator, cluster, host); err != nil {
 				return fmt.Errorf("adding host %q to cluster %q: %w", host, spec.Name, err)
 			}
 		}
 		for _, pool := range spec.Pools {
-			if err := b.addPool(*cluster.ResourcePool, pool); err != nil {
+			if err := b.server.hosts.AddPool(b.server.operator, *cluster.ResourcePool, pool); err != nil {
 				return fmt.Errorf("creating pool %q in cluster %q: %w", pool, spec.Name, err)
 			}
 		}
@@ -104,51 +99,12 @@ func (b *site) computeClusters() error {
 	return nil
 }
 
-func (b *site) addHost(cluster *simulator.ClusterComputeResource, name string) error {
-	started, err := methods.AddHost_Task(context.Background(), b.server.admin.client, &types.AddHost_Task{
-		This: cluster.Self, Spec: types.HostConnectSpec{HostName: name}, AsConnected: true,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = b.server.admin.await(started.Returnval)
-	return err
-}
-
-func (b *site) addPool(parent types.ManagedObjectReference, path string) error {
-	for _, name := range split(path) {
-		pool, _ := get[*simulator.ResourcePool](b.server, &parent)
-		if existing, ok := child(b.server.call(), pool.ResourcePool.ResourcePool, name); ok {
-			parent = existing.Reference()
-			continue
-		}
-		made, err := methods.CreateResourcePool(context.Background(), b.server.admin.client, &types.CreateResourcePool{
-			This: parent, Name: name, Spec: types.DefaultResourceConfigSpec(),
-		})
-		if err != nil {
-			return err
-		}
-		parent = made.Returnval
-		b.ownSummary(parent)
-	}
-	return nil
-}
-
-// ownSummary gives a pool a summary of its own. vcsim lets all pools of the process
-// share one.
-func (b *site) ownSummary(ref types.ManagedObjectReference) {
-	pool, _ := get[*simulator.ResourcePool](b.server, &ref)
-	summary := *pool.Summary.GetResourcePoolSummary()
-	summary.Name = pool.Name
-	pool.Summary = &summary
-}
-
 // selected returns the clusters of those names, or all.
 func (b *site) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
 	var out []*simulator.ClusterComputeResource
-	for _, spec := range b.spec.Clusters {
-		if len(names) == 0 || slices.Contains(names, spec.Name) {
-			out = append(out, b.clusters[spec.Name])
+	for _, cluster := range b.clusters {
+		if len(names) == 0 || slices.Contains(names, cluster.Name) {
+			out = append(out, cluster)
 		}
 	}
 	if len(names) > 0 && len(out) != len(names) {
@@ -157,14 +113,23 @@ func (b *site) selected(names []string) ([]*simulator.ClusterComputeResource, er
 	return out, nil
 }
 
-func (b *site) hosts(clusters []*simulator.ClusterComputeResource) []*simulator.HostSystem {
-	var out []*simulator.HostSystem
-	for _, cluster := range clusters {
-		for _, e := range children(b.server.call(), cluster.Host) {
-			out = append(out, e.(*simulator.HostSystem))
+func (b *site) networks() error {
+	builder := networks.Build(b.server.inventory, b.server.operator, b.object)
+	builder.Drop(b.clusters)
+	for _, spec := range b.spec.Networks {
+		clusters, err := b.selected(spec.Clusters)
+		if err != nil {
+			return fmt.Errorf("network %q: %w", spec.Name, err)
+		}
+		add := builder.Add
+		if spec.Distributed {
+			add = builder.AddPortgroup
+		}
+		if err := add(spec.Name, clusters); err != nil {
+			return fmt.Errorf("creating network %q: %w", spec.Name, err)
 		}
 	}
-	return out
+	return nil
 }
 
 func (b *site) datastores() error {
@@ -173,76 +138,30 @@ func (b *site) datastores() error {
 		if err != nil {
 			return fmt.Errorf("datastore %q: %w", spec.Name, err)
 		}
-		dir, err := os.MkdirTemp(b.server.home(), "datastore-")
-		if err != nil {
-			return fmt.Errorf("making a folder for datastore %q: %w", spec.Name, err)
-		}
-		for _, host := range b.hosts(clusters) {
-			_, err := methods.CreateLocalDatastore(context.Background(), b.server.admin.client, &types.CreateLocalDatastore{
-				This: *host.ConfigManager.DatastoreSystem, Name: spec.Name, Path: dir,
-			})
-			if err != nil {
-				return fmt.Errorf("mounting datastore %q on host %q: %w", spec.Name, host.Name, err)
-			}
+		if err := b.server.datastores.Mount(b.server.operator, spec.Name, b.server.inventory.HostsOf(clusters)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// home is the folder of the server's files; Close removes it.
-func (s *Server) home() string {
-	for _, option := range s.registry.OptionManager().Setting {
-		if value := option.GetOptionValue(); value.Key == "vcsim.home" {
-			return value.Value.(string)
-		}
-	}
-	return os.TempDir()
-}
-
-func (s *Server) buildTags(tags []Tag) error {
-	categories := map[string]string{}
-	for _, tag := range tags {
-		if _, ok := categories[tag.Category]; ok {
-			continue
-		}
-		var id string
-		err := s.admin.rest("POST", "/com/vmware/cis/tagging/category", map[string]any{"create_spec": map[string]any{
-			"name": tag.Category, "cardinality": "SINGLE", "associable_types": []string{},
-		}}, &id)
-		if err != nil {
-			return fmt.Errorf("creating tag category %q: %w", tag.Category, err)
-		}
-		categories[tag.Category] = id
-	}
-	for _, tag := range tags {
-		var id string
-		err := s.admin.rest("POST", "/com/vmware/cis/tagging/tag", map[string]any{"create_spec": map[string]any{
-			"name": tag.Name, "category_id": categories[tag.Category],
-		}}, &id)
-		if err != nil {
-			return fmt.Errorf("creating tag %q: %w", tag.Name, err)
-		}
-		for _, path := range tag.On {
-			if err := s.attach(id, path); err != nil {
-				return fmt.Errorf("attaching tag %q: %w", tag.Name, err)
-			}
+func (b *site) templates() error {
+	builder := templates.Build(b.server.inventory, b.server.operator, b.spec.Name, b.clusters)
+	for _, spec := range b.spec.Templates {
+		if err := builder.Add(spec); err != nil {
+			return fmt.Errorf("template %q: %w", spec.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Server) attach(tagID, path string) error { return s.associate("attach", tagID, path) }
-
-func (s *Server) associate(action, tagID, path string) error {
-	e, err := s.at(path)
-	if err != nil {
-		return err
+// groups makes DRS groups and rules, and switches DRS on.
+func (b *site) groups() error {
+	for i, spec := range b.spec.Clusters {
+		setup := drs.Setup{HostGroups: spec.HostGroups, VMGroups: spec.VMGroups, Rules: spec.Rules}
+		if err := b.server.drs.SetUp(b.server.operator, b.clusters[i], setup); err != nil {
+			return err
+		}
 	}
-	return s.associateRef(action, tagID, e)
-}
-
-func (s *Server) associateRef(action, tagID string, obj mo.Reference) error {
-	ref := obj.Reference()
-	return s.admin.rest("POST", "/com/vmware/cis/tagging/tag-association/id:"+tagID+"?~action="+action,
-		map[string]any{"object_id": map[string]any{"type": ref.Type, "id": ref.Value}}, nil)
+	return nil
 }

@@ -4,108 +4,70 @@
 package simulator
 
 import (
-	"slices"
-
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
 )
 
-// placeForPowerOn moves a VM, as DRS does at power on, to a host that its rules
-// allow and that can run it. It fails when a mandatory rule leaves none; a rule that
-// is not mandatory gives way. Where DRS is off or only gives advice the VM starts on
-// the host that it is registered on, whatever the rules say. The VM is locked by ctx.
-func (s *Server) placeForPowerOn(ctx *simulator.Context, ref types.ManagedObjectReference) types.BaseMethodFault {
-	vm, ok := get[*simulator.VirtualMachine](s, &ref)
-	if !ok {
-		return &types.ManagedObjectNotFound{Obj: ref}
-	}
-	cluster, ok := s.clusterOfHost(vm.Runtime.Host)
-	if !ok {
-		return nil
-	}
-	var config types.ClusterConfigInfoEx
-	s.locked(cluster, func() {
-		config = *cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
-		config.Group, config.Rule = slices.Clone(config.Group), slices.Clone(config.Rule)
-	})
-	devices := passedThrough(vm.Config.Hardware.Device)
-	if !automated(&config) {
-		return s.pci.claim(vm.Self, *vm.Runtime.Host, devices)
-	}
-	hosts := s.hostViews(cluster)
-	able := s.ableToRun(vm, devices)
-	must, should := affinity(&config, ref)
-	for _, allowed := range []func(types.ManagedObjectReference) bool{
-		func(host types.ManagedObjectReference) bool { return must(host) && should(host) },
-		must,
-	} {
-		if here := hostNamed(hosts, *vm.Runtime.Host); here.usable && able(here) && allowed(here.ref) {
-			return s.pci.claim(vm.Self, here.ref, devices)
-		}
-		if host, ok := s.structure.choose(hosts, func(h hostView) bool { return able(h) && allowed(h.ref) }); ok {
-			s.move(ctx, vm, host.ref)
-			return s.pci.claim(vm.Self, host.ref, devices)
-		}
-	}
-	return &types.NoCompatibleHost{}
+// DRSOff is the mode in which DRS of a cluster is switched off. Others are
+// vCenter's: "manual", "partiallyAutomated" and "fullyAutomated".
+const DRSOff = drs.Off
+
+// HostGroups returns the names of the hosts in each DRS host group of a compute cluster, given by name or inventory path.
+func (s *Server) HostGroups(cluster string) (map[string][]string, error) {
+	return s.drs.HostGroups(cluster)
 }
 
-// ableToRun tells the hosts that can start the locked VM, whatever its rules say.
-func (s *Server) ableToRun(vm *simulator.VirtualMachine, devices []string) func(hostView) bool {
-	return func(host hostView) bool {
-		return !s.structure.isFull(host.ref) && s.pci.fits(host.ref, devices) && !slices.ContainsFunc(vm.Datastore, func(ref types.ManagedObjectReference) bool {
-			return !slices.Contains(host.datastores, ref)
-		})
-	}
+// Rules returns the DRS rules of a compute cluster between VM groups and host groups, in the order in which they were made.
+func (s *Server) Rules(cluster string) ([]Rule, error) { return s.drs.Rules(cluster) }
+
+// SetRuleGroups has a DRS rule run another VM group on another host group.
+func (s *Server) SetRuleGroups(cluster, rule, vmGroup, hostGroup string) error {
+	return s.drs.SetRuleGroups(cluster, rule, vmGroup, hostGroup)
 }
 
-// automated reports whether DRS chooses hosts by itself.
-func automated(config *types.ClusterConfigInfoEx) bool {
-	return isTrue(config.DrsConfig.Enabled) && config.DrsConfig.DefaultVmBehavior == types.DrsBehaviorFullyAutomated
+// RemoveRule deletes a DRS rule.
+func (s *Server) RemoveRule(cluster, rule string) error { return s.drs.RemoveRule(cluster, rule) }
+
+// SetHostGroup makes hosts of the cluster, given by name, the only members of a host group, which is made if there is none.
+func (s *Server) SetHostGroup(cluster, group string, hosts ...string) error {
+	return s.drs.SetHostGroup(cluster, group, hosts...)
 }
 
-func hostNamed(hosts []hostView, ref types.ManagedObjectReference) hostView {
-	for _, host := range hosts {
-		if host.ref == ref {
-			return host
-		}
-	}
-	return hostView{}
+// RemoveGroup deletes a host group or VM group. Rules that name it stay.
+func (s *Server) RemoveGroup(cluster, group string) error { return s.drs.RemoveGroup(cluster, group) }
+
+// AddVMGroup makes an empty VM group.
+func (s *Server) AddVMGroup(cluster, group string) error { return s.drs.AddVMGroup(cluster, group) }
+
+// OverwriteGroup makes the VMs, given by name, the only members of a VM group, as
+// another client of the vCenter would that has read the group some time ago.
+func (s *Server) OverwriteGroup(cluster, group string, vms ...string) error {
+	return s.drs.OverwriteGroup(cluster, group, vms...)
 }
 
-// affinity returns which hosts the enabled rules of a VM insist on, and which they
-// prefer.
-func affinity(config *types.ClusterConfigInfoEx, vm types.ManagedObjectReference) (must, should func(types.ManagedObjectReference) bool) {
-	groups := vmGroups(config)[vm]
-	var musts, shoulds [][]types.ManagedObjectReference
-	for _, info := range config.Rule {
-		rule, ok := info.(*types.ClusterVmHostRuleInfo)
-		if !ok || !isTrue(rule.Enabled) || !slices.Contains(groups, rule.VmGroupName) || rule.AffineHostGroupName == "" {
-			continue
-		}
-		hosts := hostGroup(config, rule.AffineHostGroupName)
-		if isTrue(rule.Mandatory) {
-			musts = append(musts, hosts)
-		} else {
-			shoulds = append(shoulds, hosts)
-		}
-	}
-	return inAll(musts), inAll(shoulds)
+// GroupMembers returns the references of the VMs in each DRS VM group of a compute
+// cluster, given by name or inventory path; also of VMs that have gone.
+func (s *Server) GroupMembers(cluster string) (map[string][]string, error) {
+	return s.drs.GroupMembers(cluster)
 }
 
-func inAll(sets [][]types.ManagedObjectReference) func(types.ManagedObjectReference) bool {
-	return func(host types.ManagedObjectReference) bool {
-		return !slices.ContainsFunc(sets, func(set []types.ManagedObjectReference) bool { return !slices.Contains(set, host) })
-	}
+// SetDRS sets the mode of a cluster's DRS. Unless it is fully automated a VM starts
+// on the host that it is registered on.
+func (s *Server) SetDRS(cluster, mode string) error { return s.drs.SetMode(cluster, mode) }
+
+// SetMandatory makes a DRS rule one that VMs must, or should, keep to.
+func (s *Server) SetMandatory(cluster, rule string, mandatory bool) error {
+	return s.drs.SetMandatory(cluster, rule, mandatory)
 }
 
-func hostGroup(config *types.ClusterConfigInfoEx, name string) []types.ManagedObjectReference {
-	for _, info := range config.Group {
-		if group, ok := info.(*types.ClusterHostGroup); ok && group.Name == name {
-			return group.Host
-		}
-	}
-	return nil
+// DisableRule switches a DRS rule off, or on again.
+func (s *Server) DisableRule(cluster, rule string, disabled bool) error {
+	return s.drs.DisableRule(cluster, rule, disabled)
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
+// SetFull makes hosts of a cluster, or all, so full that DRS starts no VM there, or
+// ends that. What runs there stays.
+func (s *Server) SetFull(cluster string, full bool, hosts ...string) error {
+	return s.hosts.Each(cluster, hosts, func(_ *simulator.Context, host *simulator.HostSystem) { s.drs.SetFull(host.Self, full) })
+}

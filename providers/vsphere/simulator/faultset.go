@@ -161,9 +161,9 @@ func eachVM(s *Server) [][]string {
 // eachHostName returns the hosts with the inventory path of their cluster.
 func eachHostName(s *Server) [][]string {
 	var targets [][]string
-	for _, cluster := range s.clusters() {
-		for _, host := range s.hostViews(cluster) {
-			targets = append(targets, []string{s.pathOf(cluster), host.name})
+	for _, cluster := range s.inventory.Clusters() {
+		for _, host := range s.drs.Hosts(cluster) {
+			targets = append(targets, []string{s.inventory.PathOf(cluster), host.Name})
 		}
 	}
 	return targets

@@ -3,6 +3,12 @@
 
 package simulator
 
+import (
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/templates"
+)
+
 // Layout is the inventory a Server starts with.
 //
 // Names inside one datacenter refer to each other; New answers an error that
@@ -41,13 +47,7 @@ type Cluster struct {
 }
 
 // Rule is a DRS rule that the VMs of a group run on hosts of a group.
-type Rule struct {
-	Name, VMGroup, HostGroup string
-	// Mandatory says "must run on", else "should run on"; nil means true.
-	Mandatory *bool
-	// Enabled: nil means true.
-	Enabled *bool
-}
+type Rule = drs.Rule
 
 // Datastore is mounted by every host of its clusters.
 type Datastore struct {
@@ -65,36 +65,7 @@ type Network struct {
 }
 
 // Template is a powered-off VM marked as template.
-type Template struct {
-	Name string
-	// Folder is a VM folder; empty is the datacenter's own.
-	Folder string
-	// GuestID is the guest operating system; empty is "ubuntu64Guest".
-	GuestID string
-	// CPUs, MemoryMiB and DiskGiB are 2, 2048 and 20 when zero.
-	CPUs, MemoryMiB, DiskGiB int
-	// FurtherGiB are the sizes of disks after the first one.
-	FurtherGiB []int
-	// CoresPerSocket is 1 when zero.
-	CoresPerSocket int
-	// HardwareVersion is that of the virtual hardware, such as vmx-10; empty is
-	// the latest that the hosts support.
-	HardwareVersion string
-	// Snapshots are taken one upon the other; the last is the current one.
-	Snapshots []string
-	// Networks names the network of each network card. Empty: one card on the
-	// first network that the template's cluster reaches.
-	Networks []string
-	// Cluster and Datastore say where it lies. Empty: the first cluster, and
-	// the first datastore which that cluster mounts.
-	Cluster, Datastore string
-	// VirtualMachine leaves it an ordinary VM that is not marked as template.
-	VirtualMachine bool
-}
+type Template = templates.Template
 
-// Tag is a tag and the objects that it is attached to.
-type Tag struct {
-	Category, Name string
-	// On holds inventory paths, such as "/dc/host/cluster".
-	On []string
-}
+// Tag is a tag and the objects that it is attached to, by inventory path.
+type Tag = tagging.Tag

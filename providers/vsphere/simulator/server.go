@@ -4,7 +4,6 @@
 package simulator
 
 import (
-	"context"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -13,38 +12,62 @@ import (
 	"sync"
 	"testing"
 
+	pbm "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/simulator"
 	vapi "github.com/vmware/govmomi/vapi/simulator"
-
-	pbm "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
-	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/cloning"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/clustermodules"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/datastores"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/guest"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/hosts"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/inventory"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/machines"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/operator"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/passthrough"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/sessions"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/storagepolicy"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tasks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/visibility"
 )
 
 // Server is one simulated vCenter. Its methods may be called from any goroutine.
 type Server struct {
-	endpoint  *front.Endpoint
-	model     *simulator.Model
-	registry  *simulator.Registry
-	accounts  *accounts
-	sessions  *sessionTable
-	admin     *administrator
-	tasks     *taskFaults
-	guests    *guestNetwork
-	structure *structure
-	tagging   *tagging
-	removed   removedDatastores
-	policies  *policies
-	storage   storage
-	silent    []string // properties whose changes clients are not told of
-	newVMs    newVMs
-	pci       pciDevices
-	modules   modules
-	history   *taskHistory // nil where vcsim's own is left in place
-	closing   sync.Once
+	endpoint *front.Endpoint
+	accounts *sessions.Accounts
+	sessions *sessions.Table
+	silent   []string       // properties whose changes clients are not told of
+	history  *tasks.History // nil where vcsim's own is left in place
+	model    *simulator.Model
+	closing  sync.Once
+
+	inventory *inventory.Inventory
+	operator  *operator.Operator
+
+	parts
+}
+
+// parts are what a vCenter consists of, for as much as vcsim does it in another way.
+type parts struct {
+	tasks      *tasks.Tasks
+	tagging    *tagging.Service
+	policies   *storagepolicy.Policies
+	keys       *encryption.Keys
+	modules    *clustermodules.Modules
+	drs        *drs.DRS
+	pci        *passthrough.Devices
+	hosts      *hosts.Hosts
+	datastores *datastores.Datastores
+	visibility *visibility.Visibility
+	cloning    *cloning.Cloning
+	machines   *machines.Machines
+	guests     *guest.Network
 }
 
 // Start runs a Server until the test ends. It fails the test when the layout is
@@ -72,16 +95,9 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		endpoint:  endpoint,
-		accounts:  newAccounts(o.username, o.password),
-		sessions:  newSessionTable(),
-		tasks:     newTaskFaults(),
-		guests:    newGuestNetwork(o.guestDelay),
-		structure: newStructure(),
-	}
-	s.policies = &policies{server: s, stock: o.stockPolicies}
-	for _, policy := range layout.Policies {
-		s.AddPolicy(policy)
+		endpoint: endpoint,
+		accounts: sessions.NewAccounts(o.username, o.password),
+		sessions: sessions.NewTable(),
 	}
 	if o.silentRecentTasks {
 		s.silent = append(s.silent, "recentTask")
@@ -108,7 +124,7 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.tagging = &tagging{server: s, next: s.moduleAPI(mux)}
+	s.tagging = tagging.New(s.operator, s.inventory, s.modules.API(s.operator.LoggedIn, mux))
 	return s.tagging, s.build(layout)
 }
 
@@ -130,33 +146,54 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 		return nil, fmt.Errorf("creating empty inventory: %w", err)
 	}
 	service := s.model.Service
-	s.registry = s.model.Map()
+	s.inventory = inventory.New(s.model.Map(), s.model.ServiceContent.RootFolder)
 	service.Listen = &url.URL{
 		Scheme: "https", Host: s.Host(), Path: vim25.Path,
 		// Any account set here makes vcsim ask ValidLogin; it is never valid itself.
 		User: url.UserPassword("", ""),
 	}
-	s.registry.SessionManager().ValidLogin = s.accounts.valid
-	s.registry.SessionManager().ServiceHostName = s.Host()
+	s.inventory.Registry.SessionManager().ValidLogin = s.accounts.Valid
+	s.inventory.Registry.SessionManager().ServiceHostName = s.Host()
 
-	service.RegisterSDK(s.registry, vim25.Path+"/vimService")
+	service.RegisterSDK(s.inventory.Registry, vim25.Path+"/vimService")
 	service.ServeMux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", service.ServiceVersions)
-	if o.stockPolicies {
-		service.RegisterSDK(pbm.New())
-	} else {
-		service.RegisterSDK(newPolicyService(s.policies))
-	}
-	patterns, rest := vapi.New(service.Listen, s.registry)
+	patterns, rest := vapi.New(service.Listen, s.inventory.Registry)
 	for _, pattern := range patterns {
 		service.Handle(pattern, rest)
 	}
 
 	var err error
-	if s.admin, err = newAdministrator(service, rest, s.accounts.operator); err != nil {
+	if s.operator, err = operator.New(service, rest, s.accounts.Operator); err != nil {
 		return nil, err
+	}
+	s.parts = s.compose(o)
+	if o.stockPolicies {
+		service.RegisterSDK(pbm.New())
+	} else {
+		service.RegisterSDK(s.policies.Service())
 	}
 	s.hook(o)
 	return service.ServeMux, nil
+}
+
+// compose makes the parts, but for tagging.
+func (s *Server) compose(o options) parts {
+	i := s.inventory
+	p := parts{
+		tasks:    tasks.New(i, s.operator.Client.ServiceContent.TaskManager),
+		policies: storagepolicy.New(i, o.stockPolicies),
+		keys:     encryption.New(i, s.operator),
+		modules:  clustermodules.New(i),
+		pci:      &passthrough.Devices{},
+		hosts:    hosts.New(i),
+		guests:   guest.New(i, o.guestDelay),
+	}
+	p.drs = drs.New(i, p.pci)
+	p.datastores = datastores.New(i, &p.tasks.Turns)
+	p.visibility = visibility.New(i, &p.tasks.Turns)
+	p.cloning = cloning.New(i, p.drs, p.policies, p.keys, p.visibility)
+	p.machines = machines.New(i, s.operator, p.cloning)
+	return p
 }
 
 // Close ends all sessions, connections and tasks and removes the files. A second
@@ -170,8 +207,10 @@ func (s *Server) Close() {
 
 func (s *Server) release() {
 	s.endpoint.Release()
-	s.tasks.close()
-	s.guests.close()
+	if s.tasks != nil {
+		s.tasks.Close()
+		s.guests.Close()
+	}
 	if s.model != nil && s.model.Service != nil {
 		s.model.Remove()
 	}
@@ -187,10 +226,10 @@ func (s *Server) Host() string {
 }
 
 // Username returns the name of the account.
-func (s *Server) Username() string { return s.accounts.username }
+func (s *Server) Username() string { return s.accounts.Username }
 
 // Password returns the password that is valid now.
-func (s *Server) Password() string { return s.accounts.password() }
+func (s *Server) Password() string { return s.accounts.Password() }
 
 // Thumbprint returns the SHA-1 thumbprint of the server's certificate, as hex
 // pairs with colons.
@@ -198,17 +237,3 @@ func (s *Server) Thumbprint() string { return soap.ThumbprintSHA1(s.Certificate(
 
 // Certificate returns the server's certificate, which signs itself.
 func (s *Server) Certificate() *x509.Certificate { return s.endpoint.Certificate() }
-
-// call is a vcsim context of its own. vcsim's locks belong to contexts: two
-// goroutines that shared one would not keep each other out.
-func (s *Server) call() *simulator.Context {
-	return &simulator.Context{
-		Context: context.Background(),
-		Map:     s.registry,
-		Session: &simulator.Session{
-			UserSession: types.UserSession{Key: "simulator"},
-			Registry:    simulator.NewRegistry(),
-			Map:         s.registry,
-		},
-	}
-}
