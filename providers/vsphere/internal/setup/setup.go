@@ -28,6 +28,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/nodelabels"
@@ -85,7 +86,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	pool := vcenter.NewPool(vcenter.Options{
 		OnEvent: hub.Publish, OnCall: calls.observe, OnServerGone: calls.forget, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
-		KeepNotes: vspherevm.Marks, Log: options.Log,
+		KeepNotes: virtualmachine.Marks, Log: options.Log,
 	})
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()

@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -21,28 +22,28 @@ import (
 // it cannot be taken for another, nor another for it.
 func (r *Reconciler) recognise(ctx context.Context, s *scope) error {
 	there := s.session.Candidates(string(s.vm.UID), s.vm.Spec.BiosUUID, s.vm.Status.VMRef)
-	candidates := make([]candidate, len(there))
+	candidates := make([]virtualmachine.Candidate, len(there))
 	for i := range there {
 		candidates[i].VM = there[i]
 	}
-	s.verdict = identify(s.vm, candidates)
-	if unproven := s.verdict.unproven(s.vm); len(unproven) > 0 {
+	s.verdict = virtualmachine.Identify(s.vm, candidates)
+	if unproven := s.verdict.Unproven(s.vm); len(unproven) > 0 {
 		booted, err := r.booted(ctx, s, unproven)
 		if err != nil {
 			return err
 		}
 		for i := range candidates {
-			candidates[i].booted = booted[candidates[i].Ref]
+			candidates[i].Booted = booted[candidates[i].Ref]
 		}
-		s.verdict = identify(s.vm, candidates)
+		s.verdict = virtualmachine.Identify(s.vm, candidates)
 	}
-	if s.verdict.ours == nil {
+	if s.verdict.Ours == nil {
 		return nil
 	}
-	if s.vm.Status.TaskOperation == destroy && s.verdict.ours.Ref != s.vm.Status.VMRef {
+	if s.vm.Status.TaskOperation == destroy && s.verdict.Ours.Ref != s.vm.Status.VMRef {
 		return nil // the machine that is being deleted was the VSphereVM's; no other is deleted after it
 	}
-	s.observed, s.found = *s.verdict.ours, true
+	s.observed, s.found = *s.verdict.Ours, true
 	unrecorded := s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == ""
 	s.vm.Status.VMRef = s.observed.Ref
 	if unrecorded {
@@ -79,7 +80,7 @@ func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (ma
 // absent proceeds when there is no virtual machine and one may be made: none was, or what was made has gone before it was
 // ready. Otherwise it says why there is none to work on.
 func (r *Reconciler) absent(ctx context.Context, s *scope) (steps.Progress, error) {
-	if len(s.verdict.rivals) > 0 {
+	if len(s.verdict.Rivals) > 0 {
 		return r.ambiguous(s), nil
 	}
 	if s.vm.Status.VMRef != "" {
@@ -92,7 +93,7 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (steps.Progress, erro
 		}
 	}
 	switch {
-	case s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == "" && len(s.verdict.strangers) > 0:
+	case s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == "" && len(s.verdict.Strangers) > 0:
 		return r.notIdentified(s), nil
 	case s.vm.Spec.BiosUUID != "":
 		return r.notFound(s), nil
@@ -107,9 +108,9 @@ func (r *Reconciler) notFound(s *scope) steps.Progress {
 	s.vm.Status.Ready = ptr.To(false)
 	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was deleted outside Cluster API and is not recreated; delete the Machine",
 		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
-	if len(s.verdict.strangers) > 0 {
+	if len(s.verdict.Strangers) > 0 {
 		message = fmt.Sprintf("Virtual machine %s with BIOS UUID %s was deleted in vCenter outside Cluster API and is not recreated; delete the Machine. %s may be a copy and is left alone; if it is the machine itself, registered anew, remove status.vmRef of the VSphereVM",
-			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, paths(s.verdict.strangers))
+			s.vm.Status.VMRef, s.vm.Spec.BiosUUID, virtualmachine.Paths(s.verdict.Strangers))
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason, message)
 	return steps.Wait
@@ -119,7 +120,7 @@ func (r *Reconciler) notFound(s *scope) steps.Progress {
 func (r *Reconciler) ambiguous(s *scope) steps.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
 		"Each of %s may be this VSphereVM's virtual machine, and none is touched: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
-		paths(s.verdict.rivals)))
+		virtualmachine.Paths(s.verdict.Rivals)))
 	return steps.Wait
 }
 
@@ -127,7 +128,7 @@ func (r *Reconciler) ambiguous(s *scope) steps.Progress {
 func (r *Reconciler) notIdentified(s *scope) steps.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
 		"Nothing shows that %s is this VSphereVM's virtual machine, and it is left alone: if it is, write the line %q into its notes in vCenter",
-		paths(s.verdict.strangers), marker(s.vm)))
+		virtualmachine.Paths(s.verdict.Strangers), virtualmachine.Marker(s.vm)))
 	return steps.Wait
 }
 

@@ -7,16 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -28,7 +27,7 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (steps.Progress, er
 	if p, err := r.absent(ctx, s); err != nil || p != steps.Proceed {
 		return p, err
 	}
-	if device, missing := withoutAddress(s.vm.Spec.Network.Devices); missing {
+	if device, missing := virtualmachine.WithoutAddress(s.vm.Spec.Network.Devices); missing {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason, fmt.Sprintf(
 			"spec.network.devices[%d] has neither dhcp4, dhcp6, ipAddrs, addressesFromPools nor skipIPAllocation", device))
 		return steps.Wait, nil
@@ -56,12 +55,12 @@ func (r *Reconciler) invalid(s *scope, err error) (steps.Progress, error) {
 	switch {
 	case errors.Is(err, vcenter.ErrUnavailable):
 		return r.busy(s, fmt.Errorf("preparing to clone virtual machine %s: %w", s.vm.Name, err)), nil
-	case !userMistake(err):
+	case !virtualmachine.UserMistake(err):
 		return steps.Wait, err
-	case untold(err):
-		return r.again(s, invalidReason(err), err.Error()), nil
+	case virtualmachine.Untold(err):
+		return r.again(s, virtualmachine.InvalidReason(err), err.Error()), nil
 	}
-	r.fail(s, invalidReason(err), err.Error())
+	r.fail(s, virtualmachine.InvalidReason(err), err.Error())
 	return steps.Wait, nil
 }
 
@@ -84,7 +83,7 @@ func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (steps.Progress, er
 // unfinished waits for the UUIDs of a virtual machine that is, or may be, the VSphereVM's.
 func (r *Reconciler) unfinished(s *scope, vm vcenter.VM) steps.Progress {
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, fmt.Sprintf(
-		"vCenter shows virtual machine %s without its UUIDs: if that lasts, its files cannot be read", paths([]vcenter.VM{vm})))
+		"vCenter shows virtual machine %s without its UUIDs: if that lasts, its files cannot be read", virtualmachine.Paths([]vcenter.VM{vm})))
 	return steps.Retry(r.RetryAfter)
 }
 
@@ -105,7 +104,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 		}
 	}
 	task, err := s.session.CloneVM(ctx, spec)
-	if first && userMistake(err) {
+	if first && virtualmachine.UserMistake(err) {
 		// vCenter has answered that it makes none, and no earlier attempt can have made one: a deletion has nothing to look for.
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = "", "", ""
 	}
@@ -128,26 +127,13 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (steps.Progress,
 		return r.busy(s, err), nil
 	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
 		return r.nameTaken(s)
-	case userMistake(err):
-		if why, ok := hardwareRefused(s, err); ok {
-			return r.again(s, why.reason, why.message), nil
+	case virtualmachine.UserMistake(err):
+		if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, err); ok {
+			return r.again(s, why.Reason, why.Message), nil
 		}
-		return r.again(s, invalidReason(err), err.Error()), nil
+		return r.again(s, virtualmachine.InvalidReason(err), err.Error()), nil
 	}
 	return steps.Wait, err
-}
-
-// userMistake reports whether err needs somebody to change something, here or in vCenter.
-func userMistake(err error) bool {
-	for _, known := range []error{
-		vcenter.ErrInvalid, vcenter.ErrNotFound, vcenter.ErrAmbiguous, vcenter.ErrNoSnapshot, vcenter.ErrForbidden,
-		vcenter.ErrNoKeyProvider,
-	} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
 }
 
 // bootstrap returns what the machine boots with. No bootstrapRef means that the template brings all it needs.
@@ -201,98 +187,7 @@ func cloneSpec(ctx context.Context, s *scope, extraConfig map[string]string) (vc
 			return vcenter.CloneSpec{}, err
 		}
 	}
-	values := map[string]string{}
-	for key, value := range spec.CustomVMXKeys {
-		values[key] = value
-	}
-	for key, value := range extraConfig {
-		values[key] = value
-	}
-	return vcenter.CloneSpec{
-		Name: s.vm.Name, InstanceUUID: string(s.vm.UID), Template: template, Snapshot: spec.Snapshot,
-		Annotation: marker(s.vm),
-		Linked:     linked, Placement: resolved, NumCPUs: spec.NumCPUs, CoresPerSocket: spec.NumCoresPerSocket,
-		MemoryMiB: spec.MemoryMiB, DiskGiB: spec.DiskGiB, NestedHV: spec.NestedHV,
-		FurtherGiB: spec.AdditionalDisksGiB, DataDisks: dataDisks(spec.DataDisks), Policies: policies,
-		CPU: processors(spec.Resources), Memory: memory(spec.Resources), Encryption: encryption(spec),
-		NICs: nics(spec.Network.Devices, resolved.Networks), ExtraConfig: values,
-	}, nil
-}
-
-func placementOf(vm *infrav1.VSphereVM) vcenter.Placement {
-	spec := vm.Spec
-	return vcenter.Placement{
-		Datacenter: spec.Datacenter, ComputeCluster: spec.Placement.ComputeCluster, ResourcePool: spec.ResourcePool,
-		Folder: spec.Folder, Datastore: spec.Datastore, Networks: networkNames(spec.Network.Devices),
-		VMGroup: spec.Placement.VMGroupName, HostGroup: spec.Placement.HostGroupName, Name: vm.Name,
-	}
-}
-
-func nics(devices []infrav1.NetworkDeviceSpec, backings []vcenter.NetworkBacking) []vcenter.NICSpec {
-	specs := make([]vcenter.NICSpec, len(devices))
-	for i := range devices {
-		specs[i] = vcenter.NICSpec{Network: backings[i], MAC: devices[i].MACAddr}
-	}
-	return specs
-}
-
-func networkNames(devices []infrav1.NetworkDeviceSpec) []string {
-	names := make([]string, len(devices))
-	for i := range devices {
-		names[i] = devices[i].NetworkName
-	}
-	return names
-}
-
-// withoutAddress finds the first device that nothing gives an address to.
-func withoutAddress(devices []infrav1.NetworkDeviceSpec) (int, bool) {
-	i := slices.IndexFunc(devices, func(d infrav1.NetworkDeviceSpec) bool {
-		return !ptr.Deref(d.DHCP4, false) && !ptr.Deref(d.DHCP6, false) && len(d.IPAddrs) == 0 && len(d.AddressesFromPools) == 0 &&
-			!ptr.Deref(d.SkipIPAllocation, false)
-	})
-	return i, i >= 0
-}
-
-// invalidReason turns the first thing that is wrong into a condition's reason.
-func invalidReason(err error) string {
-	switch {
-	case errors.Is(err, vcenter.ErrNoSnapshot):
-		return infrav1.VSphereVMVirtualMachineSnapshotNotFoundReason
-	case errors.Is(err, vcenter.ErrForbidden):
-		return infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
-	case errors.Is(err, vcenter.ErrNoKeyProvider):
-		return infrav1.VSphereVMVirtualMachineKeyProviderMissingReason
-	}
-	var lookup *vcenter.LookupError
-	if !errors.As(err, &lookup) {
-		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
-	}
-	return lookupReason(lookup)
-}
-
-// lookupReason is that of a field which names nothing, or nothing that fits.
-func lookupReason(lookup *vcenter.LookupError) string {
-	if reason := storageReason(lookup); reason != "" {
-		return reason
-	}
-	switch lookup.Field {
-	case "template":
-		return infrav1.VSphereVMVirtualMachineTemplateNotFoundReason
-	case "datacenter":
-		return infrav1.VSphereVMVirtualMachineDatacenterNotFoundReason
-	case "computeCluster":
-		return infrav1.VSphereVMVirtualMachineComputeClusterNotFoundReason
-	case "resourcePool":
-		return infrav1.VSphereVMVirtualMachineResourcePoolNotFoundReason
-	case "folder":
-		return infrav1.VSphereVMVirtualMachineFolderNotFoundReason
-	case "datastore":
-		return infrav1.VSphereVMVirtualMachineDatastoreNotFoundReason
-	case "network":
-		return infrav1.VSphereVMVirtualMachineNetworkNotFoundReason
-	case "host":
-		return infrav1.VSphereVMVirtualMachineNoUsableHostReason
-	default:
-		return infrav1.VSphereVMVirtualMachineInvalidSpecReason
-	}
+	return virtualmachine.CloneSpec(s.vm, virtualmachine.Found{
+		Template: template, Placement: resolved, Linked: linked, Policies: policies, ExtraConfig: extraConfig,
+	}), nil
 }

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -90,7 +91,7 @@ func (s *scope) adopt(task vcenter.Task) (again bool) {
 	switch {
 	case !there:
 		return before == task.Result
-	case weigh(s.vm, candidate{VM: made}) > none:
+	case virtualmachine.Proven(s.vm, made):
 		s.observed, s.found = made, true
 	default:
 		s.vm.Status.VMRef = before // vCenter restored from a backup uses the names of tasks anew
@@ -135,8 +136,8 @@ func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (steps.Progress, er
 	if errors.Is(task.Err, vcenter.ErrForbidden) {
 		reason = infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
 	}
-	if why, ok := hardwareRefused(s, task.Err); ok {
-		return r.again(s, why.reason, why.message), nil
+	if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, task.Err); ok {
+		return r.again(s, why.Reason, why.Message), nil
 	}
 	return r.again(s, reason, failureOf(task)), nil
 }

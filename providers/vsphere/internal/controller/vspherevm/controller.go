@@ -19,6 +19,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/steps"
@@ -66,7 +67,7 @@ type scope struct {
 	// observed is the virtual machine, if it was found. verdict says what was found instead.
 	observed vcenter.VM
 	found    bool
-	verdict  verdict
+	verdict  virtualmachine.Verdict
 	// destroyed says that a task that deleted the recorded virtual machine has ended well since the last reconcile.
 	destroyed bool
 	// finished is the task that ended well since the last reconcile; its zero value when there is none.

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 )
@@ -83,15 +84,15 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (steps.Progre
 func (r *Reconciler) undone(s *scope, task vcenter.Task) steps.Progress {
 	r.settled(s)
 	reason, message := infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)
-	if unmanaged, why := unmanageable(s.observed); !s.observed.Connected() && unmanaged == infrav1.VSphereVMVirtualMachineUnmanageableReason {
-		reason, message = unmanaged, fmt.Sprintf("%s; %s: %s", why, message, byHand(s.observed))
+	if unmanaged, why := virtualmachine.Unmanageable(s.observed); !s.observed.Connected() && unmanaged == infrav1.VSphereVMVirtualMachineUnmanageableReason {
+		reason, message = unmanaged, fmt.Sprintf("%s; %s: %s", why, message, virtualmachine.ByHand(s.observed))
 	}
 	return r.again(s, reason, message)
 }
 
 // settleIdentity stops a deletion that does not know what to delete.
 func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (steps.Progress, error) {
-	if len(s.verdict.rivals) > 0 && !s.found && !s.destroyed {
+	if len(s.verdict.Rivals) > 0 && !s.found && !s.destroyed {
 		return r.ambiguous(s), nil
 	}
 	return steps.Proceed, nil
@@ -103,7 +104,7 @@ func (r *Reconciler) awaitHost(_ context.Context, s *scope) (steps.Progress, err
 	if !s.found || s.observed.Connected() {
 		return steps.Proceed, nil
 	}
-	reason, why := unmanageable(s.observed)
+	reason, why := virtualmachine.Unmanageable(s.observed)
 	if reason != infrav1.VSphereVMVirtualMachineWaitingForHostReason {
 		return steps.Proceed, nil
 	}
@@ -214,8 +215,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (steps.Progress, err
 			return p, err
 		}
 	}
-	if len(s.verdict.strangers) > 0 {
-		r.warn(s, "LeftAlone", "Delete", "%s is left alone: nothing shows that it is this VSphereVM's virtual machine", paths(s.verdict.strangers))
+	if len(s.verdict.Strangers) > 0 {
+		r.warn(s, "LeftAlone", "Delete", "%s is left alone: nothing shows that it is this VSphereVM's virtual machine", virtualmachine.Paths(s.verdict.Strangers))
 	}
 	return r.letGo(ctx, s)
 }
@@ -235,7 +236,7 @@ func (r *Reconciler) awaitLostClone(ctx context.Context, s *scope) (steps.Progre
 	if unfinished := s.session.Unfinished(s.vm.Name); len(unfinished) > 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
 			"Waiting for the UUIDs of %s, which may be this virtual machine: if they do not come, remove it from vCenter's inventory, or rename it if it is another",
-			paths(unfinished)))
+			virtualmachine.Paths(unfinished)))
 		return steps.Retry(r.RetryAfter), nil
 	}
 	cloning, err := s.session.Cloning(ctx, vcenter.LostClone{

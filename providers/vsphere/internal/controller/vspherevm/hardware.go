@@ -5,15 +5,13 @@ package vspherevm
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -53,7 +51,7 @@ func (s *scope) settling() bool {
 // ensureDevices adds the host devices of the spec to a machine that is off. What a host has of them is vCenter's to find out
 // when the machine is powered on.
 func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (steps.Progress, error) {
-	wanted := devicesOf(s.vm.Spec.PciDevices)
+	wanted := virtualmachine.DevicesOf(s.vm.Spec.PciDevices)
 	if len(wanted) == 0 {
 		conditions.Delete(s.vm, infrav1.VSphereVMPCIDevicesDetachedCondition)
 		return steps.Proceed, nil
@@ -79,7 +77,7 @@ func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (steps.Progres
 		return r.refused(s, "adding devices to", err)
 	}
 	r.started(s, task, addDevice)
-	r.underWay(s, addDevice, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason, "Adding "+listed(missing))
+	r.underWay(s, addDevice, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason, "Adding "+virtualmachine.Listed(missing))
 	return steps.Wait, nil
 }
 
@@ -97,51 +95,5 @@ func (r *Reconciler) observeDevices(ctx context.Context, s *scope, wanted []vcen
 	}
 	r.failAs(s, infrav1.VSphereVMPCIDevicesDetachedCondition, infrav1.VSphereVMPCIDevicesDetachedNotFoundReason, fmt.Sprintf(
 		"spec.pciDevices: virtual machine runs without %s, which was removed in vCenter: power it off, and it is powered on with them; or delete the Machine",
-		listed(missing)))
-}
-
-func devicesOf(specs []infrav1.PCIDeviceSpec) []vcenter.PCIDevice {
-	devices := make([]vcenter.PCIDevice, len(specs))
-	for i, spec := range specs {
-		if devices[i].VGPUProfile = spec.VGPUProfile; spec.VGPUProfile == "" {
-			devices[i] = vcenter.PCIDevice{VendorID: ptr.Deref(spec.VendorID, 0), DeviceID: ptr.Deref(spec.DeviceID, 0), Label: spec.CustomLabel}
-		}
-	}
-	return devices
-}
-
-// listed names devices, each once with how many.
-func listed(devices []vcenter.PCIDevice) string {
-	var names []string
-	count := map[string]int{}
-	for _, device := range devices {
-		name := device.String()
-		if count[name]++; count[name] == 1 {
-			names = append(names, name)
-		}
-	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d x %s", count[name], name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// refusal is a reason and a message of a condition.
-type refusal struct{ reason, message string }
-
-// hardwareRefused says which field of the spec vCenter refuses to fulfil, if that is what went wrong.
-func hardwareRefused(s *scope, err error) (refusal, bool) {
-	spec := s.vm.Spec
-	unsupported := errors.Is(err, vcenter.ErrUnsupported) || errors.Is(err, vcenter.ErrInvalid)
-	switch {
-	case s.doing == upgrade && unsupported:
-		return refusal{infrav1.VSphereVMVirtualMachineHardwareVersionNotSupportedReason, fmt.Sprintf(
-			"spec.hardwareVersion %s: %v: name a version that all hosts of compute cluster %s support in the VSphereMachineTemplate, or upgrade the hosts",
-			spec.HardwareVersion, err, s.observed.Cluster)}, true
-	case s.doing == addDevice && unsupported, s.doing == powerOn && len(spec.PciDevices) > 0 && errors.Is(err, vcenter.ErrNoCapacity):
-		return refusal{infrav1.VSphereVMVirtualMachinePCIDevicesUnavailableReason, fmt.Sprintf(
-			"spec.pciDevices %s: %v: free such devices, and memory for the whole machine, on a host of compute cluster %s, or change pciDevices of the VSphereMachineTemplate",
-			listed(devicesOf(spec.PciDevices)), err, s.observed.Cluster)}, true
-	}
-	return refusal{}, false
+		virtualmachine.Listed(missing)))
 }

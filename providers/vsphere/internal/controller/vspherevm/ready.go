@@ -5,8 +5,6 @@ package vspherevm
 
 import (
 	"context"
-	"net/netip"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,6 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 )
@@ -26,11 +25,11 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (steps.Progress, err
 	if err := r.observeDomain(ctx, s); err != nil {
 		return steps.Wait, err
 	}
-	reachable := addresses(s.observed.Guest)
+	reachable := virtualmachine.Addresses(s.observed.Guest)
 	if len(reachable) == 0 && len(s.vm.Status.Addresses) > 0 {
 		return steps.Proceed, nil
 	}
-	s.vm.Status.Network, s.vm.Status.Addresses = networkStatus(s.observed.Guest), reachable
+	s.vm.Status.Network, s.vm.Status.Addresses = virtualmachine.NetworkStatus(s.observed.Guest), reachable
 	if len(reachable) == 0 {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForIPAllocationReason, "VMware Tools of the guest report no address yet")
 		return steps.Wait, nil
@@ -64,42 +63,4 @@ func (r *Reconciler) ensureReady(_ context.Context, s *scope) (steps.Progress, e
 	s.vm.Status.Ready = ptr.To(true)
 	status.True(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 	return steps.Proceed, nil
-}
-
-// maxListed is how many entries the API takes in a list of the status. One more and it would refuse the whole of it.
-const maxListed = 128
-
-// networkStatus tells of the cards, with those of their addresses that other machines can reach, as upstream does.
-func networkStatus(cards []vcenter.GuestNIC) []infrav1.NetworkStatus {
-	statuses := make([]infrav1.NetworkStatus, 0, len(cards))
-	for _, card := range cards {
-		if card.MAC == "" || len(statuses) == maxListed {
-			continue
-		}
-		ips := slices.DeleteFunc(slices.Clone(card.IPs), func(ip string) bool { return !reachable(ip) })
-		statuses = append(statuses, infrav1.NetworkStatus{
-			Connected: ptr.To(card.Connected), IPAddrs: ips[:min(len(ips), maxListed)], MACAddr: card.MAC, NetworkName: card.Network,
-		})
-	}
-	return statuses
-}
-
-// addresses lists what other machines can reach the guest at.
-func addresses(cards []vcenter.GuestNIC) []string {
-	var list []string
-	for _, card := range cards {
-		for _, ip := range card.IPs {
-			if reachable(ip) && len(list) < maxListed {
-				list = append(list, ip)
-			}
-		}
-	}
-	return list
-}
-
-// reachable reports whether others can reach a guest at an address, and the API takes the form it is in.
-func reachable(ip string) bool {
-	address, err := netip.ParseAddr(ip)
-	return err == nil && len(ip) <= len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") &&
-		!address.IsUnspecified() && !address.IsLinkLocalUnicast() && !address.IsLoopback() && !address.IsMulticast()
 }

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/steps"
 )
 
@@ -159,7 +160,7 @@ func (s *scope) situation() situation {
 	}
 	if s.found {
 		now.inventory = s.session.Changes(s.observed.ClusterRef)
-	} else if at, err := s.session.Resolve(placementOf(s.vm)); err == nil {
+	} else if at, err := s.session.Resolve(virtualmachine.PlacementOf(s.vm)); err == nil {
 		_, now.nameTaken = s.session.VMInFolder(at.FolderRef, s.vm.Name)
 		now.inventory = s.session.Changes(append(networkRefs(at), at.ClusterRef, at.PoolRef, at.FolderRef, at.DatastoreRef)...)
 	}

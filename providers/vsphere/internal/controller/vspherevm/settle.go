@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
 )
@@ -120,7 +121,7 @@ func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infra
 	if err != nil {
 		return r.refused(s, "reading network cards of", err)
 	}
-	metadata, err := guestinfo.Metadata(s.vm.Name, *network, macs(nics))
+	metadata, err := guestinfo.Metadata(s.vm.Name, *network, virtualmachine.MACs(nics))
 	if err != nil {
 		r.fail(s, infrav1.VSphereVMVirtualMachineInvalidSpecReason, err.Error())
 		return steps.Wait, nil
@@ -134,21 +135,13 @@ func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infra
 	return steps.Wait, nil
 }
 
-func macs(nics []vcenter.NIC) []string {
-	addresses := make([]string, len(nics))
-	for i := range nics {
-		addresses[i] = nics[i].MAC
-	}
-	return addresses
-}
-
 // ensurePower powers the machine on, also when somebody has powered it off.
 func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (steps.Progress, error) {
 	if s.observed.Power == vcenter.PoweredOn {
 		return steps.Proceed, nil
 	}
 	if !s.observed.Connected() {
-		reason, why := unmanageable(s.observed)
+		reason, why := virtualmachine.Unmanageable(s.observed)
 		r.fail(s, reason, fmt.Sprintf("%s: the virtual machine is off, and is powered on when that is repaired; or delete the Machine", why))
 		return steps.Wait, nil
 	}
@@ -194,4 +187,5 @@ func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (steps.Progress, 
 
 // taggingPrivileges are named because vCenter does not say which one is missing.
 const taggingPrivileges = `the privileges "Assign or Unassign vSphere Tag" (InventoryService.Tagging.AttachTag) on the tags and ` +
+
 	`"Assign or Unassign vSphere Tag on Object" (InventoryService.Tagging.ObjectAttachable) on its virtual machines`

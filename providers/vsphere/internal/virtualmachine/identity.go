@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package vspherevm
+// Package virtualmachine says what a virtual machine is to be made of, whose one is, and what is wrong with it. It only computes.
+package virtualmachine
 
 import (
 	"fmt"
@@ -12,20 +13,20 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// candidate is a virtual machine that may be a VSphereVM's.
-type candidate struct {
+// Candidate is a virtual machine that may be a VSphereVM's.
+type Candidate struct {
 	vcenter.VM
-	// booted says that it was made with the bootstrap data of the VSphereVM.
-	booted bool
+	// Booted says that it was made with the bootstrap data of the VSphereVM.
+	Booted bool
 }
 
-// verdict is what can be said of candidates. At most one of its fields is set.
-type verdict struct {
-	ours *vcenter.VM
-	// rivals are several, of which nothing tells which is the VSphereVM's.
-	rivals []vcenter.VM
-	// strangers have its BIOS UUID or its reference, and nothing that shows that they are the VSphereVM's.
-	strangers []vcenter.VM
+// Verdict is what can be said of candidates. At most one of its fields is set.
+type Verdict struct {
+	Ours *vcenter.VM
+	// Rivals are several, of which nothing tells which is the VSphereVM's.
+	Rivals []vcenter.VM
+	// Strangers have its BIOS UUID or its reference, and nothing that shows that they are the VSphereVM's.
+	Strangers []vcenter.VM
 }
 
 // evidence is what ties a virtual machine to a VSphereVM, the stronger the greater.
@@ -45,9 +46,9 @@ const (
 	made
 )
 
-// identify is the rule by which a virtual machine is a VSphereVM's; nothing else may be powered on, changed or deleted. The
+// Identify is the rule by which a virtual machine is a VSphereVM's; nothing else may be powered on, changed or deleted. The
 // strongest evidence decides. Several with the same: the one that is recorded, else none.
-func identify(vm *infrav1.VSphereVM, candidates []candidate) verdict {
+func Identify(vm *infrav1.VSphereVM, candidates []Candidate) Verdict {
 	for strength := made; strength > none; strength-- {
 		var alike []vcenter.VM
 		for _, c := range candidates {
@@ -56,49 +57,49 @@ func identify(vm *infrav1.VSphereVM, candidates []candidate) verdict {
 			}
 		}
 		if known := slices.IndexFunc(alike, func(c vcenter.VM) bool { return c.Ref == vm.Status.VMRef }); known >= 0 {
-			return verdict{ours: &alike[known]}
+			return Verdict{Ours: &alike[known]}
 		}
 		switch len(alike) {
 		case 0:
 		case 1:
-			return verdict{ours: &alike[0]}
+			return Verdict{Ours: &alike[0]}
 		default:
-			return verdict{rivals: alike}
+			return Verdict{Rivals: alike}
 		}
 	}
 	var strangers []vcenter.VM
 	for _, c := range candidates {
 		strangers = append(strangers, c.VM)
 	}
-	return verdict{strangers: strangers}
+	return Verdict{Strangers: strangers}
 }
 
-func weigh(vm *infrav1.VSphereVM, c candidate) evidence {
+func weigh(vm *infrav1.VSphereVM, c Candidate) evidence {
 	sameBIOS := vm.Spec.BiosUUID != "" && strings.EqualFold(c.BiosUUID, vm.Spec.BiosUUID)
-	named := slices.Contains(strings.Split(c.Annotation, "\n"), marker(vm))
+	named := slices.Contains(strings.Split(c.Annotation, "\n"), Marker(vm))
 	switch {
 	case strings.EqualFold(c.InstanceUUID, string(vm.UID)):
 		return made
 	case c.Ref == vm.Status.VMRef && (sameBIOS || named || !c.Whole()):
 		return recorded
-	case vm.Status.VMRef == "" && sameBIOS && (named || c.booted):
+	case vm.Status.VMRef == "" && sameBIOS && (named || c.Booted):
 		return marked
 	default:
 		return none
 	}
 }
 
-// marker is the line in a virtual machine's notes that says whose it is.
-func marker(vm *infrav1.VSphereVM) string {
+// Marker is the line in a virtual machine's notes that says whose it is.
+func Marker(vm *infrav1.VSphereVM) string {
 	return fmt.Sprintf("VSphereVM %s/%s", vm.Namespace, vm.Name)
 }
 
-// unproven returns those of the strangers that bootstrap data can tell more about.
-func (v verdict) unproven(vm *infrav1.VSphereVM) []vcenter.VM {
+// Unproven returns those of the strangers that bootstrap data can tell more about.
+func (v Verdict) Unproven(vm *infrav1.VSphereVM) []vcenter.VM {
 	if vm.Status.VMRef != "" || vm.Spec.BiosUUID == "" || vm.Spec.BootstrapRef.Name == "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(v.strangers), func(c vcenter.VM) bool { return othersMark(c.Annotation) })
+	return slices.DeleteFunc(slices.Clone(v.Strangers), func(c vcenter.VM) bool { return othersMark(c.Annotation) })
 }
 
 // Marks returns the lines of notes that name VSphereVMs: all of them that a controller looks at.
@@ -110,11 +111,14 @@ func Marks(notes string) string {
 // othersMark reports whether notes name a VSphereVM. It is asked about strangers, so it is another one.
 func othersMark(notes string) bool { return Marks(notes) != "" }
 
-// paths names virtual machines to people.
-func paths(vms []vcenter.VM) string {
+// Paths names virtual machines to people.
+func Paths(vms []vcenter.VM) string {
 	names := make([]string, len(vms))
 	for i := range vms {
 		names[i] = fmt.Sprintf("%s (%s)", vms[i].Path, vms[i].Ref)
 	}
 	return strings.Join(names, ", ")
 }
+
+// Proven reports whether anything shows that a virtual machine is the VSphereVM's.
+func Proven(vm *infrav1.VSphereVM, of vcenter.VM) bool { return weigh(vm, Candidate{VM: of}) > none }
