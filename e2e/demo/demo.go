@@ -76,7 +76,7 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 	if options.Keep {
 		s.keep(err)
 	}
-	s.reporter.close()
+	s.reporter.Close()
 	if err == nil {
 		_, err = fmt.Fprint(options.Out, s.summary())
 	}
@@ -121,7 +121,7 @@ func (d *demo) startManagement(ctx context.Context) error {
 	manager := completed(managementcluster.Provider(d.programs, d.builder.Root, d.about.Name), d.setup, objects)
 	manager.Args = append(manager.Args, managementcluster.KubeadmVersion(version))
 	d.management, err = managementcluster.Start(ctx, managementcluster.Options{
-		Dir: d.dir, Programs: d.programs, Progress: d.reporter.note,
+		Dir: d.dir, Programs: d.programs, Progress: d.reporter.Note,
 		Components: append(managementcluster.ClusterAPI(d.programs, source, version), manager),
 	})
 	if err != nil {
@@ -173,19 +173,19 @@ func (d *demo) keep(failed error) {
 	if d.management == nil || d.life.Err() != nil {
 		return
 	}
-	d.reporter.begin("Left running; Ctrl-C stops it and removes everything")
+	d.reporter.Begin("Left running; Ctrl-C stops it and removes everything")
 	if failed != nil {
 		for line := range strings.Lines(Explain(failed)) {
-			d.reporter.note(strings.TrimRight(line, "\n"))
+			d.reporter.Note(strings.TrimRight(line, "\n"))
 		}
 	}
-	d.reporter.note("in another shell:")
-	d.reporter.note("  export KUBECONFIG=" + d.management.Kubeconfig)
+	d.reporter.Note("in another shell:")
+	d.reporter.Note("  export KUBECONFIG=" + d.management.Kubeconfig)
 	for _, line := range d.setup.Access {
-		d.reporter.note("  " + line)
+		d.reporter.Note("  " + line)
 	}
 	<-d.life.Done()
-	d.reporter.end(d.management.Err())
+	d.reporter.End(d.management.Err())
 }
 
 // close stops everything, the managers before what they talk to.
@@ -198,7 +198,7 @@ func (d *demo) close() {
 	if d.infrastructure != nil {
 		d.infrastructure.Close()
 	}
-	d.reporter.close()
+	d.reporter.Close()
 }
 
 // errEnded is why the background work ends when all went well.

@@ -16,6 +16,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/demo/internal/diagnosis"
+	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -76,7 +78,7 @@ func (d *demo) addDomain(ctx context.Context) error {
 			return err
 		}
 	}
-	d.reporter.note("failure domain " + d.withheld + " is there")
+	d.reporter.Note("failure domain " + d.withheld + " is there")
 	d.withheld = ""
 	return d.domainsReady(ctx)
 }
@@ -111,17 +113,6 @@ func (d *demo) intend(ctx context.Context, domain string, state faultlinev1.Doma
 	})
 }
 
-// receives are the names of the domains that may receive machines.
-func (now Snapshot) receives() []string {
-	var names []string
-	for _, domain := range now.Domains {
-		if domain.State == string(faultlinev1.DomainActive) {
-			names = append(names, domain.Name)
-		}
-	}
-	return names
-}
-
 // rebalanced waits until the control plane is spread over the domains that take it, as evenly as can be, and checks at every look
 // that no more than one machine is moved at a time and that none goes before another has come.
 func (d *demo) rebalanced(ctx context.Context) error {
@@ -131,7 +122,7 @@ func (d *demo) rebalanced(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		if err := surging(now, d.about.System); err != nil {
+		if err := snapshot.Surging(now, d.about.System); err != nil {
 			return "", err
 		}
 		infra, known, err := d.infrastructureCluster(ctx)
@@ -139,7 +130,7 @@ func (d *demo) rebalanced(ctx context.Context) error {
 			return "", err
 		}
 		said = d.tell(said, conditionText(infra, faultlinev1.ControlPlaneBalancedCondition))
-		if missing := level(now, roleControlPlane); missing != "" {
+		if missing := snapshot.Level(now, snapshot.RoleControlPlane); missing != "" {
 			return missing, nil
 		}
 		if known.ControlPlane.CurrentMove != nil {
@@ -157,7 +148,7 @@ func (d *demo) rebalanced(ctx context.Context) error {
 func (d *demo) tell(before, now string) string {
 	if now != before && now != "" {
 		for line := range strings.Lines(now) {
-			d.reporter.note(strings.TrimRight(line, "\n"))
+			d.reporter.Note(strings.TrimRight(line, "\n"))
 		}
 	}
 	return now
@@ -169,59 +160,20 @@ func (d *demo) notePlaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.placed = placementTable(now)
-	d.reporter.note("where " + d.about.System + " has the machines:")
+	d.placed = snapshot.PlacementTable(now)
+	d.reporter.Note("where " + d.about.System + " has the machines:")
 	for _, line := range d.placed {
-		d.reporter.note(line)
+		d.reporter.Note(line)
 	}
 	return nil
 }
 
 // conditionText is what a condition of an object says; "" when there is none.
 func conditionText(object *unstructured.Unstructured, kind string) string {
-	for _, condition := range conditionsOf(object) {
+	for _, condition := range diagnosis.ConditionsOf(object) {
 		if condition.Type == kind {
 			return strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", kind, condition.Status, condition.Reason, condition.Message), ": ")
 		}
-	}
-	return ""
-}
-
-// surging checks that a control plane is moved by one machine at a time, the new one first.
-func surging(now Snapshot, system string) error {
-	ready := 0
-	machines := now.in(roleControlPlane, "")
-	for _, m := range machines {
-		if m.Ready && !m.Deleting {
-			ready++
-		}
-	}
-	if len(machines) > controlPlanes+1 {
-		return &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines: more than one is being moved", system, len(machines))}
-	}
-	if quorum := controlPlanes/2 + 1; ready < quorum {
-		return &provider.Violation{Rule: fmt.Sprintf("%d control-plane machines are ready: less than the quorum of %d", ready, quorum)}
-	}
-	return nil
-}
-
-// level says what is missing for the machines of a role to be in the domains that receive machines, and spread evenly.
-func level(now Snapshot, role string) (missing string) {
-	fewest, most := -1, 0
-	placed := 0
-	for _, domain := range now.receives() {
-		n := len(now.in(role, domain))
-		placed += n
-		most = max(most, n)
-		if fewest < 0 || n < fewest {
-			fewest = n
-		}
-	}
-	if all := len(now.in(role, "")); placed != all {
-		return fmt.Sprintf("%d of %d machines of %s are outside of the failure domains that receive machines", all-placed, all, role)
-	}
-	if most-fewest > 1 {
-		return fmt.Sprintf("%d machines of %s are in one failure domain, %d in another", most, role, fewest)
 	}
 	return ""
 }

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/demo/internal/report"
+	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/monitoring"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -24,8 +26,6 @@ import (
 const (
 	namespace   = provider.DemoNamespace
 	clusterName = "demo"
-	// controlPlanes is what the templates ask for by default.
-	controlPlanes = 3
 	// observeEvery is how often the view is refreshed.
 	observeEvery = time.Second
 	// diagnosisLimit bounds the look at all objects after a failure, of which a busy
@@ -40,7 +40,7 @@ type demo struct {
 	programs binaries.Paths
 	dir      string
 	log      logr.Logger
-	reporter reporter
+	reporter report.Reporter
 	began    time.Time
 
 	about          provider.Description
@@ -72,21 +72,9 @@ type demo struct {
 	// placed is where the machines were when the cluster had come up, failed the one
 	// that was replaced, and replacement the one in its place.
 	placed              []string
-	failed, replacement Machine
-	timings             []timing
-	calls               costs
-}
-
-// timing is how long a step took.
-type timing struct {
-	step string
-	took time.Duration
-}
-
-// costs are the calls to the infrastructure for machines from nothing to ready.
-type costs struct {
-	machines int
-	calls    map[string]int
+	failed, replacement snapshot.Machine
+	timings             []report.Timing
+	calls               report.Costs
 }
 
 func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) (*demo, error) {
@@ -118,7 +106,7 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 	s := &demo{
 		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
-	s.reporter = newReporter(options, s.began)
+	s.reporter = report.New(options.Out, options.Size, s.began)
 	s.recorder = monitoring.NewRecorder(options.command(), scrapeEvery)
 	s.life, s.end = context.WithCancelCause(ctx)
 	s.interrupted = func() bool { return ctx.Err() != nil }
@@ -129,15 +117,15 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 // when it fails.
 func (d *demo) run(steps []step) error {
 	for _, step := range steps {
-		d.reporter.begin(step.name)
+		d.reporter.Begin(step.name)
 		d.recorder.Begin(step.name)
 		began := time.Now()
 		err := step.within(d.life)
-		d.reporter.end(err)
+		d.reporter.End(err)
 		if err != nil {
 			return d.fail(step, err)
 		}
-		d.timings = append(d.timings, timing{step.name, time.Since(began)})
+		d.timings = append(d.timings, report.Timing{Step: step.name, Took: time.Since(began)})
 	}
 	return nil
 }
@@ -189,8 +177,8 @@ func (d *demo) show() {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
 	for {
-		if snapshot, err := d.observe(d.life); err == nil {
-			d.reporter.show(snapshot)
+		if now, err := d.observe(d.life); err == nil {
+			d.reporter.Show(now)
 		}
 		select {
 		case <-d.life.Done():

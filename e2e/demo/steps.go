@@ -16,6 +16,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/demo/internal/diagnosis"
+	"github.com/faultline-io/faultline/e2e/demo/internal/report"
+	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -38,7 +41,7 @@ func (d *demo) domainsReady(ctx context.Context) error {
 
 // domainIs says what is missing for a domain to be shown as good or as broken:
 // both by what the Cluster publishes and by the domain's own object.
-func (d *demo) domainIs(ctx context.Context, domain Domain, good bool) (missing string, err error) {
+func (d *demo) domainIs(ctx context.Context, domain snapshot.Domain, good bool) (missing string, err error) {
 	if domain.State == "" {
 		return fmt.Sprintf("the Cluster publishes no failure domain %s", domain.Name), nil
 	}
@@ -65,7 +68,7 @@ func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Conditi
 	if err := d.management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return metav1.Condition{}, err
 	}
-	for _, condition := range conditionsOf(object) {
+	for _, condition := range diagnosis.ConditionsOf(object) {
 		if condition.Type == clusterv1.ReadyCondition {
 			return condition, nil
 		}
@@ -83,7 +86,7 @@ func (d *demo) clusterUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.calls = costs{machines: controlPlanes + d.story.workers, calls: difference(before, d.callsSoFar())}
+	d.calls = report.Costs{Machines: snapshot.ControlPlanes + d.story.workers, Calls: report.Difference(before, d.callsSoFar())}
 	return nil
 }
 
@@ -106,11 +109,11 @@ func (d *demo) whole(ctx context.Context, down string, conditions ...string) (mi
 	if err != nil {
 		return "", err
 	}
-	if missing := complete(now, down, d.story.workers); missing != "" {
+	if missing := snapshot.Complete(now, down, d.story.workers); missing != "" {
 		return missing, nil
 	}
 	for _, kind := range conditions {
-		if !conditionIsTrue(cluster.Status.Conditions, kind) {
+		if !snapshot.ConditionIsTrue(cluster.Status.Conditions, kind) {
 			return fmt.Sprintf("condition %s of Cluster %s", kind, d.cluster.Name), nil
 		}
 	}
@@ -124,7 +127,7 @@ func (d *demo) checkSpread(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		if missing, err := spread(now, d.about.System, d.story.spreads); missing != "" || err != nil {
+		if missing, err := snapshot.Spread(now, d.about.System, d.story.spreads); missing != "" || err != nil {
 			return missing, err
 		}
 		return "", d.notePlaces(ctx)
@@ -139,12 +142,12 @@ func (d *demo) breakDomain(ctx context.Context) error {
 		return err
 	}
 	// The one in the middle has workers too, which must stay as they are.
-	d.failed = now.in(roleControlPlane, d.about.Domains[len(d.about.Domains)/2])[0]
+	d.failed = now.In(snapshot.RoleControlPlane, d.about.Domains[len(d.about.Domains)/2])[0]
 	what, err := d.infrastructure.Break(ctx, d.failed.Domain)
 	if err != nil {
 		return err
 	}
-	d.reporter.note(what)
+	d.reporter.Note(what)
 	return d.seen(ctx, false)
 }
 
@@ -154,7 +157,7 @@ func (d *demo) repairDomain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.note(what)
+	d.reporter.Note(what)
 	if err := d.seen(ctx, true); err != nil {
 		return err
 	}
@@ -185,7 +188,7 @@ func (d *demo) seen(ctx context.Context, good bool) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, ready.Status, ready.Reason, ready.Message), ": "))
+	d.reporter.Note(strings.TrimSuffix(fmt.Sprintf("%s %s: Ready=%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, ready.Status, ready.Reason, ready.Message), ": "))
 	return nil
 }
 
@@ -208,7 +211,7 @@ func (d *demo) replace(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
-		if missing, err := replaced(now, d.failed, known); missing != "" || err != nil {
+		if missing, err := snapshot.Replaced(now, d.failed, known); missing != "" || err != nil {
 			return missing, err
 		}
 		missing, err := d.wholeWithout(ctx, d.failed.Domain)
@@ -220,18 +223,18 @@ func (d *demo) replace(ctx context.Context) error {
 }
 
 // letGo deletes a machine, and does what a person has to do before it can go.
-func (d *demo) letGo(ctx context.Context, m Machine) error {
+func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: m.Name}}
 	if err := d.management.Client.Delete(ctx, machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
-	d.reporter.note("deleted Machine " + m.Name)
+	d.reporter.Note("deleted Machine " + m.Name)
 	notes, err := d.infrastructure.Abandon(ctx, m.Host)
 	if err != nil {
 		return fmt.Errorf("letting Machine %s go: %w", m.Name, err)
 	}
 	for _, note := range notes {
-		d.reporter.note(note)
+		d.reporter.Note(note)
 	}
 	return nil
 }
@@ -245,11 +248,11 @@ func (d *demo) wholeWithout(ctx context.Context, domain string) (missing string,
 	return d.whole(ctx, "", clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
 }
 
-func (d *demo) noteReplacement(now Snapshot, known map[string]bool) {
+func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
 	for _, m := range now.Machines {
 		if !known[m.Name] {
 			d.replacement = m
-			d.reporter.note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, d.about.System))
+			d.reporter.Note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, d.about.System))
 		}
 	}
 }
@@ -274,7 +277,7 @@ func (d *demo) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.note("the Cluster is gone, and " + d.about.System + " has no machine of it")
+	d.reporter.Note("the Cluster is gone, and " + d.about.System + " has no machine of it")
 	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if err := d.removeApplied(ctx); err != nil {
 			return "", err

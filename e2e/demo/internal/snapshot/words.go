@@ -1,15 +1,15 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package demo
+package snapshot
 
 import (
 	"fmt"
 	"strings"
 )
 
-// changes words the difference of two snapshots, a line each.
-func changes(before, now Snapshot) []string {
+// Changes words the difference of two snapshots, a line each.
+func Changes(before, now Snapshot) []string {
 	var list []string
 	old := map[string]Domain{}
 	for _, domain := range before.Domains {
@@ -17,7 +17,7 @@ func changes(before, now Snapshot) []string {
 	}
 	for _, domain := range now.Domains {
 		if was := old[domain.Name]; was != domain && (was.State != domain.State || was.ControlPlane != domain.ControlPlane) {
-			list = append(list, fmt.Sprintf("failure domain %s: %s", domain.Name, domain.words()))
+			list = append(list, fmt.Sprintf("failure domain %s: %s", domain.Name, domain.Words()))
 		}
 	}
 	machines := map[string]Machine{}
@@ -25,8 +25,8 @@ func changes(before, now Snapshot) []string {
 		machines[m.Name] = m
 	}
 	for _, m := range now.Machines {
-		if was := machines[m.Name]; was.words() != m.words() {
-			list = append(list, fmt.Sprintf("machine %s: %s", m.Name, m.words()))
+		if was := machines[m.Name]; was.Words() != m.Words() {
+			list = append(list, fmt.Sprintf("machine %s: %s", m.Name, m.Words()))
 		}
 		delete(machines, m.Name)
 	}
@@ -38,8 +38,8 @@ func changes(before, now Snapshot) []string {
 	return list
 }
 
-// words says how a domain is.
-func (d Domain) words() string {
+// Words says how a domain is.
+func (d Domain) Words() string {
 	switch {
 	case d.State == "":
 		return "not published"
@@ -56,12 +56,12 @@ func because(reason string) string {
 	return " (" + reason + ")"
 }
 
-// words says how a machine is and where.
-func (m Machine) words() string {
+// Words says how a machine is and where.
+func (m Machine) Words() string {
 	if m.Name == "" {
 		return ""
 	}
-	words := m.state()
+	words := m.State()
 	if m.Role != "" {
 		words = m.Role + ", " + words
 	}
@@ -74,8 +74,8 @@ func (m Machine) words() string {
 	return words
 }
 
-// state is a machine's phase, unless something else says more.
-func (m Machine) state() string {
+// State is a machine's phase, unless something else says more.
+func (m Machine) State() string {
 	switch {
 	case m.Role == "":
 		return "not known to Cluster API"
@@ -89,9 +89,9 @@ func (m Machine) state() string {
 	return m.Phase
 }
 
-// placementTable shows where the infrastructure has the machines: a column for
+// PlacementTable shows where the infrastructure has the machines: a column for
 // each domain.
-func placementTable(now Snapshot) []string {
+func PlacementTable(now Snapshot) []string {
 	var header strings.Builder
 	width := 0
 	for _, m := range now.Machines {

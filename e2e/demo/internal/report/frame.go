@@ -1,12 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package demo
+package report
 
 import (
 	"strings"
 	"time"
 
+	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/terminal"
 )
 
@@ -21,7 +22,7 @@ const (
 type frame struct {
 	began time.Time
 	steps []shownStep
-	now   Snapshot
+	now   snapshot.Snapshot
 }
 
 // shownStep is a step as it is shown.
@@ -58,9 +59,9 @@ func (s *shownStep) render(now time.Time, columns int, latest bool) []string {
 	mark, shade, took := "▸", terminal.Yellow, terminal.Clock(now.Sub(s.began))
 	switch {
 	case s.failed:
-		mark, shade, took = "✗", terminal.Red, seconds(s.took)
+		mark, shade, took = "✗", terminal.Red, Seconds(s.took)
 	case s.ended:
-		mark, shade, took = "✓", terminal.Green, seconds(s.took)
+		mark, shade, took = "✓", terminal.Green, Seconds(s.took)
 	}
 	list := []string{terminal.Color(shade, terminal.Ends(mark+" "+s.name, took, columns))}
 	if !latest {
@@ -78,23 +79,23 @@ func (f *frame) domains(columns int) []string {
 	width := columns/len(f.now.Domains) - 1
 	cells := make([][]string, len(f.now.Domains))
 	for i, domain := range f.now.Domains {
-		cells[i] = append(cells[i], terminal.Color(terminal.Bold, terminal.Fit(domain.Name, width)), domain.render(width), terminal.Color(terminal.Faint, strings.Repeat("─", width)))
+		cells[i] = append(cells[i], terminal.Color(terminal.Bold, terminal.Fit(domain.Name, width)), domainLine(domain, width), terminal.Color(terminal.Faint, strings.Repeat("─", width)))
 		for _, m := range f.now.Machines {
 			if m.Domain == domain.Name {
-				cells[i] = append(cells[i], m.render(width)...)
+				cells[i] = append(cells[i], machineLines(m, width)...)
 			}
 		}
 	}
 	list := terminal.Beside(cells, width)
 	for _, m := range f.now.Machines {
 		if m.Domain == "" {
-			list = append(list, terminal.Color(terminal.Yellow, terminal.Cut("· "+m.Name+": "+m.words(), columns)))
+			list = append(list, terminal.Color(terminal.Yellow, terminal.Cut("· "+m.Name+": "+m.Words(), columns)))
 		}
 	}
 	return list
 }
 
-func (d Domain) render(width int) string {
+func domainLine(d snapshot.Domain, width int) string {
 	shade := terminal.Red
 	if d.ControlPlane {
 		shade = terminal.Green
@@ -102,10 +103,10 @@ func (d Domain) render(width int) string {
 	if d.State == "" {
 		shade = terminal.Faint
 	}
-	return terminal.Color(shade, terminal.Fit(d.words(), width))
+	return terminal.Color(shade, terminal.Fit(d.Words(), width))
 }
 
-func (m Machine) render(width int) []string {
+func machineLines(m snapshot.Machine, width int) []string {
 	shade := terminal.Yellow
 	switch {
 	case m.Deleting || m.Role == "":
@@ -115,6 +116,6 @@ func (m Machine) render(width int) []string {
 	}
 	return []string{
 		terminal.Color(shade, terminal.Fit("● "+m.Name, width)),
-		terminal.Color(terminal.Faint, terminal.Fit("  "+strings.TrimPrefix(m.Role+", "+m.state(), ", "), width)),
+		terminal.Color(terminal.Faint, terminal.Fit("  "+strings.TrimPrefix(m.Role+", "+m.State(), ", "), width)),
 	}
 }

@@ -1,12 +1,13 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package demo
+package report
 
 import (
 	"io"
 	"time"
 
+	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/terminal"
 )
 
@@ -22,21 +23,19 @@ func newScreen(out io.Writer, size func() (columns, rows int), began time.Time) 
 	return &screen{frame: f, Writer: terminal.NewWriter(out, size, f.render)}
 }
 
-func (s *screen) begin(name string) {
+func (s *screen) Begin(name string) {
 	s.Change(func() { s.frame.steps = append(s.frame.steps, shownStep{name: name, began: time.Now()}) })
 }
 
-func (s *screen) note(text string) {
+func (s *screen) Note(text string) {
 	s.Change(func() { s.frame.latest().notes = append(s.frame.latest().notes, text) })
 }
 
-func (s *screen) end(err error) {
+func (s *screen) End(err error) {
 	s.Change(func() {
 		latest := s.frame.latest()
 		latest.took, latest.ended, latest.failed = time.Since(latest.began), true, err != nil
 	})
 }
 
-func (s *screen) show(now Snapshot) { s.Change(func() { s.frame.now = now }) }
-
-func (s *screen) close() { s.Close() }
+func (s *screen) Show(now snapshot.Snapshot) { s.Change(func() { s.frame.now = now }) }

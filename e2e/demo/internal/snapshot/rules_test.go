@@ -1,12 +1,14 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package demo
+package snapshot
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // settled is a cluster as it should be: a control-plane machine in each of three
@@ -15,7 +17,7 @@ func settled() Snapshot {
 	now := Snapshot{}
 	for _, domain := range []string{"a", "b", "c"} {
 		now.Domains = append(now.Domains, Domain{Name: domain, State: "Active"})
-		now.Machines = append(now.Machines, Machine{Name: "cp-" + domain, Role: roleControlPlane, Asked: domain, Reported: domain, Domain: domain})
+		now.Machines = append(now.Machines, Machine{Name: "cp-" + domain, Role: RoleControlPlane, Asked: domain, Reported: domain, Domain: domain})
 	}
 	now.Machines = append(now.Machines, Machine{Name: "worker", Role: "md", Asked: "b", Reported: "b", Domain: "b"})
 	return now
@@ -52,7 +54,7 @@ func TestSpread(t *testing.T) {
 			g := NewWithT(t)
 			now := settled()
 			tc.change(&now)
-			missing, err := spread(now, "vCenter", false)
+			missing, err := Spread(now, "vCenter", false)
 			g.Expect(missing).To(Equal(tc.missing))
 			if tc.violation == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -93,7 +95,7 @@ func TestComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := all()
 			tc.change(&now)
-			NewWithT(t).Expect(complete(now, tc.down, 2)).To(Equal(tc.missing))
+			NewWithT(t).Expect(Complete(now, tc.down, 2)).To(Equal(tc.missing))
 		})
 	}
 }
@@ -101,7 +103,7 @@ func TestComplete(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	failed := settled().Machines[1]
 	known := map[string]bool{"cp-a": true, "cp-b": true, "cp-c": true, "worker": true}
-	replacement := Machine{Name: "replacement", Role: roleControlPlane, Asked: "a", Domain: "a"}
+	replacement := Machine{Name: "replacement", Role: RoleControlPlane, Asked: "a", Domain: "a"}
 	for name, tc := range map[string]struct {
 		change             func(*Snapshot)
 		missing, violation string
@@ -121,7 +123,7 @@ func TestReplaced(t *testing.T) {
 			g := NewWithT(t)
 			now := settled()
 			tc.change(&now)
-			missing, err := replaced(now, failed, known)
+			missing, err := Replaced(now, failed, known)
 			g.Expect(missing).To(Equal(tc.missing))
 			if tc.violation == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -130,4 +132,93 @@ func TestReplaced(t *testing.T) {
 			g.Expect(err).To(MatchError(tc.violation))
 		})
 	}
+}
+
+func TestSurging(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := settled()
+	for i := range now.Machines {
+		now.Machines[i].Ready = true
+	}
+	g.Expect(Surging(now, "vCenter")).To(Succeed())
+	now.Machines[0].Deleting = true
+	g.Expect(Surging(now, "vCenter")).To(Succeed())
+	now.Machines[1].Ready = false
+	g.Expect(Surging(now, "vCenter")).To(MatchError(ContainSubstring("less than the quorum of 2")))
+	now = settled()
+	now.Machines = append(now.Machines, Machine{Role: RoleControlPlane}, Machine{Role: RoleControlPlane})
+	g.Expect(Surging(now, "vCenter")).To(MatchError(ContainSubstring("more than one is being moved")))
+}
+
+func TestMoving(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := Snapshot{Machines: []Machine{{Role: "md", Ready: true}, {Role: "md", Ready: true}}}
+	missing, err := Moving(now, "md", 2)
+	g.Expect(missing, err).To(BeEmpty())
+	now.Machines[0].Deleting = true
+	missing, err = Moving(now, "md", 2)
+	g.Expect(missing, err).To(Equal("1 of 2 machines of md are ready"))
+	now.Machines[1].Deleting = true
+	_, err = Moving(now, "md", 2)
+	g.Expect(err).To(MatchError(ContainSubstring("deleted at once")))
+}
+
+func TestLevelKeys(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-1", "c": "md-0"}, "md", 2)).To(BeEmpty())
+	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-2"}, "md", 2)).To(ContainSubstring(`"md-2", which is none of the 2 of md`))
+	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("not 1 to 1"))
+}
+
+func TestAnotherNumberOfLogicalFailureDomainsReplacesTheFewestMachines(t *testing.T) {
+	t.Parallel()
+	three := map[string]string{"a": "md-0", "b": "md-0", "c": "md-1", "d": "md-1", "e": "md-2", "f": "md-2"}
+	for name, test := range map[string]struct {
+		before map[string]string
+		gone   string
+		number int
+		wrong  string
+	}{
+		"3 to 2":               {three, "ef", 2, ""},
+		"3 to 2, one too many": {three, "def", 2, "3 machines of md were replaced, and 2 would have done"},
+		"3 to 4":               {three, "a", 4, ""},
+		"3 to 4, one too many": {three, "ac", 4, "2 machines of md were replaced, and 1 would have done"},
+		"2 to 4":               {map[string]string{"a": "md-0", "b": "md-0", "c": "md-0", "d": "md-1", "e": "md-1", "f": "md-1"}, "ad", 4, ""},
+		"none to 3":            {map[string]string{"a": ""}, "a", 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := map[string]string{}
+			for machine, key := range test.before {
+				if strings.Contains(test.gone, machine) {
+					machine = "instead of " + machine
+				}
+				now[machine] = key
+			}
+			NewWithT(t).Expect(TooManyReplaced(test.before, now, "md", test.number)).To(Equal(test.wrong))
+		})
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gone := Machine{Name: "w1", Role: "md", Domain: "zone-b"}
+	replacement, missing, err := Waiting(Snapshot{Machines: []Machine{gone}}, gone)
+	g.Expect(replacement, err).To(BeEmpty())
+	g.Expect(missing).To(Equal("Machine w1 is still there"))
+	_, missing, err = Waiting(Snapshot{Machines: []Machine{{Name: "cp", Role: RoleControlPlane, Domain: "zone-a"}}}, gone)
+	g.Expect(missing, err).To(Equal("nothing has come in the place of Machine w1"))
+	replacement, missing, err = Waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b"}}}, gone)
+	g.Expect(missing, err).To(BeEmpty())
+	g.Expect(replacement).To(Equal("w2"))
+	_, _, err = Waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b", Domain: "zone-a"}}}, gone)
+	g.Expect(err).To(MatchError("machine w2 was put into zone-a while zone-b is broken"))
+	says := metav1.Condition{Type: "InfrastructureReady", Status: metav1.ConditionFalse, Reason: "NotReady", Message: "it is not provisioned"}
+	g.Expect(WaitsFor("zone-b", []metav1.Condition{says})).To(BeEmpty())
+	says.Message = "zone-b is Cordoned"
+	g.Expect(WaitsFor("zone-b", []metav1.Condition{says})).To(Equal("InfrastructureReady=False NotReady: zone-b is Cordoned"))
 }

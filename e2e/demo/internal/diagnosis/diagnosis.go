@@ -1,0 +1,70 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package diagnosis says what is wrong with objects of Cluster API, as far as they say so.
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Findings lists, object by object, the conditions that say that something is
+// wrong, and deletions that wait.
+func Findings(objects []unstructured.Unstructured) string {
+	var text strings.Builder
+	for i := range objects {
+		object := &objects[i]
+		var lines []string
+		if object.GetDeletionTimestamp() != nil {
+			lines = append(lines, "is being deleted; finalizers "+strings.Join(object.GetFinalizers(), ", "))
+		}
+		for _, c := range ConditionsOf(object) {
+			if bad(c) {
+				lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), ": "))
+			}
+		}
+		if len(lines) > 0 {
+			fmt.Fprintf(&text, "  %s %s\n    %s\n", object.GetKind(), object.GetName(), strings.Join(lines, "\n    "))
+		}
+	}
+	return text.String()
+}
+
+// bad tells whether a condition is a finding. Most conditions are good when True;
+// those that tell of something going on are good when False.
+func bad(c metav1.Condition) bool {
+	goingOn := []string{
+		clusterv1.DeletingCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition,
+		clusterv1.RollingOutCondition, clusterv1.RemediatingCondition, clusterv1.PausedCondition, clusterv1.MachineUpdatingCondition,
+	}
+	if slices.Contains(goingOn, c.Type) {
+		return c.Status == metav1.ConditionTrue
+	}
+	return c.Status != metav1.ConditionTrue
+}
+
+// ConditionsOf reads status.conditions; what is malformed is passed over.
+func ConditionsOf(object *unstructured.Unstructured) []metav1.Condition {
+	raw, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	var conditions []metav1.Condition
+	for _, item := range raw {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		var c metav1.Condition
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &c) == nil {
+			conditions = append(conditions, c)
+		}
+	}
+	return conditions
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

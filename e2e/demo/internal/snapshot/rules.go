@@ -1,0 +1,238 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// Spread checks that the domains have control-plane machines as evenly as can be and that every machine is where it was asked to
+// be, and waits for that to be reported. Workers that the provider spreads are asked to be nowhere, and spread as evenly.
+func Spread(now Snapshot, system string, spreads bool) (missing string, err error) {
+	if uneven := Level(now, RoleControlPlane); uneven != "" {
+		return "", &provider.Violation{Rule: system + " has the control plane unevenly: " + uneven}
+	}
+	for _, m := range now.Machines {
+		if spreads && m.Role != RoleControlPlane && m.Role != "" {
+			if uneven := Level(now, m.Role); uneven != "" {
+				return "", &provider.Violation{Rule: system + " has the workers unevenly: " + uneven}
+			}
+		} else if m.Domain != m.Asked {
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, system, m.Domain)}
+		}
+		if m.Reported != m.Domain {
+			missing = fmt.Sprintf("Machine %s reports failure domain %q; it is in %q", m.Name, m.Reported, m.Domain)
+		}
+	}
+	return missing, nil
+}
+
+// Complete waits for all machines to be ready, except for those in the domain called
+// down, unless that is "", and those that were stopped there and are to be there again.
+func Complete(now Snapshot, down string, workers int) (missing string) {
+	ready := 0
+	for _, m := range now.Machines {
+		if (m.Ready || down != "" && m.IsOf(down)) && !m.Deleting {
+			ready++
+		}
+	}
+	if n := len(now.Machines); n != ControlPlanes+workers || ready != n {
+		return fmt.Sprintf("%d of %d machines are ready, of %d that there should be", ready, n, ControlPlanes+workers)
+	}
+	if n := len(now.In(RoleControlPlane, "")); n != ControlPlanes {
+		return fmt.Sprintf("%d control-plane machines, not %d", n, ControlPlanes)
+	}
+	return ""
+}
+
+// Replaced waits for the failed to be gone, and checks that no machine that was not
+// known before is in its domain or meant for it.
+func Replaced(now Snapshot, failed Machine, known map[string]bool) (missing string, err error) {
+	for _, m := range now.Machines {
+		if !known[m.Name] && (m.Domain == failed.Domain || m.Asked == failed.Domain) {
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, failed.Domain)}
+		}
+		if m.Name == failed.Name {
+			missing = "Machine " + m.Name + " is still there"
+		}
+	}
+	return missing, nil
+}
+
+// Waiting finds the machine that has come in the place of another, which has to be gone, and checks that the infrastructure has
+// nothing of it.
+func Waiting(now Snapshot, gone Machine) (replacement, missing string, err error) {
+	for _, m := range now.Machines {
+		switch {
+		case m.Name == gone.Name:
+			return "", "Machine " + m.Name + " is still there", nil
+		case m.Role != gone.Role:
+		case m.Domain != "":
+			return "", "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s while %s is broken", m.Name, m.Domain, gone.Domain)}
+		case m.Asked == gone.Domain:
+			replacement = m.Name
+		}
+	}
+	if replacement == "" {
+		missing = "nothing has come in the place of Machine " + gone.Name
+	}
+	return replacement, missing, nil
+}
+
+// WaitsFor is what a Machine says of its infrastructure as long as that waits for a domain; "" when it does not say so.
+func WaitsFor(domain string, conditions []metav1.Condition) string {
+	for _, c := range conditions {
+		if c.Type == clusterv1.MachineInfrastructureReadyCondition && c.Status != metav1.ConditionTrue && strings.Contains(c.Message, domain) {
+			return fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+	return ""
+}
+
+// WorkerIn is a worker in a domain.
+func WorkerIn(now Snapshot, domain string) (Machine, error) {
+	for _, m := range now.Machines {
+		if m.IsOf(domain) && m.Role != RoleControlPlane && m.Role != "" {
+			m.Domain = domain
+			return m, nil
+		}
+	}
+	return Machine{}, fmt.Errorf("there is no worker in %s", domain)
+}
+
+// Moving checks that workers are moved one at a time, and says what is missing for all of them to be ready.
+func Moving(now Snapshot, role string, wanted int) (missing string, err error) {
+	ready, going := 0, 0
+	for _, m := range now.In(role, "") {
+		switch {
+		case m.Deleting:
+			going++
+		case m.Ready:
+			ready++
+		}
+	}
+	if going > 1 {
+		return "", &provider.Violation{Rule: fmt.Sprintf("%d machines of %s are being deleted at once", going, role)}
+	}
+	if ready != wanted || going > 0 {
+		return fmt.Sprintf("%d of %d machines of %s are ready", ready, wanted, role), nil
+	}
+	return "", nil
+}
+
+// LevelKeys says what is missing for machines to be spread evenly over the logical failure domains of a class.
+func LevelKeys(keys map[string]string, class string, number int) (missing string) {
+	counts := map[string]int{}
+	for i := range number {
+		counts[fmt.Sprintf("%s-%d", class, i)] = 0
+	}
+	for machine, key := range keys {
+		if _, wanted := counts[key]; !wanted {
+			return fmt.Sprintf("machine %s is in logical failure domain %q, which is none of the %d of %s", machine, key, number, class)
+		}
+		counts[key]++
+	}
+	for key, n := range counts {
+		if fewest, most := len(keys)/number, (len(keys)+number-1)/number; n < fewest || n > most {
+			return fmt.Sprintf("logical failure domain %s has %d machines, not %d to %d", key, n, fewest, most)
+		}
+	}
+	return ""
+}
+
+// NewMachines counts the machines that are new.
+func NewMachines(before, now map[string]string) int {
+	fresh := 0
+	for machine := range now {
+		if _, known := before[machine]; !known {
+			fresh++
+		}
+	}
+	return fresh
+}
+
+// TooManyReplaced says whether other machines were replaced than the fewest that spread a class over so many logical failure domains: a machine
+// keeps the one that it has. Of machines that had none nothing is said.
+func TooManyReplaced(before, now map[string]string, class string, number int) string {
+	counts, gone := map[string]int{}, 0
+	for i := range number {
+		counts[fmt.Sprintf("%s-%d", class, i)] = 0
+	}
+	for _, key := range before {
+		switch _, stays := counts[key]; {
+		case key == "":
+			return ""
+		case stays:
+			counts[key]++
+		default:
+			gone++
+		}
+	}
+	tooMany, missing := gone, 0
+	for _, n := range counts {
+		tooMany += max(0, n-(len(before)+number-1)/number)
+		missing += max(0, len(before)/number-n)
+	}
+	if fewest, fresh := max(tooMany, missing), NewMachines(before, now); fresh != fewest {
+		return fmt.Sprintf("%d machines of %s were replaced, and %d would have done", fresh, class, fewest)
+	}
+	return ""
+}
+
+// Receives are the names of the domains that may receive machines.
+func (now Snapshot) Receives() []string {
+	var names []string
+	for _, domain := range now.Domains {
+		if domain.State == string(faultlinev1.DomainActive) {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
+
+// Surging checks that a control plane is moved by one machine at a time, the new one first.
+func Surging(now Snapshot, system string) error {
+	ready := 0
+	machines := now.In(RoleControlPlane, "")
+	for _, m := range machines {
+		if m.Ready && !m.Deleting {
+			ready++
+		}
+	}
+	if len(machines) > ControlPlanes+1 {
+		return &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines: more than one is being moved", system, len(machines))}
+	}
+	if quorum := ControlPlanes/2 + 1; ready < quorum {
+		return &provider.Violation{Rule: fmt.Sprintf("%d control-plane machines are ready: less than the quorum of %d", ready, quorum)}
+	}
+	return nil
+}
+
+// Level says what is missing for the machines of a role to be in the domains that receive machines, and spread evenly.
+func Level(now Snapshot, role string) (missing string) {
+	fewest, most := -1, 0
+	placed := 0
+	for _, domain := range now.Receives() {
+		n := len(now.In(role, domain))
+		placed += n
+		most = max(most, n)
+		if fewest < 0 || n < fewest {
+			fewest = n
+		}
+	}
+	if all := len(now.In(role, "")); placed != all {
+		return fmt.Sprintf("%d of %d machines of %s are outside of the failure domains that receive machines", all-placed, all, role)
+	}
+	if most-fewest > 1 {
+		return fmt.Sprintf("%d machines of %s are in one failure domain, %d in another", most, role, fewest)
+	}
+	return ""
+}

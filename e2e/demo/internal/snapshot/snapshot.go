@@ -1,0 +1,187 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot is what is to be seen of a cluster at one moment, and what of that is missing or wrong.
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+// ControlPlanes is how many control-plane machines there are to be: what the templates ask for by default.
+const ControlPlanes = 3
+
+// Placements tells which machines an infrastructure has, and where.
+type Placements interface {
+	Machines(ctx context.Context) ([]provider.Placement, error)
+}
+
+// Cluster is one to take snapshots of.
+type Cluster struct {
+	client.ObjectKey
+	// Domains are the names of its failure domains.
+	Domains        []string
+	Infrastructure Placements
+	// System names the infrastructure.
+	System string
+}
+
+// Take reads what is there of a cluster.
+func Take(ctx context.Context, from client.Reader, of Cluster) (Snapshot, error) {
+	var published clusterv1.Cluster
+	if err := from.Get(ctx, of.ObjectKey, &published); client.IgnoreNotFound(err) != nil {
+		return Snapshot{}, fmt.Errorf("reading the Cluster: %w", err)
+	}
+	var machines clusterv1.MachineList
+	err := from.List(ctx, &machines, client.InNamespace(of.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: of.Name})
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("listing Machines: %w", err)
+	}
+	placements, err := of.Infrastructure.Machines(ctx)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", of.System, err)
+	}
+	return Snapshot{
+		Domains:  domains(of.Domains, published.Status.FailureDomains),
+		Machines: merge(machines.Items, placements),
+	}, nil
+}
+
+// Snapshot is what is to be seen of a cluster at one moment, in the order in which
+// it is shown.
+type Snapshot struct {
+	Domains  []Domain
+	Machines []Machine
+}
+
+// Domain is a failure domain as the Cluster publishes it.
+type Domain struct {
+	Name string
+	// State is its state, Reason why it is not Active. State is "" as long as the
+	// Cluster does not publish the domain.
+	State, Reason string
+	// ControlPlane tells whether control-plane machines may be put into it.
+	ControlPlane bool
+}
+
+// Machine is one machine of the cluster.
+type Machine struct {
+	Name string
+	// Role is "control plane", or which workers it belongs to; "" for a machine
+	// that only the infrastructure knows of.
+	Role  string
+	Phase string
+	// Asked is the domain that Cluster API chose, Reported the one that the
+	// provider says the machine is in, Domain and Host where the infrastructure has
+	// it. All may be "".
+	Asked, Reported, Domain, Host string
+	Ready                         bool
+	Deleting                      bool
+}
+
+// IsOf reports whether a machine is in a domain, or was stopped there and is to be there again.
+func (m Machine) IsOf(domain string) bool {
+	return m.Domain == domain || m.Domain == "" && m.Asked == domain
+}
+
+// RoleControlPlane is the role of control-plane machines.
+const RoleControlPlane = "control plane"
+
+// domains puts what is published beside what is there.
+func domains(names []string, published []clusterv1.FailureDomain) []Domain {
+	list := make([]Domain, len(names))
+	for i, name := range names {
+		list[i] = Domain{Name: name}
+		for _, p := range published {
+			if p.Name != name {
+				continue
+			}
+			list[i].ControlPlane = p.ControlPlane != nil && *p.ControlPlane
+			list[i].State, list[i].Reason = p.Attributes["state"], p.Attributes["reason"]
+			if list[i].State == "" {
+				list[i].State = "published"
+			}
+		}
+	}
+	return list
+}
+
+// merge joins Machines with what the infrastructure has, by the name of the
+// infrastructure machine.
+func merge(machines []clusterv1.Machine, placements []provider.Placement) []Machine {
+	places := map[string]provider.Placement{}
+	for _, p := range placements {
+		places[p.Name] = p
+	}
+	list := make([]Machine, 0, len(machines))
+	for _, m := range machines {
+		place := places[m.Spec.InfrastructureRef.Name]
+		delete(places, m.Spec.InfrastructureRef.Name)
+		list = append(list, Machine{
+			Name: m.Name, Role: role(m), Phase: m.Status.Phase,
+			Asked: m.Spec.FailureDomain, Reported: m.Status.FailureDomain,
+			Domain: place.Domain, Host: place.Host,
+			Ready:    ConditionIsTrue(m.Status.Conditions, clusterv1.ReadyCondition),
+			Deleting: !m.DeletionTimestamp.IsZero(),
+		})
+	}
+	for _, p := range places {
+		list = append(list, Machine{Name: p.Name, Domain: p.Domain, Host: p.Host})
+	}
+	slices.SortFunc(list, func(a, b Machine) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// rank puts the control plane first and strangers last.
+func rank(m Machine) int {
+	switch m.Role {
+	case RoleControlPlane:
+		return 0
+	case "":
+		return 2
+	}
+	return 1
+}
+
+func role(m clusterv1.Machine) string {
+	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		return RoleControlPlane
+	}
+	if name, ok := m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]; ok {
+		return name
+	}
+	return strings.TrimPrefix(m.Labels[clusterv1.MachineDeploymentNameLabel], m.Spec.ClusterName+"-")
+}
+
+// ConditionIsTrue reports whether there is such a condition, and it is true.
+func ConditionIsTrue(conditions []metav1.Condition, kind string) bool {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// In are the machines of a role in a domain, or in any if domain is "".
+func (s Snapshot) In(role, domain string) []Machine {
+	var list []Machine
+	for _, m := range s.Machines {
+		if m.Role == role && (domain == "" || m.Domain == domain) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
