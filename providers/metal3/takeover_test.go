@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,6 +65,17 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	for label, value := range selected {
 		g.Expect(components.Manager.Spec.Template.Labels).To(HaveKeyWithValue(label, value))
 	}
+}
+
+// Upstream's manager asks for no lease as its Deployment has it: what keeps it from claiming hosts beside ours is that its pod ends first.
+func TestAPodOfUpstreamsEndsBeforeOneOfOursStarts(t *testing.T) {
+	g := NewWithT(t)
+	components, err := testenv.Render(t.Context(), "config", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	strategy := components.Manager.Spec.Strategy.RollingUpdate
+	g.Expect(strategy).NotTo(BeNil())
+	g.Expect(strategy.MaxSurge).To(HaveValue(Equal(intstr.FromInt32(0))))
+	g.Expect(strategy.MaxUnavailable).To(HaveValue(Equal(intstr.FromInt32(1))))
 }
 
 // TestManagerInPlaceOfUpstreams is kubectl apply of the components over upstream's: its pod still runs while this one starts, and

@@ -174,7 +174,7 @@ func TestLittleIsSaidOfSoundInstallations(t *testing.T) {
 		want []string
 	}{
 		"metal3": {soundMetal3, []string{
-			"Check Metal3Cluster c FailureDomains", "Changes Metal3Machine  Hosts", "Changes Metal3Machine  Labels",
+			"Check Deployment capm3-controller-manager Lease", "Check Metal3Cluster c FailureDomains", "Changes Metal3Machine  Hosts", "Changes Metal3Machine  Labels",
 		}},
 		"harvester": {soundHarvester, []string{
 			"Check HarvesterCluster  Account", "Changes HarvesterCluster  InPlace", "Changes HarvesterCluster c LoadBalancer", "Changes HarvesterMachine  Addresses",
@@ -187,5 +187,17 @@ func TestLittleIsSaidOfSoundInstallations(t *testing.T) {
 			got = append(got, string(f.Verdict)+" "+f.Kind+" "+f.Name+" "+f.Rule)
 		}
 		NewWithT(t).Expect(got).To(ConsistOf(test.want))
+	}
+}
+
+// Upstream's Deployment for metal3 has no --leader-elect, which is off there without.
+func TestAManagerThatAsksForTheLeaseOrDoesNotRunIsNothingToCheck(t *testing.T) {
+	t.Parallel()
+	for name, becomes := range map[string]change{
+		"asks for it": {"args: [", "args: [--leader-elect, "}, "does not run": {"spec: {template: {spec: {containers", "spec: {replicas: 0, template: {spec: {containers"},
+	} {
+		for _, f := range preflight.Examine(provider(t, "metal3"), installation(t, strings.Replace(soundMetal3, becomes.this, becomes.that, 1))) {
+			NewWithT(t).Expect(f.Rule).NotTo(Equal("Lease"), name)
+		}
 	}
 }

@@ -208,6 +208,9 @@ func (e *examination) electionOf(deployment *unstructured.Unstructured, args []s
 	if given && elects == "false" {
 		e.about(deployment, Stops, rule, "--leader-elect=false: it would work beside the new manager; scale it to 0 before that starts")
 	}
+	if replicas, set, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); e.unelected && !given && (!set || replicas > 0) {
+		e.about(deployment, Check, rule, "asks for no lease, as it has no --leader-elect: clusterctl ends it before the new manager starts; whoever applies the components otherwise scales it to 0 first, or both work for a moment")
+	}
 	if id, given := flagOf(args, "leader-election-id"); given && id != e.Lease {
 		e.about(deployment, Stops, rule, fmt.Sprintf("--leader-election-id=%s: the new manager asks for %s and would work beside it; give that the same argument, or scale this one to 0 first", id, e.Lease))
 	}

@@ -27,7 +27,7 @@ const (
 
 func metal3() Provider {
 	return Provider{
-		Name: "metal3", Lease: "controller-leader-election-capm3", served: []string{"v1beta2", "v1beta1"},
+		Name: "metal3", Lease: "controller-leader-election-capm3", unelected: true, served: []string{"v1beta2", "v1beta1"},
 		Kinds: []string{
 			"Metal3Cluster", "Metal3ClusterTemplate", "Metal3Data", "Metal3DataClaim", "Metal3DataTemplate", "Metal3Machine", "Metal3MachineTemplate",
 			"Metal3Remediation", "Metal3RemediationTemplate",

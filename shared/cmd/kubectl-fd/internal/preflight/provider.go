@@ -30,6 +30,8 @@ type Provider struct {
 	Beside []schema.GroupKind
 	// Lease is the name of the lease that both managers ask for, and LeaseNamespace where, "" for where they are installed.
 	Lease, LeaseNamespace string
+	// unelected says that upstream's manager asks for the lease only when it is told to.
+	unelected bool
 	// Alone says that it is no provider of Cluster API.
 	Alone bool
 
