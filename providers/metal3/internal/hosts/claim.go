@@ -109,12 +109,24 @@ func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, mach
 	if len(others) == len(host.OwnerReferences) && held {
 		return nil
 	}
+	if err := h.unlabelSecret(ctx, host, machine); err != nil {
+		return err
+	}
 	before := host.DeepCopy()
 	host.OwnerReferences = others
 	if !held {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	}
 	return h.patch(ctx, host, before)
+}
+
+// unlabelSecret takes the cluster's name off the Secret of the BMC of a host that its machine owns. Who makes a machine the owner also
+// writes that name there, and it would be there for good: a move of that cluster took along the Secret of a host that others have by then.
+func (h *Hosts) unlabelSecret(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
+	if len(withoutOwner(host.OwnerReferences, machine)) == len(host.OwnerReferences) {
+		return nil
+	}
+	return h.labelSecret(ctx, host, "")
 }
 
 // withoutOwner drops references to the machine. Its UID may be another after a move.

@@ -67,6 +67,10 @@ type Leave struct {
 
 // Release gives the host up. While it is kept for reuse its cluster stands in as the consumer.
 func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, leave Leave) error {
+	// A machine that is deleted when this release takes over has not been adopted.
+	if err := h.unlabelSecret(ctx, host, leave.Machine); err != nil {
+		return err
+	}
 	before := host.DeepCopy()
 	cluster := host.Labels[clusterv1.ClusterNameLabel]
 	host.Spec.ConsumerRef = nil

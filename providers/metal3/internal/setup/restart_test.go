@@ -98,9 +98,38 @@ func TestHostThatAFormerReleaseOrUpstreamClaimedIsAsIfClaimedToday(t *testing.T)
 		}}
 		delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
 	})
+	secret := &corev1.Secret{ObjectMeta: w.meta(w.host(rack1).Spec.BMC.CredentialsName)}
+	update(w, secret, func(secret *corev1.Secret) {
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1.ClusterNameLabel, "one")
+	})
 	w.start()
 	w.Eventually(func() []metav1.OwnerReference { return w.host(rack1).OwnerReferences }).Should(ConsistOf(somebody))
 	w.Expect(w.host(rack1).Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation), "the first clusterctl move waits until the host is paused")
+	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel), "the Secret of a BMC is the cluster's only while it is moved")
+}
+
+func TestHostOfAMachineThatIsDeletedWhenUpstreamIsTakenOverIsReleasedAsOthersAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, simulator.Racks(1, 1))
+	w.cluster("one", "rack-1")
+	machine := w.machine("one", "cp-0", "rack-1")
+	w.provisioned(machine)
+	w.stop()
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: machine.Name, UID: machine.UID,
+		}}
+	})
+	secret := &corev1.Secret{ObjectMeta: w.meta(w.host(rack1).Spec.BMC.CredentialsName)}
+	update(w, secret, func(secret *corev1.Secret) {
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1.ClusterNameLabel, "one")
+	})
+	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	w.start()
+	w.gone(machine)
+	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	w.Expect(w.host(rack1).OwnerReferences).To(BeEmpty())
+	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
 func TestHostWithAControllerOfItsOwnIsTaken(t *testing.T) {
