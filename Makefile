@@ -142,8 +142,10 @@ storm: ## Kill the manager 200 times (KILLS=) at random while machines are made 
 	cd e2e && go run ./cmd/storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS))
 
 .PHONY: takeover
-takeover: ## Have our manager for vSphere take over a cluster of upstream's released one, on vcsim as it comes (some minutes the first time)
-	cd e2e && $(TEST) -v -tags=e2e -count=1 -timeout=25m $(TEST_FLAGS) ./takeover
+takeover: ## Have our manager for vSphere take over a cluster of upstream's released one, on vcsim as it comes (some minutes the first time). PROVIDER=metal3 does it with simulated hosts, and upstream's of a checkout of its source: CAPM3=FOLDER
+	$(if $(filter harvester,$(PROVIDER)),$(error There is no takeover of harvester: PROVIDER is one of vsphere metal3))
+	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error Give a checkout of the source of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
+	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'ManagerFor(?i:$(PROVIDER))GoesOnUnderOurs' $(TEST_FLAGS) ./takeover
 
 .PHONY: lint
 lint: ## Run golangci-lint in every module, or in MODULE

@@ -21,7 +21,7 @@ func makeIn(t *testing.T, args ...string) (string, error) {
 	// The tests may be run by make, whose own arguments are not for this one.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MODULE", "PROVIDER"}, name)
+		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MODULE", "PROVIDER", "CAPM3", "FAULTLINE_CAPM3"}, name)
 	})
 	printed, err := cmd.CombinedOutput()
 	return string(printed), err
@@ -30,12 +30,14 @@ func makeIn(t *testing.T, args ...string) (string, error) {
 func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{
-		"frobnicate":                `There is no target "frobnicate": make help lists those there are`,
-		"generate/abacus":           `There is no target "generate/abacus"`,
-		"release/abacus":            `There is no target "release/abacus"`,
-		"release/kubectl-fd/abacus": `There is no target "release/kubectl-fd/abacus"`,
-		"test MODULE=abacus":        `There is no module "abacus": MODULE is one of shared`,
-		"demo PROVIDER=abacus":      `There is no provider "abacus": PROVIDER is one of vsphere metal3 harvester`,
+		"frobnicate":                  `There is no target "frobnicate": make help lists those there are`,
+		"generate/abacus":             `There is no target "generate/abacus"`,
+		"release/abacus":              `There is no target "release/abacus"`,
+		"release/kubectl-fd/abacus":   `There is no target "release/kubectl-fd/abacus"`,
+		"test MODULE=abacus":          `There is no module "abacus": MODULE is one of shared`,
+		"takeover PROVIDER=metal3":    `Give a checkout of the source of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER`,
+		"takeover PROVIDER=harvester": `There is no takeover of harvester: PROVIDER is one of vsphere metal3`,
+		"demo PROVIDER=abacus":        `There is no provider "abacus": PROVIDER is one of vsphere metal3 harvester`,
 	} {
 		g := NewWithT(t)
 		printed, err := makeIn(t, strings.Fields(arguments)...)

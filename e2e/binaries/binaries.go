@@ -35,6 +35,9 @@ const CAPIVariable = "FAULTLINE_CAPI"
 // API's contract v1beta2.
 const CAPVVariable = "FAULTLINE_CAPV"
 
+// CAPM3Variable names the folder of a checkout of upstream's provider for metal3, which is not to be had as a module.
+const CAPM3Variable = "FAULTLINE_CAPM3"
+
 // Names of the programs that can be asked for, besides those of Provider and of package programs.
 const (
 	Etcd                    = programs.Etcd
@@ -54,6 +57,8 @@ const (
 	CloudProvider = "harvester-cloud-provider"
 	// UpstreamVSphere is the manager of Cluster API Provider vSphere, from which ours takes over.
 	UpstreamVSphere = "upstream-vsphere"
+	// UpstreamMetal3 is the manager of Cluster API Provider Metal3; Builder.UpstreamMetal3 provides it.
+	UpstreamMetal3 = "upstream-metal3"
 	// InClusterIPAM is the manager of Cluster API's IPAM provider whose pools are objects of the cluster.
 	InClusterIPAM = "in-cluster-ipam"
 
@@ -107,6 +112,8 @@ type Builder struct {
 	CAPI string
 	// CAPV is the release of upstream's provider for vSphere; "" is the usual one.
 	CAPV string
+	// CAPM3 is the folder of a checkout of upstream's provider for metal3; "" is none.
+	CAPM3 string
 	// Progress receives a line for each thing that takes time.
 	Progress io.Writer
 
@@ -116,7 +123,8 @@ type Builder struct {
 }
 
 // New returns a builder for the repository that the working directory belongs
-// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES, FAULTLINE_CAPI and FAULTLINE_CAPV.
+// to. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES, FAULTLINE_CAPI, FAULTLINE_CAPV and
+// FAULTLINE_CAPM3.
 func New(progress io.Writer) (*Builder, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -135,7 +143,8 @@ func New(progress io.Writer) (*Builder, error) {
 		return nil, fmt.Errorf("%s: %w", SourceVariable, err)
 	}
 	return &Builder{
-		Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, CAPI: os.Getenv(CAPIVariable), CAPV: os.Getenv(CAPVVariable), Progress: progress,
+		Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, Progress: progress,
+		CAPI: os.Getenv(CAPIVariable), CAPV: os.Getenv(CAPVVariable), CAPM3: os.Getenv(CAPM3Variable),
 	}, nil
 }
 

@@ -150,8 +150,13 @@ func (b *Builder) goCommand(ctx context.Context, folder string, args ...string) 
 }
 
 func (b *Builder) goWith(ctx context.Context, folder string, env []string, args ...string) (string, error) {
+	return goIn(ctx, filepath.Join(b.Root, filepath.FromSlash(folder)), env, args...)
+}
+
+// goIn runs go in a folder of the machine.
+func goIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(b.Root, filepath.FromSlash(folder))
+	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), env...)
 	// A build asked to stop gets a moment to clean up what it was writing.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

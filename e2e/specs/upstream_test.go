@@ -133,7 +133,7 @@ func newTaken(ctx context.Context, in *managementCluster) taken {
 		Host: host, PortRange: workload.PortRange{First: lastPort + 1, Last: lastPort + portsPerProcess},
 	})
 	DeferCleanup(stopWorkloads)
-	return taken{takeover.Cluster{VCenter: vcenter, Client: in.proxy.GetClient(), Workload: workloads}}
+	return taken{takeover.Cluster{VCenter: vcenter, Managed: takeover.Managed{Client: in.proxy.GetClient(), Workload: workloads}}}
 }
 
 func (c taken) settles(ctx context.Context, machines int) {

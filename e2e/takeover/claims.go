@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -43,8 +44,8 @@ func (c Cluster) createPooled(ctx context.Context) error {
 }
 
 // claims are all IPAddressClaims, by name.
-func (c Cluster) claims(ctx context.Context) (map[string]claim, error) {
-	list, err := c.listOf(ctx, ipamGroup, "v1beta2", "IPAddressClaim")
+func (m Managed) claims(ctx context.Context) (map[string]claim, error) {
+	list, err := m.listOf(ctx, ipamGroup, "v1beta2", "IPAddressClaim")
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (c Cluster) claims(ctx context.Context) (map[string]claim, error) {
 		one.Pool, _, _ = unstructured.NestedString(object.Object, "spec", "poolRef", "name")
 		one.AddressName, _, _ = unstructured.NestedString(object.Object, "status", "addressRef", "name")
 		if one.AddressName != "" {
-			if err := c.answer(ctx, object.GetNamespace(), &one); err != nil {
+			if err := m.answer(ctx, object.GetNamespace(), &one); err != nil {
 				return nil, err
 			}
 		}
@@ -68,11 +69,11 @@ func (c Cluster) claims(ctx context.Context) (map[string]claim, error) {
 	return claims, nil
 }
 
-func (c Cluster) answer(ctx context.Context, namespace string, one *claim) error {
+func (m Managed) answer(ctx context.Context, namespace string, one *claim) error {
 	address := &unstructured.Unstructured{}
 	address.SetAPIVersion(ipamGroup + "/v1beta2")
 	address.SetKind("IPAddress")
-	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: one.AddressName}, address); err != nil {
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: one.AddressName}, address); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	one.AddressUID = string(address.GetUID())
@@ -106,9 +107,9 @@ func (c Cluster) claimed(ctx context.Context) (missing string, err error) {
 }
 
 // used says what is missing for so many addresses of the pool to be given away.
-func (c Cluster) used(ctx context.Context, count int) (missing string, err error) {
+func (m Managed) used(ctx context.Context, count int) (missing string, err error) {
 	pool := newPool()
-	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
+	if err := m.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
 		return "", err
 	}
 	used, _, err := unstructured.NestedInt64(pool.Object, "status", "ipAddresses", "used")
@@ -116,6 +117,21 @@ func (c Cluster) used(ctx context.Context, count int) (missing string, err error
 		return fmt.Sprintf("%d addresses of the pool in use, there are %d", count, used), err
 	}
 	return "", err
+}
+
+// poolGone says what there still is of the pool, which is deleted when nobody has an address of it.
+func (m Managed) poolGone(ctx context.Context) (missing string, err error) {
+	for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
+		left, err := m.listOf(ctx, ipamGroup, "v1beta2", kind)
+		if len(left) > 0 || err != nil {
+			return fmt.Sprintf("%d %s to go", len(left), kind), err
+		}
+	}
+	err = m.Client.Delete(ctx, newPool())
+	if !apierrors.IsNotFound(err) {
+		return "the pool to go", err
+	}
+	return "", nil
 }
 
 func newPool() *unstructured.Unstructured {

@@ -1,43 +1,36 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package takeover runs a cluster with upstream's released manager on govmomi's vcsim as it comes, and then has ours take over. The
-// managers are the real programs, each with the CRDs, webhooks and rights of its own release, which are read from its module.
+// Package takeover runs a cluster with upstream's released manager, on govmomi's vcsim as it comes or on simulated hosts, and then has
+// ours take over. The managers are the real programs, each with the CRDs, webhooks and rights of its own release, which are read from
+// its module or from a checkout of its source.
 package takeover
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
-	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 	"github.com/faultline-io/faultline/e2e/workload"
-	"github.com/faultline-io/faultline/shared/ports"
 )
 
-const (
-	username, password = "administrator", "simulator"
-	// leaseName is that of the lease that both managers ask for.
-	leaseName = "capv-controller-manager-runtime"
-)
-
-// environment is what the managers need: a vCenter, Cluster API, and workload clusters in memory.
+// environment is what managers need, whatever they are for: Cluster API with a provider of pools, and workload clusters in memory.
 type environment struct {
-	Cluster
-
 	management *managementcluster.Cluster
+	managed    Managed
 
-	upstream, ours, ipam managementcluster.Component
+	upstream, ours managementcluster.Component
+	// lease is the one that both managers ask for.
+	lease client.ObjectKey
 
 	background sync.WaitGroup
 	end        context.CancelFunc
@@ -45,40 +38,15 @@ type environment struct {
 	failure    error
 }
 
-// newEnvironment starts everything but a manager for vSphere. What it writes is in a folder.
-func newEnvironment(ctx context.Context, dir string, progress io.Writer, log logr.Logger) (g *environment, err error) {
-	builder, err := binaries.New(progress)
-	if err != nil {
-		return nil, err
-	}
-	programs, err := builder.Ensure(ctx, append(binaries.Demo(vsphere.Provider{}.Describe().Name), binaries.UpstreamVSphere, binaries.InClusterIPAM)...)
-	if err != nil {
-		return nil, err
-	}
+// newEnvironment has nothing running yet. What runs in it lives until close.
+func newEnvironment(ctx context.Context) (g *environment, life context.Context) {
 	life, end := context.WithCancel(ctx)
-	g = &environment{end: end}
-	defer func() {
-		if err != nil {
-			g.close()
-		}
-	}()
-	if g.VCenter, err = NewVCenter(ctx, ports.Host, url.UserPassword(username, password)); err != nil {
-		return g, fmt.Errorf("starting vcsim: %w", err)
-	}
-	g.run(life, g.VCenter.Run)
-	if err := g.describe(ctx, builder, programs, dir); err != nil {
-		return g, err
-	}
-	return g, g.startManagement(ctx, life, builder, managementcluster.Options{Dir: dir, Programs: programs}, log)
+	return &environment{end: end}, life
 }
 
-// describe says what the two managers are, and that of the pools.
-func (g *environment) describe(ctx context.Context, builder *binaries.Builder, programs binaries.Paths, dir string) error {
-	folder, version, err := builder.Upstream(ctx)
-	if err != nil {
-		return err
-	}
-	_, clusterAPI, err := builder.ClusterAPI(ctx)
+// start starts Cluster API's managers and that of pools.
+func (g *environment) start(ctx, life context.Context, builder *binaries.Builder, options managementcluster.Options, log logr.Logger) error {
+	source, version, err := builder.ClusterAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,40 +54,19 @@ func (g *environment) describe(ctx context.Context, builder *binaries.Builder, p
 	if err != nil {
 		return err
 	}
-	credentials := filepath.Join(dir, "credentials.yaml")
-	if err := os.WriteFile(credentials, fmt.Appendf(nil, "username: %q\npassword: %q\n", username, password), 0o600); err != nil {
-		return err
-	}
-	variables := map[string]string{"VSPHERE_USERNAME": username, "VSPHERE_PASSWORD": password, "EXP_NODE_ANTI_AFFINITY": "true"}
-	args := []string{"--credentials-file=" + credentials, "--leader-elect=true"}
-	g.upstream = managementcluster.Component{
-		Name: binaries.UpstreamVSphere, Program: programs[binaries.UpstreamVSphere], Version: version,
-		Config: filepath.Join(folder, "config", "default"), Variables: variables, Args: args, InPod: true,
-	}
-	g.ipam = managementcluster.Component{
-		Name: binaries.InClusterIPAM, Program: programs[binaries.InClusterIPAM], Config: filepath.Join(pools, "config", "default"),
+	options.Components = append(managementcluster.ClusterAPI(options.Programs, source, version), managementcluster.Component{
+		Name: binaries.InClusterIPAM, Program: options.Programs[binaries.InClusterIPAM], Config: filepath.Join(pools, "config", "default"),
 		HealthArg: "--health-probe-bind-address",
-	}
-	g.ours = managementcluster.Provider(programs, builder.Root, vsphere.Provider{}.Describe().Name)
-	maps.Copy(g.ours.Variables, variables)
-	g.ours.Args = append(g.ours.Args, append(args, managementcluster.KubeadmVersion(clusterAPI))...)
-	return nil
-}
-
-func (g *environment) startManagement(ctx, life context.Context, builder *binaries.Builder, options managementcluster.Options, log logr.Logger) error {
-	source, version, err := builder.ClusterAPI(ctx)
-	if err != nil {
-		return err
-	}
-	options.Components = append(managementcluster.ClusterAPI(options.Programs, source, version), g.ipam)
+	})
 	if g.management, err = managementcluster.Start(ctx, options); err != nil {
 		return err
 	}
-	g.Client = g.management.Client
-	if g.Workload, err = workload.New(ctx, g.management.RESTConfig, workload.Options{Log: log}); err != nil {
+	workloads, err := workload.New(ctx, g.management.RESTConfig, workload.Options{Log: log})
+	if err != nil {
 		return fmt.Errorf("preparing workload clusters: %w", err)
 	}
-	g.run(life, g.Workload.Start)
+	g.managed = Managed{Client: g.management.Client, Workload: workloads}
+	g.run(life, workloads.Start)
 	g.run(life, func(ctx context.Context) error {
 		select {
 		case <-g.management.Failed():
@@ -149,13 +96,27 @@ func (g *environment) err() error {
 	return g.failure
 }
 
+// settled is Settled, unless something has failed beside everything else.
+func (g *environment) settled(ctx context.Context, count int) (missing string, err error) {
+	if err := g.err(); err != nil {
+		return "", err
+	}
+	return g.managed.Settled(ctx, count)
+}
+
+// holder is who has the lease.
+func (g *environment) holder(ctx context.Context) (string, error) {
+	lease := &coordinationv1.Lease{}
+	if err := g.management.Client.Get(ctx, g.lease, lease); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+}
+
 func (g *environment) close() {
 	if g.management != nil {
 		g.management.Stop()
 	}
 	g.end()
 	g.background.Wait()
-	if g.VCenter != nil {
-		g.VCenter.Close()
-	}
 }

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"runtime"
 	"strconv"
@@ -77,6 +78,7 @@ func newNode(m machine) *corev1.Node {
 			},
 		},
 	}
+	maps.Copy(node.Labels, m.labels)
 	setNodeConditions(node, true, time.Now())
 	if m.controlPlane {
 		node.Labels[controlPlaneRole] = ""

@@ -18,6 +18,7 @@ type machine struct {
 	nodeName string // what its node calls itself
 
 	providerID   string
+	labels       map[string]string // of its node, beside those that every one has
 	version      string
 	addresses    clusterv1.MachineAddresses
 	controlPlane bool

@@ -16,6 +16,8 @@ type Identity struct {
 	// NodeName is what its node registers as, ProviderID what the node says of
 	// where it runs.
 	NodeName, ProviderID string
+	// Labels are those that its kubelet gives it.
+	Labels map[string]string
 }
 
 // PowerOn boots a Machine whose infrastructure counts as provisioned only when the
@@ -78,7 +80,7 @@ func (c *cluster) identify(machines []machine) {
 			continue
 		}
 		powered[m.name] = as
-		m.bootable, m.nodeName, m.providerID = true, as.NodeName, as.ProviderID
+		m.bootable, m.nodeName, m.providerID, m.labels = true, as.NodeName, as.ProviderID, as.Labels
 	}
 	c.powered = powered
 }

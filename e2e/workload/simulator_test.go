@@ -128,12 +128,13 @@ func TestPoweredMachineBootsAsItIsTold(t *testing.T) {
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane, unprovisioned)
 	w.provisioned("blue", "cp-1", controlPlane, unprovisioned)
-	as := workload.Identity{NodeName: "node-0", ProviderID: "metal://host-0"}
+	as := workload.Identity{NodeName: "node-0", ProviderID: "metal://host-0", Labels: map[string]string{"host": "0"}}
 	w.Eventually(w.simulator.PowerOn).WithArguments(t.Context(), w.key("cp-0"), as).Should(Succeed())
 	w.eventuallyReady("blue", "node-0")
 	node := &corev1.Node{}
 	w.Expect(w.workload("blue").Get(t.Context(), client.ObjectKey{Name: "node-0"}, node)).To(Succeed())
 	w.Expect(node.Spec.ProviderID).To(Equal("metal://host-0"))
+	w.Expect(node.Labels).To(HaveKeyWithValue("host", "0"))
 
 	// Switched off before the next look at the machines, cp-1 never comes.
 	w.Expect(w.simulator.PowerOff(t.Context(), w.key("cp-1"))).To(Succeed())

@@ -4,6 +4,7 @@
 package metal3
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -41,9 +42,12 @@ type simulation struct {
 }
 
 // Simulate implements provider.Demonstrated.
-func (Provider) Simulate(string) (provider.Simulation, error) { return threeRacks(), nil }
+func (Provider) Simulate(string) (provider.Simulation, error) { return threeRacks(hostsPerRack), nil }
 
-func threeRacks() *simulation {
+// Racks is what Simulate starts, with so many hosts in each rack.
+func Racks(hosts int) provider.Simulation { return threeRacks(hosts) }
+
+func threeRacks(hosts int) *simulation {
 	m := newSimulation(
 		simulator.WithNamespace(provider.DemoNamespace),
 		// Long enough to see hosts go from one state to the next.
@@ -53,7 +57,7 @@ func threeRacks() *simulation {
 		}),
 	)
 	for _, rack := range rackNames() {
-		m.racks.Domains = append(m.racks.Domains, simulator.Domain{Name: rack, Hosts: hostsPerRack})
+		m.racks.Domains = append(m.racks.Domains, simulator.Domain{Name: rack, Hosts: hosts})
 	}
 	return m
 }
@@ -109,15 +113,20 @@ func connect(in *managementcluster.Cluster) (client.Client, error) {
 
 // identityOf says which Machine boots, and as what. The kubelet registers with the
 // name and the provider ID of the metadata, as the templates tell it to: there is no
-// cloud provider to do it, and the provider waits for that very Node.
+// cloud provider to do it, and the provider waits for that very Node. Upstream's
+// templates have it register with a label instead, whose Node is given its provider ID.
 func identityOf(boot simulator.Boot) (machine client.ObjectKey, as workload.Identity, err error) {
 	name, _ := boot.MetaData["name"].(string)
 	id, _ := boot.MetaData["providerid"].(string)
 	if id == "" || len(boot.UserData) == 0 {
 		return machine, as, fmt.Errorf("booting host %s: it has no user data, or no provider ID in its metadata", boot.Host.Name)
 	}
-	return client.ObjectKey{Namespace: boot.Host.Namespace, Name: name},
-		workload.Identity{NodeName: name, ProviderID: infrav1.ProviderIDPrefix + id}, nil
+	as = workload.Identity{NodeName: name, ProviderID: infrav1.ProviderIDPrefix + id}
+	if bytes.Contains(boot.UserData, []byte(infrav1.NodeUUIDLabel+"=")) {
+		uuid, _ := boot.MetaData["uuid"].(string)
+		as.ProviderID, as.Labels = "", map[string]string{infrav1.NodeUUIDLabel: uuid}
+	}
+	return client.ObjectKey{Namespace: boot.Host.Namespace, Name: name}, as, nil
 }
 
 func (m *simulation) powerOn(ctx context.Context, boot simulator.Boot) error {
@@ -221,7 +230,7 @@ func (m *simulation) Remains(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if all := len(m.racks.Domains) * hostsPerRack; len(hosts) != all {
+	if all := len(m.racks.Hosts(provider.DemoNamespace)); len(hosts) != all {
 		return fmt.Sprintf("there are %d hosts, not %d", len(hosts), all), nil
 	}
 	for _, host := range hosts {

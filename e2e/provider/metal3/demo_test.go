@@ -28,6 +28,11 @@ func TestIdentityOfAHost(t *testing.T) {
 	g.Expect(machine).To(Equal(client.ObjectKey{Namespace: "default", Name: "demo-1"}))
 	g.Expect(as).To(Equal(workload.Identity{NodeName: "demo-1", ProviderID: "metal3://default/rack-a-host-001/demo-1"}))
 
+	boot.UserData, boot.MetaData["uuid"] = []byte("node-labels: metal3.io/uuid={{ ds.meta_data.uuid }}"), "1"
+	_, as, err = identityOf(boot)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(as).To(Equal(workload.Identity{NodeName: "demo-1", Labels: map[string]string{"metal3.io/uuid": "1"}}), "as upstream's templates have it")
+
 	delete(boot.MetaData, "providerid")
 	_, _, err = identityOf(boot)
 	g.Expect(err).To(MatchError(ContainSubstring("rack-a-host-001")))
@@ -37,7 +42,7 @@ func TestIdentityOfAHost(t *testing.T) {
 // one that was abandoned.
 func TestRacksAreTheSameEachTime(t *testing.T) {
 	g := NewWithT(t)
-	m := threeRacks()
+	m := threeRacks(hostsPerRack)
 	hosts := m.racks.Hosts(provider.DemoNamespace)
 	g.Expect(hosts).To(HaveLen(3 * hostsPerRack))
 	g.Expect(m.racks.Hosts(provider.DemoNamespace)).To(Equal(hosts))

@@ -1,0 +1,32 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// UpstreamMetal3 builds the manager of the checkout that the builder was given, and returns where it is, and the folder that its CRDs,
+// RBAC rules and webhook manifests are rendered from. It is built each time: what is checked out may be another release than before.
+func (b *Builder) UpstreamMetal3(ctx context.Context) (program, config string, err error) {
+	folder, err := filepath.Abs(b.CAPM3)
+	if err != nil {
+		return "", "", err
+	}
+	config = filepath.Join(folder, "config", "default")
+	if _, err := os.Stat(config); b.CAPM3 == "" || err != nil {
+		return "", "", fmt.Errorf("%s is %q: give the folder of a checkout of cluster-api-provider-metal3, v1.12 or later, whose manager is built and whose manifests are read", CAPM3Variable, b.CAPM3)
+	}
+	if program, err = filepath.Abs(filepath.Join(b.Dir(), UpstreamMetal3)); err != nil {
+		return "", "", err
+	}
+	b.progressf("building %s from %s (some minutes the first time)", UpstreamMetal3, b.CAPM3)
+	if out, err := goIn(ctx, folder, nil, append(append([]string{"build", "-o", program}, buildFlags("")...), ".")...); err != nil {
+		return "", "", fmt.Errorf("building %s from %s: %w\n%s", UpstreamMetal3, b.CAPM3, err, lastLines(out, 30))
+	}
+	return program, config, nil
+}

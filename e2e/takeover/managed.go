@@ -1,0 +1,250 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/workload"
+)
+
+const (
+	// Namespace is where the cluster is.
+	Namespace  = "default"
+	name       = "taken"
+	infraGroup = "infrastructure.cluster.x-k8s.io"
+)
+
+// Managed is a workload cluster as a management cluster has it, whatever its machines are.
+type Managed struct {
+	// Client is the administrator's in the management cluster.
+	Client client.Client
+	// Workload keeps the cluster in memory.
+	Workload *workload.Simulator
+}
+
+func (m Managed) create(ctx context.Context, manifest []byte, variables map[string]string) error {
+	filled, err := managementcluster.Substitute(manifest, variables)
+	if err != nil {
+		return err
+	}
+	objects, err := managementcluster.Decode(filled)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		// As kubectl apply --server-side: managedFields are of v1beta1.
+		if err := m.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl")); err != nil {
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// list lists objects of the provider in a version.
+func (m Managed) list(ctx context.Context, version, kind string) ([]unstructured.Unstructured, error) {
+	return m.listOf(ctx, infraGroup, version, kind)
+}
+
+func (m Managed) listOf(ctx context.Context, group, version, kind string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(group + "/" + version)
+	list.SetKind(kind + "List")
+	if err := m.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing %s in %s: %w", kind, version, err)
+	}
+	return list.Items, nil
+}
+
+// left says of which of the kinds there are objects.
+func (m Managed) left(ctx context.Context, kinds ...string) (string, error) {
+	for _, kind := range kinds {
+		left, err := m.list(ctx, "v1beta2", kind)
+		if len(left) > 0 || err != nil {
+			return fmt.Sprintf("%d %s to go", len(left), kind), err
+		}
+	}
+	return "", nil
+}
+
+// scaleWorkersUp adds a worker to a MachineDeployment.
+func (m Managed) scaleWorkersUp(ctx context.Context, workers string) error {
+	deployment := &clusterv1.MachineDeployment{}
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: workers}, deployment); err != nil {
+		return err
+	}
+	was := deployment.DeepCopy()
+	deployment.Spec.Replicas = ptr.To(*deployment.Spec.Replicas + 1)
+	return m.Client.Patch(ctx, deployment, client.MergeFrom(was))
+}
+
+// replaceControlPlane has all control-plane machines replaced.
+func (m Managed) replaceControlPlane(ctx context.Context) error {
+	plane := &controlplanev1.KubeadmControlPlane{}
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, plane); err != nil {
+		return err
+	}
+	was := plane.DeepCopy()
+	plane.Spec.Rollout.After = metav1.Now()
+	return m.Client.Patch(ctx, plane, client.MergeFrom(was))
+}
+
+// machineTemplate is one of the provider's.
+type machineTemplate struct{ Kind, Name string }
+
+// replaceWorkers gives a MachineDeployment a template like another, in upstream's v1beta1, with a field changed.
+func (m Managed) replaceWorkers(ctx context.Context, deployment string, like machineTemplate, value any, field ...string) error {
+	template := &unstructured.Unstructured{}
+	template.SetAPIVersion(infraGroup + "/v1beta1")
+	template.SetKind(like.Kind)
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: like.Name}, template); err != nil {
+		return err
+	}
+	next := &unstructured.Unstructured{Object: map[string]any{"spec": template.Object["spec"]}}
+	next.SetGroupVersionKind(template.GroupVersionKind())
+	next.SetNamespace(Namespace)
+	next.SetName(deployment + "-next")
+	if err := unstructured.SetNestedField(next.Object, value, append([]string{"spec", "template", "spec"}, field...)...); err != nil {
+		return err
+	}
+	if err := m.Client.Create(ctx, next); err != nil {
+		return err
+	}
+	object := &clusterv1.MachineDeployment{}
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: deployment}, object); err != nil {
+		return err
+	}
+	had := object.DeepCopy()
+	object.Spec.Template.Spec.InfrastructureRef.Name = next.GetName()
+	return m.Client.Patch(ctx, object, client.MergeFrom(had))
+}
+
+// remediate has a worker of a MachineDeployment be unhealthy for its MachineHealthCheck, and returns its name.
+func (m Managed) remediate(ctx context.Context, workers string) (string, error) {
+	machines := &clusterv1.MachineList{}
+	if err := m.Client.List(ctx, machines, client.InNamespace(Namespace), client.MatchingLabels{"workers": workers}); err != nil {
+		return "", err
+	}
+	if len(machines.Items) != 1 {
+		return "", fmt.Errorf("there are %d machines of MachineDeployment %s, not 1", len(machines.Items), workers)
+	}
+	unhealthy := &machines.Items[0]
+	was := unhealthy.DeepCopy()
+	metav1.SetMetaDataAnnotation(&unhealthy.ObjectMeta, clusterv1.RemediateMachineAnnotation, "")
+	return unhealthy.Name, m.Client.Patch(ctx, unhealthy, client.MergeFrom(was))
+}
+
+// machine is what Cluster API knows of a Machine.
+type machine struct {
+	UID, ProviderID, Node, Domain string
+}
+
+// machines are those of Cluster API, by name.
+func (m Managed) machines(ctx context.Context) (map[string]machine, error) {
+	list := &clusterv1.MachineList{}
+	if err := m.Client.List(ctx, list); err != nil {
+		return nil, err
+	}
+	machines := map[string]machine{}
+	for i := range list.Items {
+		one := &list.Items[i]
+		machines[one.Name] = machine{UID: string(one.UID), ProviderID: one.Spec.ProviderID, Node: one.Status.NodeRef.Name, Domain: one.Spec.FailureDomain}
+	}
+	return machines, nil
+}
+
+// storedVersions are those in which objects of a provider's kinds may be stored, by the name of the kind's definition.
+func (m Managed) storedVersions(ctx context.Context, provider string) (map[string][]string, error) {
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := m.Client.List(ctx, crds, client.MatchingLabels{clusterv1.ProviderNameLabel: "infrastructure-" + provider}); err != nil {
+		return nil, err
+	}
+	versions := map[string][]string{}
+	for i := range crds.Items {
+		versions[crds.Items[i].Name] = crds.Items[i].Status.StoredVersions
+	}
+	return versions, nil
+}
+
+// migrated says which kind of a provider, which has so many, is not stored in v1beta2 alone.
+func (m Managed) migrated(ctx context.Context, provider string, kinds int) (missing string, err error) {
+	versions, err := m.storedVersions(ctx, provider)
+	if err != nil {
+		return "", err
+	}
+	if len(versions) != kinds {
+		return fmt.Sprintf("%d CRDs, there are %d", kinds, len(versions)), nil
+	}
+	for crd, stored := range versions {
+		if !slices.Equal(stored, []string{"v1beta2"}) {
+			return fmt.Sprintf("%s is stored in v1beta2 alone, not in %v", crd, stored), nil
+		}
+	}
+	return "", nil
+}
+
+// Delete asks for the deletion of the cluster.
+func (m Managed) Delete(ctx context.Context) error {
+	return m.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}})
+}
+
+// gone says what there still is of the cluster: objects of these kinds, or itself.
+func (m Managed) gone(ctx context.Context, kinds ...string) (missing string, err error) {
+	if left, err := m.left(ctx, kinds...); left != "" || err != nil {
+		return left, err
+	}
+	err = m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &clusterv1.Cluster{})
+	if !apierrors.IsNotFound(err) {
+		return "the Cluster to go", err
+	}
+	return "", nil
+}
+
+// Settled says what is missing for the cluster to have so many machines, all of them ready and up to date.
+func (m Managed) Settled(ctx context.Context, count int) (missing string, err error) {
+	cluster := &clusterv1.Cluster{}
+	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, cluster); err != nil {
+		return "", err
+	}
+	machines := &clusterv1.MachineList{}
+	if err := m.Client.List(ctx, machines, client.InNamespace(Namespace)); err != nil {
+		return "", err
+	}
+	if len(machines.Items) != count {
+		return fmt.Sprintf("%d machines; there are %d", count, len(machines.Items)), nil
+	}
+	for i := range machines.Items {
+		if missing := unsettled(&machines.Items[i]); missing != "" {
+			return missing, nil
+		}
+	}
+	if available := clusterv1.ClusterAvailableCondition; !conditions.IsTrue(cluster, available) {
+		return fmt.Sprintf("the cluster is available: %+v", conditions.Get(cluster, available)), nil
+	}
+	return "", nil
+}
+
+// unsettled names a condition of a machine that is not true. Not all machines have one that says whether they are up to date.
+func unsettled(m *clusterv1.Machine) string {
+	if ready := conditions.Get(m, clusterv1.MachineReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
+		return fmt.Sprintf("Machine %s is ready: %+v", m.Name, ready)
+	}
+	if current := conditions.Get(m, clusterv1.MachineUpToDateCondition); current != nil && current.Status != metav1.ConditionTrue {
+		return fmt.Sprintf("Machine %s is up to date: %+v", m.Name, current)
+	}
+	return ""
+}

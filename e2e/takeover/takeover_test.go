@@ -1,0 +1,120 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/format"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/faultline-io/faultline/e2e/provider"
+)
+
+const patience = 4 * time.Minute
+
+// newFolder is a folder for what a test writes, which stays when it fails.
+func newFolder(t *testing.T) string {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard())
+	format.MaxLength = 0                      // All differences are of interest.
+	dir, err := os.MkdirTemp("", "takeover-") //nolint:usetesting // The logs stay when it fails.
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("logs are in " + dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return dir
+}
+
+// world is a test in an environment.
+type world struct {
+	*testing.T
+	Gomega
+	*environment
+}
+
+// settles waits until the cluster has so many machines and all is well.
+func (w *world) settles(machines int) {
+	w.Helper()
+	w.until(func(ctx context.Context) (string, error) { return w.settled(ctx, machines) })
+}
+
+func (w *world) until(check func(context.Context) (string, error)) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	w.Expect(provider.Until(ctx, check)).To(Succeed())
+}
+
+// preflight looks at upstream's installation of a provider before, and returns what it says, which is nothing that stops.
+func (w *world) preflight(dir, name string) string {
+	program := filepath.Join(dir, "kubectl-fd")
+	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, ".")
+	build.Dir = filepath.Join("..", "..", "shared", "cmd", "kubectl-fd")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	out, err := build.CombinedOutput()
+	w.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	out, err = exec.CommandContext(w.Context(), program, "preflight", name, "--kubeconfig", w.management.Kubeconfig, "--cache-dir", dir).CombinedOutput()
+	w.Expect(err).NotTo(HaveOccurred(), "nothing stops the change: %s", out)
+	w.Log(string(out))
+	w.Expect(string(out)).To(And(Not(ContainSubstring("Refused")), ContainSubstring("0 to be put right before")))
+	return string(out)
+}
+
+// restart restarts a manager, as the documentation says to do with Cluster API's: see watches_test.go.
+func (w *world) restart(manager string) {
+	w.Expect(w.management.Terminate(manager)).To(Succeed())
+	w.startAgain(manager)
+}
+
+func (w *world) startAgain(manager string) {
+	ready, err := w.management.Restart(w.Context(), manager)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(ready(w.Context())).To(Succeed())
+}
+
+// noStaleConditions expects that an object of upstream's has no condition that one of ours, of the same owner, has not: what upstream
+// alone sets has gone.
+func (w *world) noStaleConditions(before map[string]machine, kind string, owners ...string) {
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		for _, owner := range owners {
+			w.noStaleConditionsOf(before, kind, version, owner)
+		}
+	}
+}
+
+func (w *world) noStaleConditionsOf(before map[string]machine, kind, version, owner string) {
+	objects, err := w.managed.list(w.Context(), version, kind)
+	w.Expect(err).NotTo(HaveOccurred())
+	var taken, made []string
+	for i := range objects {
+		name := objects[i].GetName()
+		_, old := before[name]
+		switch {
+		case !strings.HasPrefix(name, owner+"-"):
+		case old:
+			taken = append(taken, conditionsOf(&objects[i])...)
+		default:
+			made = conditionsOf(&objects[i])
+		}
+	}
+	w.Expect(taken).NotTo(BeEmpty())
+	slices.Sort(taken)
+	w.Expect(made).To(ContainElements(slices.Compact(taken)), "%s of %s in %s", kind, owner, version)
+}
