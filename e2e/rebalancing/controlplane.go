@@ -39,7 +39,7 @@ const (
 	goneLimit = 3 * time.Minute
 	// tightLimit is how long it must have been said that there is no room.
 	tightLimit = time.Minute
-	// refusedLimit is how long a machine waits for a failure domain that is being emptied until a person deletes it.
+	// refusedLimit is how long a machine waits for a failure domain that receives none until a person deletes it.
 	refusedLimit = time.Minute
 	// amidLimit bounds how long a move is waited for that may not come.
 	amidLimit = time.Minute
@@ -127,8 +127,8 @@ func (p *controlPlane) live(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until the control plane is at rest. A machine that was asked to be in a failure domain which began to be emptied before it was
-// there waits for a person, as it says: that it is deleted, here after a while.
+// settle waits until the control plane is at rest. A machine that was asked to be in a failure domain which began to be cordoned or emptied
+// before it was there waits for a person, as it says: that it is deleted, here after a while.
 func (p *controlPlane) settle(ctx context.Context) error {
 	since := map[types.UID]time.Time{}
 	for {

@@ -125,12 +125,12 @@ func (m moment) crowded() bool {
 	return slices.ContainsFunc(m.machines, func(is machine) bool { return !is.ready && !is.deleting && in[is.domain] > m.room })
 }
 
-// refused finds a machine that has not been ready, in a failure domain that is being emptied, for longer than refusedLimit; since is when that
-// was first seen of each.
+// refused finds a machine that has not been ready, in a failure domain that receives no machines, for longer than refusedLimit; since is when
+// that was first seen of each.
 func (m moment) refused(since map[types.UID]time.Time, now time.Time) *machine {
 	for i := range m.machines {
 		is := &m.machines[i]
-		if is.ready || is.deleting || m.states[is.domain] != faultlinev1.DomainEvicting {
+		if is.ready || is.deleting || m.states[is.domain] == faultlinev1.DomainActive {
 			delete(since, is.uid)
 			continue
 		}

@@ -222,16 +222,20 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 	}
 }
 
-func TestAMachineThatWaitsForAFailureDomainThatIsEmptiedIsRefusedAfterAWhile(t *testing.T) {
+func TestAMachineThatWaitsForAFailureDomainThatReceivesNoneIsRefusedAfterAWhile(t *testing.T) {
 	g := NewWithT(t)
 	waits := func(l *life) moment {
 		l.surge(3, "b").each(3, func(is *machine) { is.ready = false })
 		return l.history[len(l.history)-1]
 	}
-	m := waits(begin("abc", "a", "b", "c").state("b", faultlinev1.DomainEvicting))
 	since := map[types.UID]time.Time{}
-	g.Expect(m.refused(since, m.at)).To(BeNil())
-	g.Expect(m.refused(since, m.at.Add(2*refusedLimit)).name).To(Equal("m3"))
+	var m moment
+	for _, state := range []faultlinev1.DomainState{faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {
+		clear(since)
+		m = waits(begin("abc", "a", "b", "c").state("b", state))
+		g.Expect(m.refused(since, m.at)).To(BeNil())
+		g.Expect(m.refused(since, m.at.Add(2*refusedLimit)).name).To(Equal("m3"))
+	}
 	m = waits(begin("abc", "a", "b", "c"))
 	g.Expect(m.refused(since, m.at)).To(BeNil())
 	g.Expect(since).To(BeEmpty(), "it may come there now")

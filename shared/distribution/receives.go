@@ -39,7 +39,7 @@ func Receives(
 			bool(pending) && seen.Health == faultlinev1.DomainPending {
 			continue
 		}
-		return seen.State, seen.Reason, fmt.Sprintf("failure domain %s is %s and receives no machines: %s%s", domain, seen.State, seen.Message, wayOut(seen.State))
+		return seen.State, seen.Reason, fmt.Sprintf("failure domain %s is %s and receives no machines: %s%s", domain, seen.State, seen.Message, wayOut(seen.State, seen.Reason))
 	}
 	state, reason = wanted.Intent(domain), faultlinev1.ReasonCordonRequested
 	switch state {
@@ -48,13 +48,13 @@ func Receives(
 	case faultlinev1.DomainEvicting:
 		reason = faultlinev1.ReasonEvictionRequested
 	}
-	return state, reason, fmt.Sprintf("failure domain %s is to be %s and receives no machines: spec.distribution asks for it%s", domain, state, wayOut(state))
+	return state, reason, fmt.Sprintf("failure domain %s is to be %s and receives no machines: spec.distribution asks for it%s", domain, state, wayOut(state, reason))
 }
 
-// wayOut is for a machine that is asked to be in a domain which is being emptied: whoever asked does so once for a machine. A domain that is
-// cordoned may come back by itself.
-func wayOut(state faultlinev1.DomainState) string {
-	if state != faultlinev1.DomainEvicting {
+// wayOut is for a machine that is asked to be in a domain which is being emptied, or is cordoned because somebody wants it: nobody asks a
+// second time where the machine is to be. A domain that is cordoned for its health may come back by itself.
+func wayOut(state faultlinev1.DomainState, reason string) string {
+	if state != faultlinev1.DomainEvicting && reason != faultlinev1.ReasonCordonRequested {
 		return ""
 	}
 	return "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere"

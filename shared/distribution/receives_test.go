@@ -42,7 +42,7 @@ func receptions() map[string]reception {
 		"not listed by the status": {wanted: nothing, known: unlisted, state: faultlinev1.DomainActive},
 		"not listed by the status and cordoned": {
 			wanted: wants(faultlinev1.DomainCordoned), known: unlisted,
-			state: faultlinev1.DomainCordoned, reason: faultlinev1.ReasonCordonRequested, message: "spec.distribution asks for it",
+			state: faultlinev1.DomainCordoned, reason: faultlinev1.ReasonCordonRequested, message: "spec.distribution asks for it; have it receive machines again, or delete the Machine",
 		},
 		"cordoned for its health": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, "DatastoreNotFound"),
