@@ -79,7 +79,7 @@ func stormLayout() simulator.Layout {
 }
 
 func (v *target) layOut(ctx context.Context, cluster string) (err error) {
-	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil { //nolint:contextcheck // It asks nobody outside.
+	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil {
 		return err
 	}
 	if v.cluster, err = CreateCluster(ctx, v.client, cluster, v.vcenter); err != nil {
