@@ -7,21 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1 "k8s.io/api/core/v1"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StripObjects has a cache keep of Machines, control planes and Secrets what providers read, which there are many of. Patches do not touch
-// what it drops: that is missing before and after.
+// StripObjects has a cache keep of Machines and Secrets what providers read, which there are many of. Patches do not touch what it
+// drops: that is missing before and after.
 func StripObjects(options *cache.Options) {
 	if options.ByObject == nil {
 		options.ByObject = map[client.Object]cache.ByObject{}
 	}
 	options.ByObject[&clusterv1.Machine{}] = cache.ByObject{Transform: stripMachine}
-	options.ByObject[&controlplanev1.KubeadmControlPlane{}] = cache.ByObject{Transform: stripControlPlane}
 	options.ByObject[&corev1.Secret{}] = cache.ByObject{Transform: stripSecret}
 }
 
@@ -30,24 +27,6 @@ func stripMachine(o any) (any, error) {
 	if machine, ok := o.(*clusterv1.Machine); ok {
 		machine.ManagedFields = nil
 		machine.Status.NodeInfo, machine.Status.Addresses = nil, nil
-	}
-	return o, nil
-}
-
-// stripControlPlane drops how Nodes are set up, with all of their files, but for where etcd is, and what is said a second time for those who
-// read an older version.
-func stripControlPlane(o any) (any, error) {
-	object, ok := o.(client.Object)
-	if !ok {
-		return o, nil // a tombstone
-	}
-	object.SetManagedFields(nil)
-	if kcp, ok := o.(*controlplanev1.KubeadmControlPlane); ok {
-		delete(kcp.Annotations, corev1.LastAppliedConfigAnnotation)
-		external := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
-		kcp.Spec.KubeadmConfigSpec = bootstrapv1.KubeadmConfigSpec{}
-		kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = external
-		kcp.Status.Deprecated = nil
 	}
 	return o, nil
 }
