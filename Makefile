@@ -107,7 +107,8 @@ deflake: assets ## Run the tests of one module until one fails: make deflake MOD
 
 CLUSTER ?= faultline
 # Specs run beside each other where they mostly wait; booting machines take all that two cores have.
-PROCS ?= $(if $(FAST),3,1)
+# On Harvester pools hand out the one address that simulated control planes have, so a spec would take another's.
+PROCS ?= $(if $(and $(FAST),$(filter-out harvester,$(PROVIDER))),3,1)
 LABEL ?= !long
 # The labels that specs have: words in quotes, and constants.
 define LABELS
