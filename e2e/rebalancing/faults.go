@@ -243,14 +243,15 @@ func ignoreLost(err error) error {
 
 // changeControlPlane changes the KubeadmControlPlane.
 func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
-	var asked time.Time
+	var note func(*state)
 	spec := map[string]any{}
 	change := map[string]any{"spec": spec}
 	switch s.act {
 	case scale:
 		spec["replicas"] = 8 - p.recorder.last().replicas
 	case rollOut:
-		asked = time.Now().UTC().Truncate(time.Second)
+		asked := time.Now().UTC().Truncate(time.Second)
+		note = func(s *state) { s.moment.asked = asked }
 		spec["rollout"] = map[string]any{"after": asked.Format(time.RFC3339)}
 	case renew:
 		name, err := p.newTemplate(ctx)
@@ -263,11 +264,7 @@ func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 	case resume:
 		change = annotated(clusterv1.PausedAnnotation, nil)
 	}
-	p.recorder.done(ctx, string(s.act), func(s *state) {
-		if !asked.IsZero() {
-			s.moment.asked = asked
-		}
-	})
+	p.recorder.done(ctx, string(s.act), note)
 	return p.patch(ctx, &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}, change)
 }
 

@@ -25,7 +25,8 @@ const (
 )
 
 // sharer has equal strings of objects, and equal labels and annotations, share their memory: each object that is decoded has copies of its
-// own of what is the same in thousands of others. Slices get no more room than they need. Nobody may write to an object of a cache, so that nobody writes to another's labels.
+// own of what is the same in thousands of others. Slices get no more room than they need. Nobody may write to an object of a cache, so that
+// nobody writes to another's labels.
 type sharer struct {
 	mu      sync.Mutex
 	seed    maphash.Seed

@@ -27,15 +27,20 @@ func Larger(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain
 	return larger
 }
 
-// physical names what logical domains are kept apart by, of which a failure domain is a part or the whole.
-func (c Cluster) physical(domain string) string {
-	switch larger := c.Larger[domain]; {
-	case c.Larger == nil:
-		return domain
-	case larger != "":
+// apart words what logical domains are kept apart by, of which a failure domain is a part or the whole.
+func (c Cluster) apart(domain string) string {
+	if larger := c.Larger[domain]; larger != "" {
 		return "region " + larger
 	}
 	return "failure domain " + domain
+}
+
+// physical is that by the name that the planner has for it.
+func (c Cluster) physical(domain string) string {
+	if c.Larger == nil {
+		return domain
+	}
+	return c.apart(domain)
 }
 
 // binding says what a machine's key is bound to.

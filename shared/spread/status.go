@@ -249,10 +249,7 @@ func (s *scope) shared() []string {
 		if m.Deployment == "" || m.Key == "" || m.Domain == "" || m.Deleting || s.state.Logical == 0 || s.within {
 			continue
 		}
-		at := [2]string{m.Class, s.state.physical(m.Domain)}
-		if s.state.Larger == nil {
-			at[1] = "failure domain " + m.Domain
-		}
+		at := [2]string{m.Class, s.state.apart(m.Domain)}
 		if held[at] == nil {
 			held[at] = map[string]bool{}
 		}

@@ -84,6 +84,21 @@ func TestRestartAfterTheClaim(t *testing.T) {
 	w.Expect(w.owners("cp-0")).To(Equal(1))
 }
 
+// upstreamOwns has the machine own the host beside others, and its cluster the Secret of the host's BMC, as upstream leaves them.
+func (w *world) upstreamOwns(machine *infrav1.Metal3Machine, others ...metav1.OwnerReference) *corev1.Secret {
+	w.t.Helper()
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		host.OwnerReferences = append(others, metav1.OwnerReference{
+			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: machine.Name, UID: machine.UID,
+		})
+	})
+	secret := &corev1.Secret{ObjectMeta: w.meta(w.host(rack1).Spec.BMC.CredentialsName)}
+	update(w, secret, func(secret *corev1.Secret) {
+		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1.ClusterNameLabel, "one")
+	})
+	return secret
+}
+
 func TestHostThatAFormerReleaseOrUpstreamClaimedIsAsIfClaimedToday(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, simulator.Racks(1, 1))
@@ -92,16 +107,8 @@ func TestHostThatAFormerReleaseOrUpstreamClaimedIsAsIfClaimedToday(t *testing.T)
 	w.provisioned(machine)
 	w.stop()
 	somebody := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Inventory", Name: "racks", UID: "1", Controller: ptr.To(true)}
-	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
-		host.OwnerReferences = []metav1.OwnerReference{somebody, {
-			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: machine.Name, UID: machine.UID,
-		}}
-		delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
-	})
-	secret := &corev1.Secret{ObjectMeta: w.meta(w.host(rack1).Spec.BMC.CredentialsName)}
-	update(w, secret, func(secret *corev1.Secret) {
-		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1.ClusterNameLabel, "one")
-	})
+	secret := w.upstreamOwns(machine, somebody)
+	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Annotations, clusterctlv1.BlockMoveAnnotation) })
 	w.start()
 	w.Eventually(func() []metav1.OwnerReference { return w.host(rack1).OwnerReferences }).Should(ConsistOf(somebody))
 	w.Expect(w.host(rack1).Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation), "the first clusterctl move waits until the host is paused")
@@ -115,15 +122,7 @@ func TestHostOfAMachineThatIsDeletedWhenUpstreamIsTakenOverIsReleasedAsOthersAre
 	machine := w.machine("one", "cp-0", "rack-1")
 	w.provisioned(machine)
 	w.stop()
-	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
-		host.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: machine.Name, UID: machine.UID,
-		}}
-	})
-	secret := &corev1.Secret{ObjectMeta: w.meta(w.host(rack1).Spec.BMC.CredentialsName)}
-	update(w, secret, func(secret *corev1.Secret) {
-		metav1.SetMetaDataLabel(&secret.ObjectMeta, clusterv1.ClusterNameLabel, "one")
-	})
+	secret := w.upstreamOwns(machine)
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	w.start()
 	w.gone(machine)

@@ -47,17 +47,21 @@ func (e MissingRightsError) Error() string {
 // Refused is Denied for whatever the answer says that the user may not do.
 func Refused(err error, verb, namespace string) error {
 	status := &apierrors.StatusError{}
-	if !errors.As(err, &status) || status.ErrStatus.Details == nil || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot "+verb+" resource") {
+	if !lacksRight(err, verb) || !errors.As(err, &status) || status.ErrStatus.Details == nil {
 		return err
 	}
 	details := status.ErrStatus.Details
 	return MissingRightsError{{Verb: verb, Resource: schema.GroupResource{Group: details.Group, Resource: details.Kind}, Namespace: namespace}}
 }
 
-// Denied turns the answer that a user may not do something into a MissingRightsError, and returns other errors as they are. What
-// an admission webhook or a quota forbids is no missing right.
+// lacksRight reports whether the user may not do something. What an admission webhook or a quota forbids is no missing right.
+func lacksRight(err error, verb string) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "+verb+" resource")
+}
+
+// Denied turns the answer that a user may not do something into a MissingRightsError, and returns other errors as they are.
 func Denied(err error, mapper meta.RESTMapper, kind schema.GroupVersionKind, verb, namespace string) error {
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot "+verb+" resource") {
+	if !lacksRight(err, verb) {
 		return err
 	}
 	resource := schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
