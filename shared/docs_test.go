@@ -142,3 +142,18 @@ func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// Whoever adds a provider looks there for what need not be written again.
+func TestTheReadmeHasEveryPackage(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	readme, err := os.ReadFile("README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	packages, err := exec.CommandContext(t.Context(), "go", "list", "./...").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	for name := range strings.FieldsSeq(string(packages)) {
+		if folder, found := strings.CutPrefix(name, "github.com/faultline-io/faultline/shared/"); found {
+			g.Expect(string(readme)).To(ContainSubstring("](" + folder + ")"))
+		}
+	}
+}

@@ -19,11 +19,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,9 +97,9 @@ func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey) (*scope, 
 
 // owner is the Machine of an infrastructure machine; nil as long as it has no Node.
 func (r *Reconciler) owner(ctx context.Context, infra client.Object) (*clusterv1.Machine, error) {
-	machine, err := util.GetOwnerMachine(ctx, r.Client, metav1.ObjectMeta{Namespace: infra.GetNamespace(), OwnerReferences: infra.GetOwnerReferences()})
+	machine, err := reconcile.OwnerMachine(ctx, r.Client, infra)
 	if err != nil || machine == nil || !machine.Status.NodeRef.IsDefined() || !machine.DeletionTimestamp.IsZero() {
-		return nil, client.IgnoreNotFound(err)
+		return nil, err
 	}
 	return machine, nil
 }

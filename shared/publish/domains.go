@@ -102,11 +102,16 @@ func (d *Domains) Report(condition metav1.Condition, ready bool) {
 // Ready reports whether nothing about the failure domains keeps machines from being created.
 func (d *Domains) Ready() bool { return d.ready }
 
-// Summarize sums the conditions up. A failure domain that is down does not make the cluster not ready as long as machines can be
-// created: Cluster API would report the whole cluster as not available, which it is not.
+// Summarize sums the conditions up: those of these types, which may be none, and that of the failure domains. A failure domain that is
+// down does not make the cluster not ready as long as machines can be created: Cluster API would report the whole cluster as not
+// available, which it is not.
 func (d *Domains) Summarize(types ...string) error {
-	if !d.ready && conditions.Has(d.object, faultlinev1.FailureDomainsReadyCondition) {
+	switch {
+	case !d.ready && (len(types) == 0 || conditions.Has(d.object, faultlinev1.FailureDomainsReadyCondition)):
 		types = append(types, faultlinev1.FailureDomainsReadyCondition)
+	case len(types) == 0:
+		status.True(d.object, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+		return nil
 	}
 	return status.Summarize(d.object, types...)
 }

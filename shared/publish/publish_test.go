@@ -172,8 +172,19 @@ func TestADomainThatIsDownDoesNotMakeAClusterNotReadyThatCanHaveMachines(t *test
 			g.Expect(domains.Summarize("Reachable")).To(Succeed())
 			g.Expect(domains.Ready()).To(Equal(ready))
 			g.Expect(conditions.IsTrue(infra, clusterv1.ReadyCondition)).To(Equal(ready))
+			g.Expect(domains.Summarize()).To(Succeed(), "a kind may have no conditions of its own")
+			g.Expect(conditions.IsTrue(infra, clusterv1.ReadyCondition)).To(Equal(ready))
 		})
 	}
+}
+
+func TestAClusterOfWhichNothingIsKnownYetIsNotReady(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, _ := publisher(t)
+	infra := cluster("cluster")
+	g.Expect(p.Of(infra, "c").Summarize()).To(Succeed())
+	g.Expect(conditions.IsUnknown(infra, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
 func TestAClusterWithoutDomainsKeepsNothingOfThoseItHad(t *testing.T) {

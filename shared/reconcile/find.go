@@ -45,6 +45,12 @@ func OwnerCluster(ctx context.Context, reader client.Client, obj client.Object) 
 	return owner, nil
 }
 
+// OwnerMachine finds the Machine that owns an object, nil when there is none.
+func OwnerMachine(ctx context.Context, reader client.Client, obj client.Object) (*clusterv1.Machine, error) {
+	owner, err := util.GetOwnerMachine(ctx, reader, metav1.ObjectMeta{Namespace: obj.GetNamespace(), OwnerReferences: obj.GetOwnerReferences()})
+	return owner, client.IgnoreNotFound(err)
+}
+
 // ClusterOf finds the Cluster that the label of an object names, nil when there is none.
 func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
 	name := obj.GetLabels()[clusterv1.ClusterNameLabel]
@@ -52,6 +58,30 @@ func ClusterOf(ctx context.Context, reader client.Reader, obj client.Object) (*c
 		return nil, nil
 	}
 	return Find(ctx, reader, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, &clusterv1.Cluster{})
+}
+
+// Owners are what an infrastructure machine belongs to. Each is nil when it does not exist.
+type Owners[T client.Object] struct {
+	Machine *clusterv1.Machine
+	Cluster *clusterv1.Cluster
+	// InfraCluster is what the Cluster has for its infrastructure.
+	InfraCluster T
+}
+
+// OwnersOf finds what an infrastructure machine belongs to; into is an empty infrastructure cluster. The machine is to be left alone as
+// long as it has no Machine or no Cluster, for which Cluster API has to come first. One that is being deleted needs neither.
+func OwnersOf[T client.Object](ctx context.Context, reader client.Client, infra client.Object, into T) (of Owners[T], leave bool, err error) {
+	if of.Machine, err = OwnerMachine(ctx, reader, infra); err != nil {
+		return of, false, err
+	}
+	if of.Cluster, err = ClusterOf(ctx, reader, infra); err != nil {
+		return of, false, err
+	}
+	if of.Cluster != nil {
+		key := client.ObjectKey{Namespace: of.Cluster.Namespace, Name: of.Cluster.Spec.InfrastructureRef.Name}
+		of.InfraCluster, err = Find(ctx, reader, key, into)
+	}
+	return of, (of.Machine == nil || of.Cluster == nil) && infra.GetDeletionTimestamp().IsZero(), err
 }
 
 // Remaining names what of these kinds still belongs to the Cluster of an infrastructure cluster that is being deleted, by kind and name.

@@ -417,6 +417,37 @@ func TestOwnersAreFoundOrNil(t *testing.T) {
 	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).NotTo(BeNil())
 }
 
+func TestAMachineIsLeftAloneUntilItHasAMachineAndAClusterUnlessItGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, cluster())
+	infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "infra"}}
+	look := func(want bool) reconcile.Owners[*providertest.Cluster] {
+		t.Helper()
+		of, leave, err := reconcile.OwnersOf(t.Context(), w.client, infra, &providertest.Cluster{})
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(leave).To(Equal(want))
+		return of
+	}
+	look(true)
+	infra.Labels = map[string]string{clusterv1.ClusterNameLabel: "one"}
+	infra.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m"}}
+	w.Expect(look(true)).To(BeZero(), "neither exists")
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ns", Name: name} }
+	w.Expect(w.client.Create(t.Context(), &clusterv1.Machine{ObjectMeta: meta("m")})).To(Succeed())
+	w.Expect(look(true).Machine).NotTo(BeNil())
+	one := &clusterv1.Cluster{ObjectMeta: meta("one")}
+	one.Spec.InfrastructureRef.Name = "gone"
+	w.Expect(w.client.Create(t.Context(), one)).To(Succeed())
+	w.Expect(look(false).InfraCluster).To(BeNil())
+	one.Spec.InfrastructureRef.Name = cluster().Name
+	w.Expect(w.client.Update(t.Context(), one)).To(Succeed())
+	of := look(false)
+	w.Expect(of.Cluster.Name).To(Equal("one"))
+	w.Expect(of.InfraCluster.Name).To(Equal(cluster().Name))
+	infra.DeletionTimestamp, infra.OwnerReferences, infra.Labels = &metav1.Time{Time: time.Now()}, nil, nil
+	w.Expect(look(false)).To(BeZero(), "its deletion needs none")
+}
+
 func TestWhatRemainsOfAClusterIsNamedByItsKind(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

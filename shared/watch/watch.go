@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
@@ -66,6 +67,20 @@ func Requests[T client.Object](
 		return nil
 	})
 	return requests
+}
+
+// InfraClusters maps what belongs to a Cluster, by the label that all of it carries, to the infrastructure cluster. The list is an empty
+// one of the provider's clusters.
+func InfraClusters(reader client.Reader, list client.ObjectList) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []ctrl.Request {
+		name := o.GetLabels()[clusterv1.ClusterNameLabel]
+		if name == "" {
+			return nil
+		}
+		return Requests(ctx, reader, list.DeepCopyObject().(client.ObjectList), func(infra client.Object) bool {
+			return ClusterName(infra) == name
+		}, client.InNamespace(o.GetNamespace()))
+	}
 }
 
 // OfCluster selects what belongs to a Cluster, by the label that all of it carries.

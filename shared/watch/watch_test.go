@@ -100,6 +100,23 @@ func TestRequestsNameWhomAnEventConcerns(t *testing.T) {
 	g.Expect(ask(nil)).To(BeEmpty())
 }
 
+func TestWhatBelongsToAClusterConcernsItsInfrastructure(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	infra := func(namespace, name, cluster string) *clusterv1.Cluster { // of any kind
+		return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(infra("ns", "a", "one"), infra("ns", "b", "two"), infra("other", "a", "one")).Build()
+	ours := watch.InfraClusters(c, &clusterv1.ClusterList{})
+	for range 2 { // the list is as empty as before
+		g.Expect(ours(t.Context(), machine("m", "one"))).To(ConsistOf(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "a"}}))
+		g.Expect(ours(t.Context(), machine("m", "gone"))).To(BeEmpty())
+	}
+	g.Expect(ours(t.Context(), machine("m", ""))).To(BeEmpty())
+}
+
 func TestPausesAfterErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -47,6 +47,10 @@ type Contents struct {
 	Indexes   []clustercache.CacheOptionsIndex
 }
 
+// What reads kubeconfigs. Rights for the Clusters come from package controllers.
+//
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
 // Connect adds to the manager what keeps a connection to the workload cluster of every Cluster on the provider's infrastructure.
 func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Provider, o Options, keep Contents) (clustercache.ClusterCache, error) {
 	kind, err := apiutil.GVKForObject(infrastructure.NewCluster(), mgr.GetScheme())

@@ -11,10 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
@@ -28,6 +26,7 @@ import (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
+	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.HarvesterClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.HarvesterCluster{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
 			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
@@ -36,19 +35,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(
 				ctx, infrav1.GroupVersion.WithKind("HarvesterCluster"), mgr.GetClient(), &infrav1.HarvesterCluster{})),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(&infrav1.HarvesterMachine{}, watch.Collect(r.clusterOf), builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
-		Watches(&clusterv1.Machine{}, watch.Collect(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
+		Watches(&infrav1.HarvesterMachine{}, ours, builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
+		Watches(&clusterv1.Machine{}, ours, builder.WithPredicates(publish.MachineMoved())).
 		WatchesRawSource(r.Connections.Source(harvester.Cluster)).
 		Complete(r)
-}
-
-// clusterOf finds the cluster by the label that everything of a cluster carries.
-func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	return watch.Requests(ctx, r.Client, &infrav1.HarvesterClusterList{}, func(cluster *infrav1.HarvesterCluster) bool {
-		return watch.ClusterName(cluster) == name
-	}, client.InNamespace(o.GetNamespace()))
 }

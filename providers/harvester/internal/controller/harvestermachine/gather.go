@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
@@ -23,23 +22,14 @@ import (
 // gather reads from the cache what the machine depends on in the management cluster. It returns nil while the machine has no owner
 // yet, except when it is being deleted, which needs none.
 func (r *Reconciler) gather(ctx context.Context, infra *infrav1.HarvesterMachine, p *patch.Patch) (*scope, error) {
-	s := &scope{infra: infra, patch: p}
-	var err error
-	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, infra.ObjectMeta); client.IgnoreNotFound(err) != nil {
+	of, leave, err := reconcile.OwnersOf(ctx, r.Client, infra, &infrav1.HarvesterCluster{})
+	if err != nil || leave {
 		return nil, err
 	}
-	if s.cluster, err = reconcile.ClusterOf(ctx, r.Client, infra); err != nil {
-		return nil, err
-	}
-	if (s.machine == nil || s.cluster == nil) && infra.DeletionTimestamp.IsZero() {
-		return nil, nil
-	}
+	s := &scope{infra: infra, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
 	if s.cluster == nil {
 		s.infraCluster, err = r.orphaned(ctx, infra)
-		return s, err
 	}
-	key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-	s.infraCluster, err = reconcile.Find(ctx, r.Client, key, &infrav1.HarvesterCluster{})
 	return s, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
+	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/status"
 	"github.com/faultline-io/faultline/shared/steps"
@@ -31,7 +32,7 @@ func (s *scope) holder() string {
 	if noted := s.infra.Annotations[infrav1.IPHolderAnnotation]; noted != "" {
 		return noted
 	}
-	return ipam.Apart(s.formerHolder(), s.infra.Annotations[infrav1.MachineIDAnnotation])
+	return allocation.Apart(s.formerHolder(), s.infra.Annotations[infrav1.MachineIDAnnotation])
 }
 
 // isHolder reports whether what the machine has in a pool is held by its holder. Else it may be held by the former one.
@@ -66,7 +67,7 @@ func (r *Reconciler) keepAddress(ctx context.Context, s *scope) (steps.Progress,
 		return steps.Wait, err
 	}
 	kept, err := r.Addresses.Adopt(ctx, s.conn, s.addressPools(), addr, s.holder())
-	if errors.Is(err, ipam.ErrHeld) {
+	if errors.Is(err, allocation.ErrHeld) {
 		s.dispute(addr)
 		return steps.Proceed, nil
 	}

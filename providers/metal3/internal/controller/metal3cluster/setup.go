@@ -31,6 +31,7 @@ import (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watchfilter.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
+	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.Metal3ClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
 			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
@@ -39,8 +40,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("Metal3Cluster"), mgr.GetClient(), &infrav1.Metal3Cluster{})),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&bmov1alpha1.BareMetalHost{}, watch.Collect(r.clustersOfHost), builder.WithPredicates(counted())).
-		Watches(&infrav1.Metal3Machine{}, watch.Collect(r.clusterOf), builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
-		Watches(&clusterv1.Machine{}, watch.Collect(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
+		Watches(&infrav1.Metal3Machine{}, ours, builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
+		Watches(&clusterv1.Machine{}, ours, builder.WithPredicates(publish.MachineMoved())).
 		Complete(r)
 }
 
@@ -57,20 +58,7 @@ func (r *Reconciler) clustersOfHost(ctx context.Context, host client.Object) []r
 	if host.GetLabels()[infrav1.FailureDomainLabel] == "" {
 		return nil
 	}
-	return r.clustersWhere(ctx, host.GetNamespace(), func(cluster *infrav1.Metal3Cluster) bool { return len(cluster.Spec.FailureDomains) > 0 })
-}
-
-// clusterOf finds the cluster by the label that everything of a cluster carries.
-func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	return r.clustersWhere(ctx, o.GetNamespace(), func(cluster *infrav1.Metal3Cluster) bool {
-		return watch.ClusterName(cluster) == name
-	})
-}
-
-func (r *Reconciler) clustersWhere(ctx context.Context, namespace string, keep func(*infrav1.Metal3Cluster) bool) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &infrav1.Metal3ClusterList{}, keep, client.InNamespace(namespace))
+	return watch.Requests(ctx, r.Client, &infrav1.Metal3ClusterList{}, func(cluster *infrav1.Metal3Cluster) bool {
+		return len(cluster.Spec.FailureDomains) > 0
+	}, client.InNamespace(host.GetNamespace()))
 }

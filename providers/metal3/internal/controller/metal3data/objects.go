@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // objects are those behind a machine, found one after the other. A host is only there when all the others are.
@@ -64,8 +64,8 @@ func (r *Reconciler) gatherMachine(ctx context.Context, s *scope) error {
 	}
 	var err error
 	s.metal3Machine = machine
-	s.machine, err = util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
-	return client.IgnoreNotFound(err)
+	s.machine, err = reconcile.OwnerMachine(ctx, r.Client, machine)
+	return err
 }
 
 // find reads an object of the data's namespace. There is none without a name.

@@ -6,9 +6,6 @@ package metal3machine
 import (
 	"context"
 
-	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -17,24 +14,14 @@ import (
 // gather reads everything that the machine depends on from the cache. It returns nil while the machine has no owner yet, except when
 // it is being deleted, which needs none.
 func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine, p *patch.Patch) (*scope, error) {
-	s := &scope{metal3: metal3, patch: p}
-	machine, err := util.GetOwnerMachine(ctx, r.Client, metal3.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
+	of, leave, err := reconcile.OwnersOf(ctx, r.Client, metal3, &infrav1.Metal3Cluster{})
+	if err != nil {
 		return nil, err
 	}
-	s.machine = machine
-	if s.cluster, err = reconcile.ClusterOf(ctx, r.Client, metal3); err != nil {
-		return nil, err
-	}
-	if (s.machine == nil || s.cluster == nil) && metal3.DeletionTimestamp.IsZero() {
+	s := &scope{metal3: metal3, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
+	if leave {
 		r.Hosts.Inventory.Forget(s.key())
 		return nil, nil
-	}
-	if s.cluster != nil {
-		key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-		if s.infraCluster, err = reconcile.Find(ctx, r.Client, key, &infrav1.Metal3Cluster{}); err != nil {
-			return nil, err
-		}
 	}
 	if s.template, s.lostTemplate, err = r.readTemplate(ctx, metal3); err != nil {
 		return nil, err

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -132,9 +131,9 @@ func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 // gather reads everything but the Node.
 func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Remediation, _ *patch.Patch) (*scope, error) {
 	s := &scope{remediation: remediation}
-	machine, err := util.GetOwnerMachine(ctx, r.Client, remediation.ObjectMeta)
+	machine, err := reconcile.OwnerMachine(ctx, r.Client, remediation)
 	if err != nil || machine == nil {
-		return s, client.IgnoreNotFound(err)
+		return s, err
 	}
 	s.machine = machine
 	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}

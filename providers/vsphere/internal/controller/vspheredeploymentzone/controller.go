@@ -32,8 +32,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watchfilter"
 )
 
-// recheck is how soon a zone is looked at again when something is wrong that no event tells the end of: tags are not in
-// vCenter's stream of changes, and a virtual machine that is no template may serve as one.
+// recheck is how soon a zone is looked at again when something is wrong that no event need tell the end of: tags are not in
+// vCenter's stream of changes, and not everybody is shown the events of them; a virtual machine that is no template may serve as one.
 const recheck = time.Minute
 
 // Reconciler drives VSphereDeploymentZones.

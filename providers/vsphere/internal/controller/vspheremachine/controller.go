@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,24 +67,11 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 // gather reads everything that the machine depends on. It returns nil while the machine has no owner yet, except when it
 // is being deleted, which needs none.
 func (r *Reconciler) gather(ctx context.Context, vsphere *infrav1.VSphereMachine, p *patch.Patch) (*scope, error) {
-	s := &scope{vsphere: vsphere, patch: p}
-	machine, err := util.GetOwnerMachine(ctx, r.Client, vsphere.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
+	of, leave, err := reconcile.OwnersOf(ctx, r.Client, vsphere, &infrav1.VSphereCluster{})
+	if err != nil || leave {
 		return nil, err
 	}
-	s.machine = machine
-	if s.cluster, err = reconcile.ClusterOf(ctx, r.Client, vsphere); err != nil {
-		return nil, err
-	}
-	if vsphere.DeletionTimestamp.IsZero() && (s.machine == nil || s.cluster == nil) {
-		return nil, nil
-	}
-	if s.cluster != nil {
-		key := client.ObjectKey{Namespace: s.cluster.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-		if s.infraCluster, err = reconcile.Find(ctx, r.Client, key, &infrav1.VSphereCluster{}); err != nil {
-			return nil, err
-		}
-	}
+	s := &scope{vsphere: vsphere, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
 	s.vm, err = findVM(ctx, r.Client, s)
 	return s, err
 }
