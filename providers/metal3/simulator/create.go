@@ -10,13 +10,15 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
 // creators is how many hosts are created at the same time.
@@ -62,31 +64,18 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 	return makeReady(ctx, c, host, version)
 }
 
-// makeReady writes the status that the host would have in the end. A simulator that is faster wins and is continued.
+// makeReady writes the status that the host would have in the end. A simulator that is faster wins, and is continued until the host may
+// have been taken: then it is the simulator's to tell what boots.
 func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost, secret string) error {
 	return retry.OnError(patience(), apierrors.IsConflict, func() error {
-		host.Status = settled(host, secret)
+		if lifecycle.MayBeTaken(host) {
+			return nil
+		}
+		host.Status = lifecycle.Settled(host, secret, hardware.Standard(host))
 		err := c.Status().Update(ctx, host)
 		if apierrors.IsConflict(err) {
 			return errors.Join(err, c.Get(ctx, client.ObjectKeyFromObject(host), host))
 		}
 		return err
 	})
-}
-
-// settled returns the status of a host that has gone from where it is to where nothing is left to do.
-func settled(host *bmov1alpha1.BareMetalHost, secret string) bmov1alpha1.BareMetalHostStatus {
-	host = host.DeepCopy()
-	for m := machineOf(host); ; {
-		s := next(view{
-			host: host, secret: secret, inventory: StandardInventory(host), machine: m, due: true, now: metav1.Now(),
-		})
-		if s.status == nil {
-			return host.Status
-		}
-		host.Status = *s.status
-		if s.machine != "" {
-			m = s.machine
-		}
-	}
 }

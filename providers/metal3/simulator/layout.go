@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
 )
 
 // Layout is a set of hosts spread over failure domains.
@@ -54,7 +56,7 @@ func (l Layout) Hosts(namespace string) []bmov1alpha1.BareMetalHost {
 	for _, domain := range l.Domains {
 		for i := range domain.Hosts {
 			host := l.host(namespace, domain, i)
-			host.Spec.BootMACAddress = numbered(number)
+			host.Spec.BootMACAddress = hardware.MAC(number)
 			number++
 			if l.Change != nil {
 				l.Change(&host)

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
 // afterConflict is how long a host is left alone whose write met another's: the watch brings that within milliseconds.
@@ -30,7 +32,7 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := s.client.Get(ctx, req.NamespacedName, host); err != nil {
 		if apierrors.IsNotFound(err) {
-			s.progress.forget(req.NamespacedName)
+			s.progress.Forget(req.NamespacedName)
 			s.written.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -43,9 +45,9 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		decided := next(v)
-		if decided.idle() {
-			return pause(decided, until.Sub(v.now.Time)), nil
+		decided := lifecycle.Next(v)
+		if decided.Idle() {
+			return pause(decided, until.Sub(v.Now.Time)), nil
 		}
 		err = s.do(ctx, host, v, decided)
 		switch {
@@ -53,46 +55,38 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 			return ctrl.Result{RequeueAfter: afterConflict}, nil
 		case err != nil:
 			return ctrl.Result{}, err
-		case decided.release:
+		case decided.Release:
 			return ctrl.Result{}, nil
 		}
 	}
 }
 
 // pause waits for the end of the phase's delay, or for a change.
-func pause(decided step, left time.Duration) ctrl.Result {
-	if !decided.wait {
+func pause(decided lifecycle.Step, left time.Duration) ctrl.Result {
+	if !decided.Wait {
 		return ctrl.Result{}
 	}
 	return ctrl.Result{RequeueAfter: max(left, time.Nanosecond)}
 }
 
-// idle says that a step has nothing to do.
-func (s step) idle() bool {
-	return s.machine == "" && s.status == nil && !s.retract && !s.metadata()
-}
-
-// metadata says that a step changes the host's metadata.
-func (s step) metadata() bool { return s.finalize || s.release || len(s.drop) > 0 }
-
 // view collects what the next step depends on, and until when the current phase takes.
-func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (view, time.Time, error) {
-	v := view{host: host, now: s.time(), fault: s.faults.of(host)}
-	found := s.progress.look(host, v.now.Time)
-	v.machine, v.started, v.due = found.machine, found.started, !v.now.Time.Before(found.until)
+func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (lifecycle.View, time.Time, error) {
+	v := lifecycle.View{Host: host, Now: s.time(), Fault: s.troubles.Of(host, host.Labels[DomainLabel])}
+	found := s.progress.Look(host, v.Now.Time)
+	v.Machine, v.Started, v.Due = found.Machine, found.Started, !v.Now.Time.Before(found.Until)
 	var err error
-	if v.secret, err = s.secretVersion(ctx, host); err != nil {
+	if v.Secret, err = s.secretVersion(ctx, host); err != nil {
 		return v, time.Time{}, err
 	}
 	if host.Status.HardwareDetails == nil {
-		if v.recorded, err = s.recorded(ctx, host); err != nil {
+		if v.Recorded, err = s.hardware.Of(ctx, host); err != nil {
 			return v, time.Time{}, err
 		}
 	}
 	if host.Status.Provisioning.State == bmov1alpha1.StateInspecting {
-		v.inventory = s.inventory(host)
+		v.Inventory = s.inventory(host)
 	}
-	return v, found.until, nil
+	return v, found.Until, nil
 }
 
 // secretVersion asks the API server about a Secret that the cache does not know: it may be as new as the host.
@@ -114,74 +108,74 @@ func (s *Simulator) secretVersion(ctx context.Context, host *bmov1alpha1.BareMet
 }
 
 // do carries out a step. The host is then as the API server has it.
-func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v view, decided step) error {
-	if decided.machine != "" {
-		if err := s.turn(ctx, host, v.machine, decided.machine); err != nil {
+func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, decided lifecycle.Step) error {
+	if decided.Machine != "" {
+		if err := s.machines.Turn(ctx, host, v.Machine, decided.Machine); err != nil {
 			return s.refuse(ctx, host, v, err)
 		}
-		s.progress.setMachine(client.ObjectKeyFromObject(host), decided.machine)
+		s.progress.SetMachine(client.ObjectKeyFromObject(host), decided.Machine)
 	}
-	if decided.erase {
-		if err := s.erase(ctx, host); err != nil {
+	if decided.Erase {
+		if err := s.machines.Erase(ctx, host); err != nil {
 			return s.refuse(ctx, host, v, err)
 		}
 	}
-	if decided.publish {
-		if err := s.publish(ctx, host, decided.status.HardwareDetails); err != nil {
+	if decided.Publish {
+		if err := s.hardware.Publish(ctx, host, decided.Status.HardwareDetails); err != nil {
 			return err
 		}
 	}
-	if decided.retract {
-		if err := s.retract(ctx, host); err != nil {
+	if decided.Retract {
+		if err := s.hardware.Retract(ctx, host); err != nil {
 			return err
 		}
 	}
 	if err := s.write(ctx, host, decided); err != nil {
 		return err
 	}
-	s.report(host, decided.events)
+	s.report(host, decided.Events)
 	return nil
 }
 
-func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []happening) {
+func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.Happening) {
 	if s.quiet {
 		return
 	}
 	for _, happened := range events {
-		s.recorder.Eventf(host, nil, happened.kind, happened.reason, "Simulate", "%s", happened.note)
+		s.recorder.Eventf(host, nil, happened.Kind, happened.Reason, "Simulate", "%s", happened.Note)
 	}
 }
 
 // refuse tells of a hook that failed, once, and answers its error so that it is called again with growing distance.
-func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost, v view, cause error) error {
+func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, cause error) error {
 	if host.Status.ErrorMessage == cause.Error() {
 		return cause
 	}
-	failed := v.fail(bmov1alpha1.PowerManagementError, cause.Error())
+	failed := v.Fail(bmov1alpha1.PowerManagementError, cause.Error())
 	return errors.Join(s.write(ctx, host, failed), cause)
 }
 
 // write sends the status, then the metadata. The status goes whole: the CRD requires fields that a patch of an empty
 // status would leave out.
-func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, decided step) error {
-	if decided.status != nil {
-		host.Status = *decided.status
+func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, decided lifecycle.Step) error {
+	if decided.Status != nil {
+		host.Status = *decided.Status
 		if err := s.client.Status().Update(ctx, host); err != nil {
 			return fmt.Errorf("writing status of host %s: %w", host.Name, err)
 		}
 		s.written.Wrote(host)
 	}
-	if !decided.metadata() {
+	if !decided.Metadata() {
 		return nil
 	}
 	before := host.DeepCopy()
-	if decided.finalize {
+	if decided.Finalize {
 		controllerutil.AddFinalizer(host, bmov1alpha1.BareMetalHostFinalizer)
 	}
-	if decided.release {
+	if decided.Release {
 		controllerutil.RemoveFinalizer(host, bmov1alpha1.BareMetalHostFinalizer)
 	}
-	maps.DeleteFunc(host.Annotations, func(key, _ string) bool { return slices.Contains(decided.drop, key) })
+	maps.DeleteFunc(host.Annotations, func(key, _ string) bool { return slices.Contains(decided.Drop, key) })
 	if err := s.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing metadata of host %s: %w", host.Name, err)
 	}

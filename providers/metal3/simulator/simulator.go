@@ -26,6 +26,10 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/machines"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/progress"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
@@ -42,18 +46,22 @@ type Simulator struct {
 	namespace string
 	workers   int
 	now       func() time.Time
+	delays    Delays
+	seed      uint64
 	hooks     Hooks
 	inventory Inventory
 	quiet     bool
 
-	progress *progressTable
-	faults   *hostFaults
+	progress *progress.Table
+	troubles *troubles.Table
 	queue    queue
 	written  simulation.Guard
 
 	client client.Client
 	// live reads past the cache.
 	live     client.Reader
+	machines *machines.Machines
+	hardware *hardware.Data
 	recorder events.EventRecorder
 }
 
@@ -62,19 +70,21 @@ func New(opts ...Option) *Simulator {
 	s := &Simulator{
 		workers:   defaultWorkers,
 		now:       time.Now,
+		seed:      1,
 		inventory: StandardInventory,
-		progress:  newProgressTable(Delays{}, 1),
-		faults:    newHostFaults(),
+		troubles:  troubles.New(),
 	}
 	for _, opt := range opts {
 		opt(s)
 	}
+	s.progress = progress.NewTable(s.delays, s.seed)
 	return s
 }
 
 // SetupWithManager adds the simulator to a manager whose scheme has AddToScheme.
 func (s *Simulator) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	s.client, s.live, s.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("baremetalhost-simulator")
+	s.machines, s.hardware = machines.New(s.live, s.hooks), hardware.NewData(s.client, s.live)
 	err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, credentialsField,
 		func(obj client.Object) []string {
 			return []string{obj.(*bmov1alpha1.BareMetalHost).Spec.BMC.CredentialsName}

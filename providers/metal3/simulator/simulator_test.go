@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
@@ -372,4 +373,32 @@ func TestPlacements(t *testing.T) {
 	}))
 	s.Expect(simulator.ByDomain(placements)).To(Equal(map[string]int{"a": 1}))
 	s.Expect(s.host("a-host-001").Labels).To(HaveKeyWithValue("size", "large"))
+}
+
+// TestAHostThatIsTakenWhileItIsCreatedBootsAsOthersDo is about a simulator, and somebody who waits for a host, that are faster than Create.
+func TestAHostThatIsTakenWhileItIsCreatedBootsAsOthersDo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	taken := false
+	faster := interceptor.NewClient(s.client, interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, o client.Object, options ...client.SubResourceUpdateOption) error {
+			if !taken {
+				taken = true
+				host := &bmov1alpha1.BareMetalHost{}
+				s.Expect(c.Get(ctx, client.ObjectKeyFromObject(o), host)).To(Succeed())
+				host.Status = o.(*bmov1alpha1.BareMetalHost).Status
+				s.Expect(c.Status().Update(ctx, host)).To(Succeed())
+				host.Spec.Online, host.Spec.Image = true, &bmov1alpha1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"}
+				s.Expect(c.Update(ctx, host)).To(Succeed())
+			}
+			return c.SubResource(name).Update(ctx, o, options...)
+		},
+	})
+	layout := simulator.Racks(1, 1)
+	layout.Ready = true
+	s.Expect(simulator.Create(t.Context(), faster, s.namespace, layout)).To(Succeed())
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	s.Expect(s.client.List(t.Context(), hosts, client.InNamespace(s.namespace))).To(Succeed())
+	s.Expect(hosts.Items).To(HaveLen(1))
+	s.Expect(hosts.Items[0].Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "nobody has told that it boots")
 }

@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+// Package progress has how far hosts are with what they do, and how long that takes.
+package progress
 
 import (
-	"hash/fnv"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/hardware"
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
 // Delays are how long a host stays in its states. Zero is no time at all, and yet every state is written.
@@ -42,13 +45,13 @@ type phase struct {
 	failures  int
 }
 
-func phaseOf(host *bmov1alpha1.BareMetalHost, m machine) phase {
+func phaseOf(host *bmov1alpha1.BareMetalHost, m lifecycle.Machine) phase {
 	p := phase{state: host.Status.Provisioning.State}
 	switch p.state {
 	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned:
-		p.switching = (m != off) != wantsPower(host, m)
+		p.switching = (m != lifecycle.Off) != lifecycle.WantsPower(host, m)
 	case bmov1alpha1.StatePoweringOffBeforeDelete:
-		p.switching = m != off
+		p.switching = m != lifecycle.Off
 	case bmov1alpha1.StatePreparing, bmov1alpha1.StateDeprovisioning:
 		p.cleaning = host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled
 	}
@@ -92,74 +95,73 @@ func (d Delays) jittered(delay time.Duration, random float64) time.Duration {
 	return max(0, time.Duration(float64(delay)*(1+d.Jitter*(2*random-1))))
 }
 
-// progress is what is known of a machine that the API does not say.
-type progress struct {
-	machine machine
-	phase   phase
-	// until is when the phase's work is over.
-	until   time.Time
-	started string
-	random  *rand.Rand
+// Progress is what is known of a machine that the API does not say.
+type Progress struct {
+	Machine lifecycle.Machine
+	// Until is when the work of the host's phase is over.
+	Until time.Time
+	// Started is the image that provisioning began with, "" when that is not known.
+	Started string
+
+	phase  phase
+	random *rand.Rand
 }
 
-// progressTable holds the progress of each host. The reconciler works on one host at a time; the lock is for the faults.
-type progressTable struct {
+// Table holds the progress of each host. The reconciler works on one host at a time; the lock is for the faults.
+type Table struct {
 	delays Delays
 	seed   uint64
 
 	mu     sync.Mutex
-	byHost map[types.NamespacedName]*progress
+	byHost map[types.NamespacedName]*Progress
 }
 
-func newProgressTable(delays Delays, seed uint64) *progressTable {
-	return &progressTable{delays: delays, seed: seed, byHost: map[types.NamespacedName]*progress{}}
+// NewTable has no host yet. The jitter of the delays is drawn from the seed.
+func NewTable(delays Delays, seed uint64) *Table {
+	return &Table{delays: delays, seed: seed, byHost: map[types.NamespacedName]*Progress{}}
 }
 
-// look returns the progress of a host as it is now. A host that it has never seen runs what its status says.
-func (b *progressTable) look(host *bmov1alpha1.BareMetalHost, now time.Time) progress {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// Look returns the progress of a host as it is now. A host that it has never seen runs what its status says.
+func (t *Table) Look(host *bmov1alpha1.BareMetalHost, now time.Time) Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
-	found, ok := b.byHost[key]
+	found, ok := t.byHost[key]
 	if !ok {
-		found = &progress{machine: machineOf(host), random: rand.New(rand.NewPCG(b.seed, hashOf(key)))}
-		b.byHost[key] = found
+		found = &Progress{Machine: lifecycle.MachineOf(host), random: rand.New(rand.NewPCG(t.seed, hardware.Number(key)))}
+		t.byHost[key] = found
 	}
-	if p := phaseOf(host, found.machine); !ok || p != found.phase {
+	if p := phaseOf(host, found.Machine); !ok || p != found.phase {
 		if p.state == bmov1alpha1.StateProvisioning && found.phase.state != p.state {
-			found.started = imageURL(host)
+			found.Started = lifecycle.ImageURL(host)
 		}
 		found.phase = p
-		found.until = now.Add(b.delays.jittered(b.delays.of(p), found.random.Float64()))
+		found.Until = now.Add(t.delays.jittered(t.delays.of(p), found.random.Float64()))
 	}
 	return *found
 }
 
-func (b *progressTable) setMachine(key types.NamespacedName, m machine) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if found, ok := b.byHost[key]; ok {
-		found.machine = m
+// SetMachine notes what the machine of a host does from now on.
+func (t *Table) SetMachine(key types.NamespacedName, m lifecycle.Machine) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if found, ok := t.byHost[key]; ok {
+		found.Machine = m
 	}
 }
 
-// hurry ends the current phase's delay.
-func (b *progressTable) hurry(key types.NamespacedName) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if found, ok := b.byHost[key]; ok {
-		found.until = time.Time{}
+// Hurry ends the current phase's delay.
+func (t *Table) Hurry(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if found, ok := t.byHost[key]; ok {
+		found.Until = time.Time{}
 	}
 }
 
-func (b *progressTable) forget(key types.NamespacedName) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.byHost, key)
-}
-
-func hashOf(key types.NamespacedName) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(key.String()))
-	return h.Sum64()
+// Forget drops a host that is gone.
+func (t *Table) Forget(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byHost, key)
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package lifecycle
 
 import (
 	"encoding/json"
@@ -11,13 +11,13 @@ import (
 )
 
 // power makes the machine run or not as the host wants it, says so in the status, and forgets an error that is over.
-func power(v view) step {
-	_, once := v.host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
-	running, status := v.machine != off, v.host.Status
+func power(v View) Step {
+	_, once := v.Host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
+	running, status := v.Machine != Off, v.Host.Status
 	switch {
-	case once && (!running || v.host.Spec.DisablePowerOff):
+	case once && (!running || v.Host.Spec.DisablePowerOff):
 		return v.rebooted()
-	case running != wantsPower(v.host, v.machine):
+	case running != WantsPower(v.Host, v.Machine):
 		return v.switchPower()
 	case status.PoweredOn != running || status.ErrorMessage != "" || status.OperationalStatus != bmov1alpha1.OperationalStatusOK:
 		return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
@@ -25,27 +25,27 @@ func power(v view) step {
 			status.PoweredOn = running
 		})
 	}
-	return step{}
+	return Step{}
 }
 
 // rebooted forgets the request for one reboot when the machine is off. A machine that may not be off is restarted.
-func (v view) rebooted() step {
+func (v View) rebooted() Step {
 	if s, ignored := v.ignored(); ignored {
 		return s
 	}
-	s := step{drop: []string{bmov1alpha1.RebootAnnotationPrefix}}
-	if v.machine != off {
-		s.machine = v.machine
-		s.events = []happening{normal("Reboot", "Host restarted")}
+	s := Step{Drop: []string{bmov1alpha1.RebootAnnotationPrefix}}
+	if v.Machine != Off {
+		s.Machine = v.Machine
+		s.Events = []Happening{normal("Reboot", "Host restarted")}
 	}
 	return s
 }
 
-func (v view) switchPower() step {
-	if !v.due {
-		return step{wait: true}
+func (v View) switchPower() Step {
+	if !v.Due {
+		return Step{Wait: true}
 	}
-	on := wantsPower(v.host, v.machine)
+	on := WantsPower(v.Host, v.Machine)
 	if s, ignored := v.ignored(); ignored && !on {
 		return s
 	}
@@ -55,26 +55,26 @@ func (v view) switchPower() step {
 	})
 	switch {
 	case !on:
-		s.machine, s.events = off, []happening{normal("PowerOff", "Host powered off")}
+		s.Machine, s.Events = Off, []Happening{normal("PowerOff", "Host powered off")}
 		return s
-	case v.host.WasProvisioned() || v.host.Spec.ExternallyProvisioned:
-		s.machine = booted
+	case v.Host.WasProvisioned() || v.Host.Spec.ExternallyProvisioned:
+		s.Machine = Booted
 	default:
-		s.machine = idle
+		s.Machine = Idle
 	}
-	s.events = []happening{normal("PowerOn", "Host powered on")}
+	s.Events = []Happening{normal("PowerOn", "Host powered on")}
 	return s
 }
 
 // ignored reports whether the operating system was asked to shut down and has not. It is asked once: the next try is hard.
-func (v view) ignored() (step, bool) {
+func (v View) ignored() (Step, bool) {
 	switch {
-	case !v.fault.hung || v.machine != booted || wantsHard(v.host):
-		return step{}, false
-	case v.host.Status.ErrorMessage == "":
-		return v.fail(bmov1alpha1.PowerManagementError, "Soft power off timed out"), true
+	case !v.Fault.Hung || v.Machine != Booted || wantsHard(v.Host):
+		return Step{}, false
+	case v.Host.Status.ErrorMessage == "":
+		return v.Fail(bmov1alpha1.PowerManagementError, "Soft power off timed out"), true
 	}
-	return step{wait: true}, !v.due
+	return Step{Wait: true}, !v.Due
 }
 
 // wantsHard reports whether somebody who wants a reboot asks for the power to be taken away.
@@ -88,10 +88,10 @@ func wantsHard(host *bmov1alpha1.BareMetalHost) bool {
 	return false
 }
 
-// wantsPower is the spec's wish, unless a reboot is wanted: then the machine is off for as long as somebody's annotation
+// WantsPower is the spec's wish, unless a reboot is wanted: then the machine is off for as long as somebody's annotation
 // is there. A machine that may not be powered off runs on.
-func wantsPower(host *bmov1alpha1.BareMetalHost, m machine) bool {
-	if host.Spec.DisablePowerOff && m != off {
+func WantsPower(host *bmov1alpha1.BareMetalHost, m Machine) bool {
+	if host.Spec.DisablePowerOff && m != Off {
 		return true
 	}
 	for key := range host.Annotations {
@@ -106,18 +106,18 @@ func rebootAnnotation(key string) bool {
 	return key == bmov1alpha1.RebootAnnotationPrefix || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/")
 }
 
-// machineOf is what the machine must be doing going by the host alone. One that was moved here goes on meanwhile.
-func machineOf(host *bmov1alpha1.BareMetalHost) machine {
+// MachineOf is what the machine must be doing going by the host alone. One that was moved here goes on meanwhile.
+func MachineOf(host *bmov1alpha1.BareMetalHost) Machine {
 	status := host.Status
 	if before, moved := backup(host); moved {
 		status = before
 	}
 	switch {
 	case !status.PoweredOn:
-		return off
+		return Off
 	case status.Provisioning.State == bmov1alpha1.StateProvisioned,
 		status.Provisioning.State == bmov1alpha1.StateExternallyProvisioned:
-		return booted
+		return Booted
 	}
-	return idle
+	return Idle
 }

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+// Package machines turns the machines of hosts on and off, and tells those who want to hear of it what they boot.
+package machines
 
 import (
 	"context"
@@ -13,6 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/faultline-io/faultline/providers/metal3/simulator/internal/lifecycle"
 )
 
 // Boot is what a machine boots from.
@@ -38,48 +41,59 @@ type Hooks struct {
 	Erase func(context.Context, *bmov1alpha1.BareMetalHost) error
 }
 
-// turn makes the hardware do something else, telling the hooks. A machine that is to boot but runs is switched off first.
-func (s *Simulator) turn(ctx context.Context, host *bmov1alpha1.BareMetalHost, from, to machine) error {
-	if from == booted && s.hooks.PowerOff != nil {
-		if err := s.hooks.PowerOff(ctx, host.DeepCopy()); err != nil {
+// Machines are those of all hosts.
+type Machines struct {
+	secrets client.Reader
+	hooks   Hooks
+}
+
+// New has machines that tell the hooks. What they boot from is read from secrets.
+func New(secrets client.Reader, hooks Hooks) *Machines {
+	return &Machines{secrets: secrets, hooks: hooks}
+}
+
+// Turn makes the hardware do something else, telling the hooks. A machine that is to boot but runs is switched off first.
+func (m *Machines) Turn(ctx context.Context, host *bmov1alpha1.BareMetalHost, from, to lifecycle.Machine) error {
+	if from == lifecycle.Booted && m.hooks.PowerOff != nil {
+		if err := m.hooks.PowerOff(ctx, host.DeepCopy()); err != nil {
 			return fmt.Errorf("powering off: %w", err)
 		}
 	}
-	if to != booted || s.hooks.PowerOn == nil {
+	if to != lifecycle.Booted || m.hooks.PowerOn == nil {
 		return nil
 	}
-	boot, err := s.bootOf(ctx, host)
+	boot, err := m.bootOf(ctx, host)
 	if err != nil {
 		return err
 	}
-	if err := s.hooks.PowerOn(ctx, boot); err != nil {
+	if err := m.hooks.PowerOn(ctx, boot); err != nil {
 		return fmt.Errorf("powering on: %w", err)
 	}
 	return nil
 }
 
-// erase empties the disk, telling the hook.
-func (s *Simulator) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	if s.hooks.Erase == nil {
+// Erase empties the disk, telling the hook.
+func (m *Machines) Erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	if m.hooks.Erase == nil {
 		return nil
 	}
-	if err := s.hooks.Erase(ctx, host.DeepCopy()); err != nil {
+	if err := m.hooks.Erase(ctx, host.DeepCopy()); err != nil {
 		return fmt.Errorf("erasing: %w", err)
 	}
 	return nil
 }
 
-func (s *Simulator) bootOf(ctx context.Context, host *bmov1alpha1.BareMetalHost) (Boot, error) {
+func (m *Machines) bootOf(ctx context.Context, host *bmov1alpha1.BareMetalHost) (Boot, error) {
 	boot := Boot{Host: host.DeepCopy()}
-	userData, err := s.secretData(ctx, host, host.Spec.UserData, "userData")
+	userData, err := m.secretData(ctx, host, host.Spec.UserData, "userData")
 	if err != nil {
 		return boot, err
 	}
-	networkData, err := s.secretData(ctx, host, networkDataOf(host), "networkData")
+	networkData, err := m.secretData(ctx, host, networkDataOf(host), "networkData")
 	if err != nil {
 		return boot, err
 	}
-	metaData, err := s.secretData(ctx, host, host.Spec.MetaData, "metaData")
+	metaData, err := m.secretData(ctx, host, host.Spec.MetaData, "metaData")
 	if err != nil {
 		return boot, err
 	}
@@ -109,7 +123,7 @@ func networkDataOf(host *bmov1alpha1.BareMetalHost) *corev1.SecretReference {
 }
 
 // secretData looks for the key that the operator prefers, then for the one that Cluster API uses.
-func (s *Simulator) secretData(
+func (m *Machines) secretData(
 	ctx context.Context, host *bmov1alpha1.BareMetalHost, ref *corev1.SecretReference, key string,
 ) ([]byte, error) {
 	if ref == nil {
@@ -120,7 +134,7 @@ func (s *Simulator) secretData(
 		namespace = host.Namespace
 	}
 	secret := &corev1.Secret{}
-	if err := s.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
+	if err := m.secrets.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
 	for _, candidate := range []string{key, "value"} {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package lifecycle
 
 import (
 	"reflect"
@@ -16,77 +16,77 @@ const unknownProfile = "unknown"
 const inspectionDisabled = "disabled"
 
 // discover starts to manage a host as soon as it says where its BMC is.
-func discover(v view) step {
+func discover(v View) Step {
 	switch {
-	case v.host.HasBMCDetails():
+	case v.Host.HasBMCDetails():
 		return v.enter(bmov1alpha1.StateRegistering, func(status *bmov1alpha1.BareMetalHostStatus) {
 			status.OperationalStatus = ""
 			status.ErrorType, status.ErrorMessage = "", ""
-			status.Provisioning.BootMode = v.host.BootMode()
+			status.Provisioning.BootMode = v.Host.BootMode()
 			status.TriedCredentials = v.credentials()
 		})
 	case v.state() == bmov1alpha1.StateUnmanaged:
-		return step{}
+		return Step{}
 	}
 	return v.enter(bmov1alpha1.StateUnmanaged, func(status *bmov1alpha1.BareMetalHostStatus) {
 		status.OperationalStatus = bmov1alpha1.OperationalStatusDiscovered
 	})
 }
 
-func register(v view) step {
+func register(v View) Step {
 	if s, held := v.held(bmov1alpha1.RegistrationError); held {
 		return s
 	}
 	s := v.enter(v.afterRegistering(), func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
-		status.Provisioning.ID = provisioningID(v.host)
+		status.Provisioning.ID = provisioningID(v.Host)
 		status.TriedCredentials, status.GoodCredentials = v.credentials(), v.credentials()
 		status.HardwareProfile = unknownProfile
 	})
-	s.events = []happening{normal("Registered", "Registered new host"), normal("BMCAccessValidated", "Verified access to BMC")}
+	s.Events = []Happening{normal("Registered", "Registered new host"), normal("BMCAccessValidated", "Verified access to BMC")}
 	return s
 }
 
-func (v view) afterRegistering() bmov1alpha1.ProvisioningState {
+func (v View) afterRegistering() bmov1alpha1.ProvisioningState {
 	switch {
-	case v.host.Spec.ExternallyProvisioned:
+	case v.Host.Spec.ExternallyProvisioned:
 		return bmov1alpha1.StateExternallyProvisioned
-	case v.host.NeedsHardwareInspection():
+	case v.Host.NeedsHardwareInspection():
 		return bmov1alpha1.StateInspecting
 	}
 	return bmov1alpha1.StatePreparing
 }
 
-func inspect(v view) step {
+func inspect(v View) Step {
 	if s, held := v.held(bmov1alpha1.InspectionError); held {
 		return s
 	}
 	s := v.enter(bmov1alpha1.StatePreparing, func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
-		status.HardwareDetails = v.inventory.DeepCopy()
+		status.HardwareDetails = v.Inventory.DeepCopy()
 	})
-	s.publish = true
-	s.events = []happening{normal("InspectionComplete", "Hardware inspection completed")}
+	s.Publish = true
+	s.Events = []Happening{normal("InspectionComplete", "Hardware inspection completed")}
 	return s
 }
 
-func prepare(v view) step {
+func prepare(v View) Step {
 	if s, held := v.held(bmov1alpha1.PreparationError); held {
 		return s
 	}
 	return v.enter(bmov1alpha1.StateAvailable, func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
-		status.Provisioning.RootDeviceHints = v.host.Spec.RootDeviceHints.DeepCopy()
-		status.Provisioning.RAID = v.host.Spec.RAID.DeepCopy()
-		status.Provisioning.Firmware = firmwareOf(v.host).DeepCopy()
+		status.Provisioning.RootDeviceHints = v.Host.Spec.RootDeviceHints.DeepCopy()
+		status.Provisioning.RAID = v.Host.Spec.RAID.DeepCopy()
+		status.Provisioning.Firmware = firmwareOf(v.Host).DeepCopy()
 	})
 }
 
 // prepared says that the host's settings are what its spec wants.
-func (v view) prepared() bool {
-	has, want := v.host.Status.Provisioning, v.host.Spec
+func (v View) prepared() bool {
+	has, want := v.Host.Status.Provisioning, v.Host.Spec
 	return reflect.DeepEqual(has.RootDeviceHints, want.RootDeviceHints) &&
-		reflect.DeepEqual(has.RAID, want.RAID) && reflect.DeepEqual(has.Firmware, firmwareOf(v.host))
+		reflect.DeepEqual(has.RAID, want.RAID) && reflect.DeepEqual(has.Firmware, firmwareOf(v.Host))
 }
 
 //nolint:staticcheck // No driver uses it any more, but the operator still shows it.
@@ -95,35 +95,35 @@ func firmwareOf(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.FirmwareConfig {
 }
 
 // offer keeps a host ready for an image. A consumer alone changes nothing.
-func offer(v view) step {
+func offer(v View) Step {
 	if s, failing := v.failing(bmov1alpha1.PowerManagementError); failing {
 		return s
 	}
-	value, inspect := v.host.Annotations[bmov1alpha1.InspectAnnotationPrefix]
+	value, inspect := v.Host.Annotations[bmov1alpha1.InspectAnnotationPrefix]
 	switch {
-	case v.host.Spec.ExternallyProvisioned:
+	case v.Host.Spec.ExternallyProvisioned:
 		return v.enter(bmov1alpha1.StateExternallyProvisioned, clearError)
 	case inspect && value != inspectionDisabled:
 		s := v.enter(bmov1alpha1.StateInspecting, clearError)
-		s.drop = []string{bmov1alpha1.InspectAnnotationPrefix}
+		s.Drop = []string{bmov1alpha1.InspectAnnotationPrefix}
 		return s
 	case !v.prepared():
 		return v.enter(bmov1alpha1.StatePreparing, clearError)
-	case v.host.NeedsProvisioning():
+	case v.Host.NeedsProvisioning():
 		return v.enter(bmov1alpha1.StateProvisioning, clearError)
 	}
 	return power(v)
 }
 
-func provision(v view) step {
-	if v.unwanted() || v.started != "" && v.started != imageURL(v.host) {
+func provision(v View) Step {
+	if v.unwanted() || v.Started != "" && v.Started != ImageURL(v.Host) {
 		return v.startDeprovisioning()
 	}
-	if err := imageProblem(v.host); err != nil && v.fault.message == "" {
-		v.fault.message = err.Error()
+	if err := imageProblem(v.Host); err != nil && v.Fault.Message == "" {
+		v.Fault.Message = err.Error()
 	}
 	// What a failed attempt has left on the disks is cleaned before the next.
-	if v.host.Status.ErrorType == bmov1alpha1.ProvisioningError && v.due {
+	if v.Host.Status.ErrorType == bmov1alpha1.ProvisioningError && v.Due {
 		return v.startDeprovisioning()
 	}
 	if s, held := v.held(bmov1alpha1.ProvisioningError); held {
@@ -132,15 +132,15 @@ func provision(v view) step {
 	s := v.enter(bmov1alpha1.StateProvisioned, func(status *bmov1alpha1.BareMetalHostStatus) {
 		succeed(status)
 		status.PoweredOn = true
-		status.Provisioning.CustomDeploy = v.host.Spec.CustomDeploy.DeepCopy()
-		if v.host.Spec.Image != nil {
-			status.Provisioning.Image = *v.host.Spec.Image.DeepCopy()
+		status.Provisioning.CustomDeploy = v.Host.Spec.CustomDeploy.DeepCopy()
+		if v.Host.Spec.Image != nil {
+			status.Provisioning.Image = *v.Host.Spec.Image.DeepCopy()
 		}
 	})
-	if v.machine != booted {
-		s.machine = booted
+	if v.Machine != Booted {
+		s.Machine = Booted
 	}
-	s.events = []happening{normal("ProvisioningComplete", "Image provisioned: "+imageURL(v.host))}
+	s.Events = []Happening{normal("ProvisioningComplete", "Image provisioned: "+ImageURL(v.Host))}
 	return s
 }
 
@@ -153,7 +153,8 @@ func imageProblem(host *bmov1alpha1.BareMetalHost) error {
 	return err
 }
 
-func imageURL(host *bmov1alpha1.BareMetalHost) string {
+// ImageURL is that of the image that a host is to run, "" for none.
+func ImageURL(host *bmov1alpha1.BareMetalHost) string {
 	if host.Spec.Image == nil {
 		return ""
 	}
@@ -161,21 +162,21 @@ func imageURL(host *bmov1alpha1.BareMetalHost) string {
 }
 
 // unwanted says that nothing is left of what the host was to run.
-func (v view) unwanted() bool {
-	return imageURL(v.host) == "" && (v.host.Spec.CustomDeploy == nil || v.host.Spec.CustomDeploy.Method == "")
+func (v View) unwanted() bool {
+	return ImageURL(v.Host) == "" && (v.Host.Spec.CustomDeploy == nil || v.Host.Spec.CustomDeploy.Method == "")
 }
 
 // replaced says that the host runs something else than it was to.
-func (v view) replaced() bool {
-	runs := v.host.Status.Provisioning
-	if runs.Image.URL != imageURL(v.host) {
+func (v View) replaced() bool {
+	runs := v.Host.Status.Provisioning
+	if runs.Image.URL != ImageURL(v.Host) {
 		return true
 	}
-	want := v.host.Spec.CustomDeploy
+	want := v.Host.Spec.CustomDeploy
 	return (runs.CustomDeploy == nil) != (want == nil) || want != nil && runs.CustomDeploy.Method != want.Method
 }
 
-func keep(v view) step {
+func keep(v View) Step {
 	if v.unwanted() || v.replaced() {
 		return v.startDeprovisioning()
 	}
@@ -185,31 +186,31 @@ func keep(v view) step {
 	return power(v)
 }
 
-func keepExternal(v view) step {
+func keepExternal(v View) Step {
 	if s, failing := v.failing(bmov1alpha1.PowerManagementError); failing {
 		return s
 	}
 	switch {
-	case v.host.Spec.ExternallyProvisioned:
+	case v.Host.Spec.ExternallyProvisioned:
 		return power(v)
-	case v.host.NeedsHardwareInspection():
+	case v.Host.NeedsHardwareInspection():
 		return v.enter(bmov1alpha1.StateInspecting, clearError)
 	}
 	return v.enter(bmov1alpha1.StatePreparing, clearError)
 }
 
 // startDeprovisioning ends what runs on the machine, which stays as it is for the operator's own use.
-func (v view) startDeprovisioning() step {
+func (v View) startDeprovisioning() Step {
 	s := v.enter(bmov1alpha1.StateDeprovisioning, succeed)
-	s.erase = true
-	s.events = []happening{normal("DeprovisionStarted", "Image deprovisioning started")}
-	if v.machine == booted {
-		s.machine = idle
+	s.Erase = true
+	s.Events = []Happening{normal("DeprovisionStarted", "Image deprovisioning started")}
+	if v.Machine == Booted {
+		s.Machine = Idle
 	}
 	return s
 }
 
-func deprovision(v view) step {
+func deprovision(v View) Step {
 	after := bmov1alpha1.StateAvailable
 	if v.deleting() {
 		after = bmov1alpha1.StatePoweringOffBeforeDelete
@@ -223,31 +224,31 @@ func deprovision(v view) step {
 		status.Provisioning.CustomDeploy = nil
 		status.Provisioning.RootDeviceHints, status.Provisioning.RAID, status.Provisioning.Firmware = nil, nil, nil
 	})
-	s.events = []happening{normal("DeprovisionComplete", "Image deprovisioned")}
+	s.Events = []Happening{normal("DeprovisionComplete", "Image deprovisioned")}
 	return s
 }
 
 // gaveUp says that deletion goes on although an operation keeps failing.
-func (v view) gaveUp() bool {
-	return v.deleting() && v.host.Status.ErrorMessage != "" && v.host.Status.ErrorCount >= attempts
+func (v View) gaveUp() bool {
+	return v.deleting() && v.Host.Status.ErrorMessage != "" && v.Host.Status.ErrorCount >= attempts
 }
 
-func powerOffBeforeDelete(v view) step {
+func powerOffBeforeDelete(v View) Step {
 	if s, held := v.held(bmov1alpha1.PowerManagementError); held && !v.gaveUp() {
 		return s
 	}
 	s := v.enter(bmov1alpha1.StateDeleting, func(status *bmov1alpha1.BareMetalHostStatus) {
-		status.PoweredOn = status.PoweredOn && v.host.Spec.DisablePowerOff
+		status.PoweredOn = status.PoweredOn && v.Host.Spec.DisablePowerOff
 	})
-	if v.machine != off && !v.host.Spec.DisablePowerOff {
-		s.machine = off
+	if v.Machine != Off && !v.Host.Spec.DisablePowerOff {
+		s.Machine = Off
 	}
 	return s
 }
 
-func finish(v view) step {
-	if !v.due {
-		return step{wait: true}
+func finish(v View) Step {
+	if !v.Due {
+		return Step{Wait: true}
 	}
-	return step{retract: true, release: true}
+	return Step{Retract: true, Release: true}
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package lifecycle
 
 import (
 	"encoding/json"
@@ -17,10 +17,10 @@ import (
 const attempts = 3
 
 // restore takes the status of a host that was moved from another management cluster.
-func restore(v view) (step, bool) {
-	restored, ok := backup(v.host)
+func restore(v View) (Step, bool) {
+	restored, ok := backup(v.Host)
 	if !ok {
-		return step{}, false
+		return Step{}, false
 	}
 	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { *status = restored }), true
 }
@@ -36,38 +36,38 @@ func backup(host *bmov1alpha1.BareMetalHost) (bmov1alpha1.BareMetalHostStatus, b
 }
 
 // forgetBackup drops the annotation once the status is more recent than it.
-func forgetBackup(v view) (step, bool) {
-	_, ok := v.host.Annotations[bmov1alpha1.StatusAnnotation]
-	return step{drop: []string{bmov1alpha1.StatusAnnotation}}, ok && v.host.Status.LastUpdated != nil
+func forgetBackup(v View) (Step, bool) {
+	_, ok := v.Host.Annotations[bmov1alpha1.StatusAnnotation]
+	return Step{Drop: []string{bmov1alpha1.StatusAnnotation}}, ok && v.Host.Status.LastUpdated != nil
 }
 
 // finalize comes before everything that would have to be undone. A host that is being deleted without the finalizer is
 // no longer ours.
-func finalize(v view) (step, bool) {
-	ours := slices.Contains(v.host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
-	return step{finalize: !v.deleting()}, !ours
+func finalize(v View) (Step, bool) {
+	ours := slices.Contains(v.Host.Finalizers, bmov1alpha1.BareMetalHostFinalizer)
+	return Step{Finalize: !v.deleting()}, !ours
 }
 
 // recall takes the hardware from the HardwareData of a host whose status has none: moving a host leaves it out.
-func recall(v view) (step, bool) {
-	if v.recorded == nil || v.host.Status.HardwareDetails != nil || !known(v.state()) || v.deleting() {
-		return step{}, false
+func recall(v View) (Step, bool) {
+	if v.Recorded == nil || v.Host.Status.HardwareDetails != nil || !known(v.state()) || v.deleting() {
+		return Step{}, false
 	}
-	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { status.HardwareDetails = v.recorded.DeepCopy() }), true
+	return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { status.HardwareDetails = v.Recorded.DeepCopy() }), true
 }
 
 // describe takes the hardware that an annotation gives in place of an inspection.
-func describe(v view) (step, bool) {
-	given, ok := v.host.Annotations[bmov1alpha1.HardwareDetailsAnnotation]
+func describe(v View) (Step, bool) {
+	given, ok := v.Host.Annotations[bmov1alpha1.HardwareDetailsAnnotation]
 	if !ok || !known(v.state()) || v.deleting() {
-		return step{}, false
+		return Step{}, false
 	}
 	details := &bmov1alpha1.HardwareDetails{}
 	if err := json.Unmarshal([]byte(given), details); err != nil {
-		return step{}, false
+		return Step{}, false
 	}
 	s := v.edit(func(status *bmov1alpha1.BareMetalHostStatus) { status.HardwareDetails = details })
-	s.publish, s.drop = true, []string{bmov1alpha1.HardwareDetailsAnnotation}
+	s.Publish, s.Drop = true, []string{bmov1alpha1.HardwareDetailsAnnotation}
 	return s, true
 }
 
@@ -76,13 +76,13 @@ func known(state bmov1alpha1.ProvisioningState) bool {
 }
 
 // remove leads a host that is being deleted to its end, by way of its states for leaving.
-func remove(v view) (step, bool) {
+func remove(v View) (Step, bool) {
 	if !v.deleting() {
-		return step{}, false
+		return Step{}, false
 	}
 	switch v.state() {
 	case bmov1alpha1.StateDeprovisioning, bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting:
-		return step{}, false
+		return Step{}, false
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateExternallyProvisioned:
 		return v.enter(bmov1alpha1.StateDeleting, nothing), true
 	case bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned:
@@ -93,34 +93,34 @@ func remove(v view) (step, bool) {
 }
 
 // removeProvisioned leaves a detached host as it is, or waits until it is detached no longer.
-func (v view) removeProvisioned() step {
-	if v.host.Status.OperationalStatus != bmov1alpha1.OperationalStatusDetached {
+func (v View) removeProvisioned() Step {
+	if v.Host.Status.OperationalStatus != bmov1alpha1.OperationalStatusDetached {
 		return v.startDeprovisioning()
 	}
 	arguments := bmov1alpha1.DetachedAnnotationArguments{}
-	annotation, detached := v.host.Annotations[bmov1alpha1.DetachedAnnotation]
+	annotation, detached := v.Host.Annotations[bmov1alpha1.DetachedAnnotation]
 	_ = json.Unmarshal([]byte(annotation), &arguments)
 	switch {
 	case !detached:
 		return v.edit(clearError)
 	case arguments.DeleteAction == bmov1alpha1.DetachedDeleteActionDelay:
-		return step{}
+		return Step{}
 	}
 	return v.enter(bmov1alpha1.StateDeleting, nothing)
 }
 
 // detach lets go of a host in one of the states where it may stay alone.
-func detach(v view) (step, bool) {
+func detach(v View) (Step, bool) {
 	switch v.state() {
 	case bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned, bmov1alpha1.StateAvailable, bmov1alpha1.StateReady:
 	default:
-		return step{}, false
+		return Step{}, false
 	}
-	_, wanted := v.host.Annotations[bmov1alpha1.DetachedAnnotation]
-	detached := v.host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
+	_, wanted := v.Host.Annotations[bmov1alpha1.DetachedAnnotation]
+	detached := v.Host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
 	switch {
 	case wanted && detached:
-		return step{}, true
+		return Step{}, true
 	case wanted:
 		return v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
 			clearError(status)
@@ -129,36 +129,36 @@ func detach(v view) (step, bool) {
 	case detached:
 		return v.edit(clearError), true
 	}
-	return step{}, false
+	return Step{}, false
 }
 
 // darken tells that a machine has lost its power.
-func darken(v view) (step, bool) {
-	if !v.fault.dark || v.machine == off && !v.host.Status.PoweredOn {
-		return step{}, false
+func darken(v View) (Step, bool) {
+	if !v.Fault.Dark || v.Machine == Off && !v.Host.Status.PoweredOn {
+		return Step{}, false
 	}
-	s := v.fail(bmov1alpha1.PowerManagementError, v.fault.message)
-	s.machine, s.status.PoweredOn = off, false
+	s := v.Fail(bmov1alpha1.PowerManagementError, v.Fault.Message)
+	s.Machine, s.Status.PoweredOn = Off, false
 	return s, true
 }
 
 // authenticate notices that the BMC's credentials are missing, back, or others than before. A host that is being deleted
 // does without.
-func authenticate(v view) (step, bool) {
-	status := &v.host.Status
+func authenticate(v View) (Step, bool) {
+	status := &v.Host.Status
 	switch {
-	case v.deleting() || !v.host.HasBMCDetails():
-		return step{}, false
-	case v.secret == "":
-		message := fmt.Sprintf("BMC Secret %s does not exist", v.host.CredentialsKey())
+	case v.deleting() || !v.Host.HasBMCDetails():
+		return Step{}, false
+	case v.Secret == "":
+		message := fmt.Sprintf("BMC Secret %s does not exist", v.Host.CredentialsKey())
 		if status.ErrorType == bmov1alpha1.RegistrationError && status.ErrorMessage == message {
-			return step{}, true
+			return Step{}, true
 		}
-		return v.fail(bmov1alpha1.RegistrationError, message), true
+		return v.Fail(bmov1alpha1.RegistrationError, message), true
 	case !known(v.state()) || v.state() == bmov1alpha1.StateRegistering:
-		return step{}, false
-	case status.GoodCredentials.Version == v.secret && status.ErrorType != bmov1alpha1.RegistrationError:
-		return step{}, false
+		return Step{}, false
+	case status.GoodCredentials.Version == v.Secret && status.ErrorType != bmov1alpha1.RegistrationError:
+		return Step{}, false
 	}
 	s := v.edit(func(status *bmov1alpha1.BareMetalHostStatus) {
 		status.TriedCredentials, status.GoodCredentials = v.credentials(), v.credentials()
@@ -166,13 +166,13 @@ func authenticate(v view) (step, bool) {
 			succeed(status)
 		}
 	})
-	s.events = []happening{normal("BMCAccessValidated", "Verified access to BMC")}
+	s.Events = []Happening{normal("BMCAccessValidated", "Verified access to BMC")}
 	return s, true
 }
 
-func (v view) credentials() bmov1alpha1.CredentialsStatus {
-	key := v.host.CredentialsKey()
+func (v View) credentials() bmov1alpha1.CredentialsStatus {
+	key := v.Host.CredentialsKey()
 	return bmov1alpha1.CredentialsStatus{
-		Reference: &corev1.SecretReference{Namespace: key.Namespace, Name: key.Name}, Version: v.secret,
+		Reference: &corev1.SecretReference{Namespace: key.Namespace, Name: key.Name}, Version: v.Secret,
 	}
 }

@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+// Package admission refuses what the webhook of the bare-metal operator refuses, by policies of the API server.
+package admission
 
 import (
 	"context"
@@ -28,9 +29,9 @@ const (
 	refusalTimeout = time.Minute
 )
 
-// RefuseUpdates makes the API server refuse every update of a host but of its status, as the operator's webhook does with a
-// host that was valid once and is not any more. It returns when that is so. The host can still be deleted.
-func (s *Simulator) RefuseUpdates(ctx context.Context, host types.NamespacedName, message string) error {
+// Refuse has every update of a host refused but of its status, until Accept. It returns when that is so. The host can still be
+// deleted.
+func Refuse(ctx context.Context, c client.Client, host types.NamespacedName, message string) error {
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: refusalMeta(host), Spec: refusalOf(host, message)}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: policy.ObjectMeta,
@@ -39,24 +40,24 @@ func (s *Simulator) RefuseUpdates(ctx context.Context, host types.NamespacedName
 		},
 	}
 	for _, object := range []client.Object{policy, binding} {
-		if err := s.client.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
+		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("refusing updates of host %s: %w", host.Name, err)
 		}
 	}
-	return s.awaitRefusal(ctx, host, true)
+	return awaitRefusal(ctx, c, host, true)
 }
 
-// AcceptUpdates ends RefuseUpdates.
-func (s *Simulator) AcceptUpdates(ctx context.Context, host types.NamespacedName) error {
+// Accept ends Refuse.
+func Accept(ctx context.Context, c client.Client, host types.NamespacedName) error {
 	meta := refusalMeta(host)
 	err := errors.Join(
-		client.IgnoreNotFound(s.client.Delete(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
-		client.IgnoreNotFound(s.client.Delete(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
+		client.IgnoreNotFound(c.Delete(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta})),
+		client.IgnoreNotFound(c.Delete(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta})),
 	)
 	if err != nil {
 		return fmt.Errorf("accepting updates of host %s: %w", host.Name, err)
 	}
-	return s.awaitRefusal(ctx, host, false)
+	return awaitRefusal(ctx, c, host, false)
 }
 
 func refusalMeta(host types.NamespacedName) metav1.ObjectMeta {
@@ -83,11 +84,11 @@ func refusalOf(host types.NamespacedName, message string) admissionv1.Validating
 }
 
 // awaitRefusal waits until the API server has taken note.
-func (s *Simulator) awaitRefusal(ctx context.Context, host types.NamespacedName, wanted bool) error {
+func awaitRefusal(ctx context.Context, c client.Client, host types.NamespacedName, wanted bool) error {
 	probe := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"simulator":"probe"}}}`))
 	err := wait.PollUntilContextTimeout(ctx, refusalCheck, refusalTimeout, true, func(ctx context.Context) (bool, error) {
 		object := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name}}
-		err := s.client.Patch(ctx, object, probe, client.DryRunAll)
+		err := c.Patch(ctx, object, probe, client.DryRunAll)
 		refused := apierrors.IsInvalid(err)
 		if err != nil && !refused {
 			return false, err

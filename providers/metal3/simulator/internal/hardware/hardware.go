@@ -1,10 +1,12 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+// Package hardware has what simulated hosts are made of: what an inspection finds, and where that is kept.
+package hardware
 
 import (
 	"fmt"
+	"hash/fnv"
 	"net"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,17 +14,13 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// Inventory returns what an inspection finds in a host.
-type Inventory func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails
-
 // vendorPrefix starts the hardware addresses of simulated network cards: locally administered, and unlike those of any
 // hypervisor.
 const vendorPrefix = "02:fa"
 
-// StandardInventory is a server with two network cards, of which the first has the host's boot MAC address and an IP
-// address that follows from it: hosts with different MAC addresses have different IP addresses, as long as the last
-// three bytes differ.
-func StandardInventory(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
+// Standard is a server with two network cards, of which the first has the host's boot MAC address and an IP address that
+// follows from its last three bytes.
+func Standard(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	const disk = 480 * bmov1alpha1.GigaByte
 	first := firstMAC(host)
 	second := append(net.HardwareAddr{}, first...)
@@ -51,7 +49,7 @@ func firstMAC(host *bmov1alpha1.BareMetalHost) net.HardwareAddr {
 	if mac, err := net.ParseMAC(host.Spec.BootMACAddress); err == nil && len(mac) == 6 {
 		return mac
 	}
-	hash := hashOf(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
+	hash := Number(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
 	return net.HardwareAddr{0x02, 0xfb, byte(hash >> 24 & 0x7f), byte(hash >> 16), byte(hash >> 8), byte(hash)}
 }
 
@@ -59,9 +57,16 @@ func addressOf(mac net.HardwareAddr) string {
 	return net.IPv4(10, mac[3], mac[4], mac[5]).String()
 }
 
-// numbered returns the hardware address of the nth host of a layout. None ends in a zero byte, nor does the network
+// Number follows from a host's name, for what is to differ between hosts and to be the same at every time.
+func Number(host types.NamespacedName) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(host.String()))
+	return h.Sum64()
+}
+
+// MAC returns the hardware address of the nth host of a layout. None ends in a zero byte, nor does the network
 // address that follows from it.
-func numbered(n int) string {
+func MAC(n int) string {
 	last := n%254 + 1
 	return fmt.Sprintf("%s:00:%02x:%02x:%02x", vendorPrefix, n/254>>8&0xff, n/254&0xff, last)
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package lifecycle
 
 import (
 	"testing"
@@ -38,16 +38,16 @@ const (
 	unmanaged      = bmov1alpha1.StateUnmanaged
 )
 
-type change func(*view)
+type change func(*View)
 
 // in is a host that has reached a state without trouble.
-func in(state bmov1alpha1.ProvisioningState, changes ...change) view {
-	host := Racks(1, 1).Hosts("default")[0]
-	host.UID = "d9f1"
-	host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
-	host.Spec.Online = false
+func in(state bmov1alpha1.ProvisioningState, changes ...change) View {
+	host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "rack-1-host-001", UID: "d9f1", Finalizers: []string{bmov1alpha1.BareMetalHostFinalizer},
+	}}
+	host.Spec.BMC = bmov1alpha1.BMCDetails{Address: "redfish://rack-1-host-001.bmc.example.com", CredentialsName: "rack-1-host-001-bmc"}
 	host.Status.Provisioning.State = state
-	v := view{host: &host, secret: "7", machine: off, due: true, now: testTime, inventory: StandardInventory(&host)}
+	v := View{Host: &host, Secret: "7", Machine: Off, Due: true, Now: testTime, Inventory: &bmov1alpha1.HardwareDetails{Hostname: "found"}}
 	if state != bmov1alpha1.StateNone {
 		host.Status.LastUpdated = &earlier
 		host.Status.TriedCredentials = v.credentials()
@@ -66,7 +66,7 @@ func in(state bmov1alpha1.ProvisioningState, changes ...change) view {
 	return v
 }
 
-func with(change func(*bmov1alpha1.BareMetalHost)) change { return func(v *view) { change(v.host) } }
+func with(change func(*bmov1alpha1.BareMetalHost)) change { return func(v *View) { change(v.Host) } }
 
 func annotated(key, value string) change {
 	return with(func(host *bmov1alpha1.BareMetalHost) { host.Annotations = map[string]string{key: value} })
@@ -78,24 +78,24 @@ func wanting(image bmov1alpha1.Image) change {
 }
 
 func running(image bmov1alpha1.Image) change {
-	return func(v *view) {
-		v.host.Status.Provisioning.Image, v.host.Status.PoweredOn, v.machine = image, true, booted
+	return func(v *View) {
+		v.Host.Status.Provisioning.Image, v.Host.Status.PoweredOn, v.Machine = image, true, Booted
 	}
 }
 
-func powered(v *view) { v.machine, v.host.Status.PoweredOn = idle, true }
+func powered(v *View) { v.Machine, v.Host.Status.PoweredOn = Idle, true }
 
 func online(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = true }
 
-func deleted(v *view) { v.host.DeletionTimestamp = &testTime }
+func deleted(v *View) { v.Host.DeletionTimestamp = &testTime }
 
-func broken(v *view) { v.fault.message = "no answer" }
+func broken(v *View) { v.Fault.Message = "no answer" }
 
-func unlit(v *view) { v.fault = fault{message: "no power", dark: true} }
+func unlit(v *View) { v.Fault = Fault{Message: "no power", Dark: true} }
 
-func stuck(v *view) { v.fault.stuck = true }
+func stuck(v *View) { v.Fault.Stuck = true }
 
-func early(v *view) { v.due = false }
+func early(v *View) { v.Due = false }
 
 // failed is a host that has recorded an error, so and so many times.
 func failed(kind bmov1alpha1.ErrorType, count int) change {
@@ -106,16 +106,16 @@ func failed(kind bmov1alpha1.ErrorType, count int) change {
 }
 
 // nothingToDo and waiting are steps that write nothing.
-func nothingToDo() types.GomegaMatcher { return Equal(step{}) }
+func nothingToDo() types.GomegaMatcher { return Equal(Step{}) }
 
-func waiting() types.GomegaMatcher { return Equal(step{wait: true}) }
+func waiting() types.GomegaMatcher { return Equal(Step{Wait: true}) }
 
 // becomes matches a step whose status is what the host's was with these changes.
-func becomes(v view, state bmov1alpha1.ProvisioningState, change func(*status)) types.GomegaMatcher {
-	want := v.host.Status.DeepCopy()
+func becomes(v View, state bmov1alpha1.ProvisioningState, change func(*status)) types.GomegaMatcher {
+	want := v.Host.Status.DeepCopy()
 	want.LastUpdated, want.Provisioning.State = &testTime, state
 	change(want)
-	return WithTransform(func(s step) *status { return s.status }, Equal(want))
+	return WithTransform(func(s Step) *status { return s.Status }, Equal(want))
 }
 
 func started(metric *bmov1alpha1.OperationMetric) {
@@ -126,9 +126,9 @@ func ended(metric *bmov1alpha1.OperationMetric) { metric.End = testTime }
 
 // transition is a row of the table of the operator's transitions.
 type transition struct {
-	from   view
+	from   View
 	to     bmov1alpha1.ProvisioningState
-	writes func(view, *status)
+	writes func(View, *status)
 }
 
 type status = bmov1alpha1.BareMetalHostStatus
@@ -138,7 +138,7 @@ func check(t *testing.T, transitions map[string]transition) {
 	for name, tc := range transitions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(next(tc.from)).To(becomes(tc.from, tc.to, func(s *status) { tc.writes(tc.from, s) }))
+			NewWithT(t).Expect(Next(tc.from)).To(becomes(tc.from, tc.to, func(s *status) { tc.writes(tc.from, s) }))
 		})
 	}
 }
@@ -150,82 +150,82 @@ func TestEnrolmentWritesTheOperatorsFields(t *testing.T) {
 	check(t, map[string]transition{
 		"a host without BMC is only discovered": {
 			in("", with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.BMC = bmov1alpha1.BMCDetails{} })), unmanaged,
-			func(_ view, s *status) { s.OperationalStatus = bmov1alpha1.OperationalStatusDiscovered },
+			func(_ View, s *status) { s.OperationalStatus = bmov1alpha1.OperationalStatusDiscovered },
 		},
 		"a host with BMC is registered": {
 			in(""), registering,
-			func(v view, s *status) {
+			func(v View, s *status) {
 				started(&s.OperationHistory.Register)
 				s.Provisioning.BootMode, s.TriedCredentials = bmov1alpha1.UEFI, v.credentials()
 			},
 		},
 		"a registered host is inspected": {
 			in(registering), inspecting,
-			func(v view, s *status) {
+			func(v View, s *status) {
 				ended(&s.OperationHistory.Register)
 				started(&s.OperationHistory.Inspect)
-				s.Provisioning.ID, s.GoodCredentials = provisioningID(v.host), v.credentials()
+				s.Provisioning.ID, s.GoodCredentials = provisioningID(v.Host), v.credentials()
 				s.HardwareProfile, s.OperationalStatus = "unknown", bmov1alpha1.OperationalStatusOK
 			},
 		},
 		"an inspected host is prepared": {
 			in(inspecting), preparing,
-			func(v view, s *status) {
+			func(v View, s *status) {
 				ended(&s.OperationHistory.Inspect)
-				s.HardwareDetails = v.inventory
+				s.HardwareDetails = v.Inventory
 			},
 		},
 		"a prepared host is available": {
 			in(preparing, hinted),
 			available,
-			func(_ view, s *status) { s.Provisioning.RootDeviceHints = hints },
+			func(_ View, s *status) { s.Provisioning.RootDeviceHints = hints },
 		},
 	})
 }
 
 func TestUseWritesTheOperatorsFields(t *testing.T) {
 	t.Parallel()
-	hinted := func(v *view) {
-		v.host.Status.Provisioning.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
+	hinted := func(v *View) {
+		v.Host.Status.Provisioning.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
 	}
 	check(t, map[string]transition{
 		"an available host with an image is provisioned": {
 			in(available, wanting(image)), provisioning,
-			func(_ view, s *status) { started(&s.OperationHistory.Provision) },
+			func(_ View, s *status) { started(&s.OperationHistory.Provision) },
 		},
 		"a host ends provisioning": {
 			in(provisioning, wanting(image)), provisioned,
-			func(_ view, s *status) {
+			func(_ View, s *status) {
 				ended(&s.OperationHistory.Provision)
 				s.Provisioning.Image, s.PoweredOn = image, true
 			},
 		},
 		"a host whose image is taken away is deprovisioned": {
 			in(provisioned, running(image)), deprovisioning,
-			func(_ view, s *status) { started(&s.OperationHistory.Deprovision) },
+			func(_ View, s *status) { started(&s.OperationHistory.Deprovision) },
 		},
 		"a host whose image is changed is deprovisioned": {
 			in(provisioned, running(image), wanting(other)), deprovisioning,
-			func(_ view, s *status) { started(&s.OperationHistory.Deprovision) },
+			func(_ View, s *status) { started(&s.OperationHistory.Deprovision) },
 		},
 		"a host is cleaned": {
 			in(deprovisioning, running(image), hinted),
 			available,
-			func(_ view, s *status) {
+			func(_ View, s *status) {
 				ended(&s.OperationHistory.Deprovision)
 				s.Provisioning.Image, s.Provisioning.RootDeviceHints = bmov1alpha1.Image{}, nil
 			},
 		},
 		"a host is switched off before it is deleted": {
 			in(poweringOff, powered, deleted), leaving,
-			func(_ view, s *status) { s.PoweredOn = false },
+			func(_ View, s *status) { s.PoweredOn = false },
 		},
 	})
 }
 
 // entry is a step into a state, whatever else it writes.
 type entry struct {
-	from view
+	from View
 	to   bmov1alpha1.ProvisioningState
 }
 
@@ -235,9 +235,9 @@ func checkStates(t *testing.T, entries map[string]entry) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := next(tc.from)
-			g.Expect(got.status).NotTo(BeNil())
-			g.Expect(got.status.Provisioning.State).To(Equal(tc.to))
+			got := Next(tc.from)
+			g.Expect(got.Status).NotTo(BeNil())
+			g.Expect(got.Status.Provisioning.State).To(Equal(tc.to))
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestStatesFollowTheSpec(t *testing.T) {
 	inspected := with(func(host *bmov1alpha1.BareMetalHost) { host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{} })
 	striped := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RAID = &bmov1alpha1.RAIDConfig{} })
 	runningCustom := with(func(host *bmov1alpha1.BareMetalHost) { host.Status.Provisioning.CustomDeploy = custom })
-	startedOther := func(v *view) { v.started = other.URL }
+	startedOther := func(v *View) { v.Started = other.URL }
 	provisioningFailed := failed(bmov1alpha1.ProvisioningError, 1)
 	customised := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online, host.Spec.CustomDeploy = true, custom })
 	checkStates(t, map[string]entry{
@@ -290,7 +290,7 @@ func TestDeletionIsPossibleInEveryState(t *testing.T) {
 		"while inspecting":              {in(inspecting, deleted, early), poweringOff},
 		"while available":               {in(available, deleted), poweringOff},
 		"while stuck":                   {in(preparing, stuck, deleted), poweringOff},
-		"without a Secret":              {in(available, deleted, func(v *view) { v.secret = "" }), poweringOff},
+		"without a Secret":              {in(available, deleted, func(v *View) { v.Secret = "" }), poweringOff},
 		"while provisioning":            {in(provisioning, wanting(image), deleted, early), deprovisioning},
 		"while provisioned":             {in(provisioned, wanting(image), running(image), deleted), deprovisioning},
 		"while deprovisioning":          {in(deprovisioning, deleted), poweringOff},
@@ -301,15 +301,15 @@ func TestDeletionIsPossibleInEveryState(t *testing.T) {
 }
 
 func detached(arguments string) change {
-	return func(v *view) {
+	return func(v *View) {
 		annotated(bmov1alpha1.DetachedAnnotation, arguments)(v)
-		v.host.Status.OperationalStatus = bmov1alpha1.OperationalStatusDetached
+		v.Host.Status.OperationalStatus = bmov1alpha1.OperationalStatusDetached
 	}
 }
 
 func TestNothingHappens(t *testing.T) {
 	t.Parallel()
-	for name, v := range map[string]view{
+	for name, v := range map[string]View{
 		"paused":                             in("", annotated(bmov1alpha1.PausedAnnotation, "metal3.io/capm3")),
 		"paused and deleted":                 in(available, annotated(bmov1alpha1.PausedAnnotation, ""), deleted),
 		"deleted and released":               in(available, deleted, with(released)),
@@ -321,16 +321,16 @@ func TestNothingHappens(t *testing.T) {
 		"detached":                           in(provisioned, running(image), detached("")),
 		"deletion waits for attachment":      in(provisioned, running(image), detached(`{"deleteAction":"delay"}`), deleted),
 		"stuck":                              in(provisioning, wanting(image), stuck),
-		"without Secret, said already": in(available, func(v *view) {
-			v.secret = ""
-			v.host.Status.ErrorType = bmov1alpha1.RegistrationError
-			v.host.Status.ErrorMessage = "BMC Secret default/rack-1-host-001-bmc does not exist"
+		"without Secret, said already": in(available, func(v *View) {
+			v.Secret = ""
+			v.Host.Status.ErrorType = bmov1alpha1.RegistrationError
+			v.Host.Status.ErrorMessage = "BMC Secret default/rack-1-host-001-bmc does not exist"
 		}),
 		"may not be off": in(available, powered, with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(next(v)).To(nothingToDo())
+			NewWithT(t).Expect(Next(v)).To(nothingToDo())
 		})
 	}
 }
@@ -347,12 +347,12 @@ func TestOperationsTakeTheirTime(t *testing.T) {
 		registering, inspecting, preparing, provisioning,
 		deprovisioning,
 	} {
-		NewWithT(t).Expect(next(in(state, wanting(image), early))).To(waiting(), string(state))
+		NewWithT(t).Expect(Next(in(state, wanting(image), early))).To(waiting(), string(state))
 	}
 	g := NewWithT(t)
-	g.Expect(next(in(available, early, with(online)))).To(waiting(), "power")
-	g.Expect(next(in(poweringOff, early, deleted))).To(waiting())
-	g.Expect(next(in(leaving, deleted))).To(Equal(step{retract: true, release: true}))
+	g.Expect(Next(in(available, early, with(online)))).To(waiting(), "power")
+	g.Expect(Next(in(poweringOff, early, deleted))).To(waiting())
+	g.Expect(Next(in(leaving, deleted))).To(Equal(Step{Retract: true, Release: true}))
 }
 
 func TestEveryStateFailsInItsOwnWay(t *testing.T) {
@@ -371,28 +371,28 @@ func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			v := in(state, wanting(image), running(image), broken)
-			v.host.Spec.ExternallyProvisioned = state == somebodyElses
+			v.Host.Spec.ExternallyProvisioned = state == somebodyElses
 			failure := func(count int) func(*status) {
 				return func(s *status) {
 					s.OperationalStatus, s.ErrorType = bmov1alpha1.OperationalStatusError, kind
 					s.ErrorMessage, s.ErrorCount = "no answer", count
 				}
 			}
-			got := next(v)
+			got := Next(v)
 			g.Expect(got).To(becomes(v, state, failure(1)))
-			g.Expect(got.events).To(HaveLen(1))
+			g.Expect(got.Events).To(HaveLen(1))
 
-			v.host.Status, v.due = *got.status, false
-			g.Expect(next(v)).To(waiting(), "the next try is later")
-			v.due = true
+			v.Host.Status, v.Due = *got.Status, false
+			g.Expect(Next(v)).To(waiting(), "the next try is later")
+			v.Due = true
 			if state != provisioning {
-				g.Expect(next(v)).To(becomes(v, state, failure(2)))
+				g.Expect(Next(v)).To(becomes(v, state, failure(2)))
 			}
-			v.fault, v.due = fault{}, false
-			if healed := next(v); state != provisioning {
-				g.Expect(healed.status.ErrorMessage).To(BeEmpty())
-				g.Expect(healed.status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
-				g.Expect(healed.status.ErrorCount).To(BeZero())
+			v.Fault, v.Due = Fault{}, false
+			if healed := Next(v); state != provisioning {
+				g.Expect(healed.Status.ErrorMessage).To(BeEmpty())
+				g.Expect(healed.Status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
+				g.Expect(healed.Status.ErrorCount).To(BeZero())
 			}
 		})
 	}
@@ -401,8 +401,8 @@ func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 func TestAnImageWithoutChecksumIsAProvisioningError(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	got := next(in(provisioning, wanting(bmov1alpha1.Image{URL: "http://images/node.qcow2"})))
-	g.Expect(got.status.ErrorType).To(Equal(bmov1alpha1.ProvisioningError))
-	g.Expect(got.status.ErrorMessage).To(ContainSubstring("checksum"))
-	g.Expect(got.status.Provisioning.State).To(Equal(provisioning))
+	got := Next(in(provisioning, wanting(bmov1alpha1.Image{URL: "http://images/node.qcow2"})))
+	g.Expect(got.Status.ErrorType).To(Equal(bmov1alpha1.ProvisioningError))
+	g.Expect(got.Status.ErrorMessage).To(ContainSubstring("checksum"))
+	g.Expect(got.Status.Provisioning.State).To(Equal(provisioning))
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package hardware
 
 import (
 	"context"
@@ -17,17 +17,27 @@ import (
 // hardwareFinalizer keeps the HardwareData for as long as its host.
 const hardwareFinalizer = bmov1alpha1.BareMetalHostFinalizer + "/hardwareData"
 
-// recorded returns what the host's HardwareData says, nil without one.
-func (s *Simulator) recorded(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
+// Data reads and writes HardwareData.
+type Data struct {
+	client client.Client
+	// live reads past the cache.
+	live client.Reader
+}
+
+// NewData writes with c. What c may not know yet is read from live.
+func NewData(c client.Client, live client.Reader) *Data { return &Data{client: c, live: live} }
+
+// Of returns what the host's HardwareData says, nil without one.
+func (d *Data) Of(ctx context.Context, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HardwareDetails, error) {
 	data := &bmov1alpha1.HardwareData{}
-	if err := s.client.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
+	if err := d.client.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return data.Spec.HardwareDetails, nil
 }
 
-// publish writes the host's HardwareData, over one that is there.
-func (s *Simulator) publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, details *bmov1alpha1.HardwareDetails) error {
+// Publish writes the host's HardwareData, over one that is there.
+func (d *Data) Publish(ctx context.Context, host *bmov1alpha1.BareMetalHost, details *bmov1alpha1.HardwareDetails) error {
 	data := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace, Name: host.Name, Finalizers: []string{hardwareFinalizer},
@@ -37,31 +47,31 @@ func (s *Simulator) publish(ctx context.Context, host *bmov1alpha1.BareMetalHost
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: details},
 	}
-	err := s.client.Create(ctx, data)
+	err := d.client.Create(ctx, data)
 	if !apierrors.IsAlreadyExists(err) {
 		return wrap(err, "creating", host)
 	}
 	existing := &bmov1alpha1.HardwareData{}
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), existing); err != nil {
+	if err := d.live.Get(ctx, client.ObjectKeyFromObject(host), existing); err != nil {
 		return wrap(err, "reading", host)
 	}
 	before := existing.DeepCopy()
 	existing.Finalizers, existing.OwnerReferences, existing.Spec = data.Finalizers, data.OwnerReferences, data.Spec
-	return wrap(s.client.Patch(ctx, existing, client.MergeFrom(before)), "writing", host)
+	return wrap(d.client.Patch(ctx, existing, client.MergeFrom(before)), "writing", host)
 }
 
-// retract removes the host's HardwareData without relying on garbage collection.
-func (s *Simulator) retract(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+// Retract removes the host's HardwareData without relying on garbage collection.
+func (d *Data) Retract(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	data := &bmov1alpha1.HardwareData{}
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
+	if err := d.live.Get(ctx, client.ObjectKeyFromObject(host), data); err != nil {
 		return wrap(client.IgnoreNotFound(err), "reading", host)
 	}
 	before := data.DeepCopy()
 	data.Finalizers = nil
-	if err := s.client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
+	if err := d.client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
 		return wrap(client.IgnoreNotFound(err), "releasing", host)
 	}
-	return wrap(client.IgnoreNotFound(s.client.Delete(ctx, data)), "deleting", host)
+	return wrap(client.IgnoreNotFound(d.client.Delete(ctx, data)), "deleting", host)
 }
 
 func wrap(err error, doing string, host *bmov1alpha1.BareMetalHost) error {

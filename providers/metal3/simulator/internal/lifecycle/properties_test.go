@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package lifecycle
 
 import (
 	"maps"
@@ -17,7 +17,7 @@ import (
 
 // annotate is annotated for a host with other annotations.
 func annotate(key string) change {
-	return func(v *view) { v.host.Annotations[key] = "" }
+	return func(v *View) { v.Host.Annotations[key] = "" }
 }
 
 func external(wanted bool) change {
@@ -53,56 +53,56 @@ var disturbances = map[string]change{
 	"the BMC breaks":       broken,
 	"the host hangs":       stuck,
 	"the domain is lost":   unlit,
-	"the system hangs":     func(v *view) { v.fault.hung = true },
-	"all is well":          func(v *view) { v.fault = fault{} },
-	"the Secret goes":      func(v *view) { v.secret = "" },
-	"the Secret comes":     func(v *view) { v.secret = "9" },
+	"the system hangs":     func(v *View) { v.Fault.Hung = true },
+	"all is well":          func(v *View) { v.Fault = Fault{} },
+	"the Secret goes":      func(v *View) { v.Secret = "" },
+	"the Secret comes":     func(v *View) { v.Secret = "9" },
 	"somebody looks early": early,
-	"time passes":          func(v *view) { v.due = true },
+	"time passes":          func(v *View) { v.Due = true },
 	"deletion":             deleted,
 }
 
 // apply carries out a step as the reconciler does, on a copy of the host.
-func apply(v view, s step) view {
-	v.host = v.host.DeepCopy()
-	if s.machine != "" {
-		v.machine = s.machine
+func apply(v View, s Step) View {
+	v.Host = v.Host.DeepCopy()
+	if s.Machine != "" {
+		v.Machine = s.Machine
 	}
-	if s.status != nil {
-		v.host.Status = *s.status
+	if s.Status != nil {
+		v.Host.Status = *s.Status
 	}
-	if s.finalize {
-		v.host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
+	if s.Finalize {
+		v.Host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
 	}
-	if s.release {
-		v.host.Finalizers = nil
+	if s.Release {
+		v.Host.Finalizers = nil
 	}
-	maps.DeleteFunc(v.host.Annotations, func(key, _ string) bool { return slices.Contains(s.drop, key) })
+	maps.DeleteFunc(v.Host.Annotations, func(key, _ string) bool { return slices.Contains(s.Drop, key) })
 	return v
 }
 
 // settle applies steps until nothing is left to do, and fails when there is no end to it.
-func settle(rt *rapid.T, v view, check func(before, after view)) view {
+func settle(rt *rapid.T, v View, check func(before, after View)) View {
 	const enough = 60
 	for range enough {
-		s := next(v)
-		if s.idle() {
+		s := Next(v)
+		if s.Idle() {
 			return v
 		}
 		after := apply(v, s)
 		check(v, after)
-		if v.fault.message != "" {
-			after.due = false // The next try is later.
+		if v.Fault.Message != "" {
+			after.Due = false // The next try is later.
 		}
 		v = after
 	}
-	rt.Fatalf("still busy after %d steps, in state %q with %+v", enough, v.state(), v.fault)
+	rt.Fatalf("still busy after %d steps, in state %q with %+v", enough, v.state(), v.Fault)
 	return v
 }
 
-func newView() view {
+func newView() View {
 	v := in("")
-	v.host.Finalizers, v.host.Annotations = nil, map[string]string{}
+	v.Host.Finalizers, v.Host.Annotations = nil, map[string]string{}
 	return v
 }
 
@@ -114,14 +114,14 @@ func TestConsumersCanRelyOnTheOrder(t *testing.T) {
 		v := newView()
 		for range rapid.IntRange(1, 25).Draw(rt, "length") {
 			disturbances[rapid.SampledFrom(names).Draw(rt, "what")](&v)
-			v = settle(rt, v, func(before, after view) { checkOrder(rt, before, after) })
+			v = settle(rt, v, func(before, after View) { checkOrder(rt, before, after) })
 		}
 	})
 }
 
-func checkOrder(rt *rapid.T, before, after view) {
+func checkOrder(rt *rapid.T, before, after View) {
 	from, to := before.state(), after.state()
-	status := after.host.Status
+	status := after.Host.Status
 	switch {
 	case from == available && to == provisioning && before.unwanted():
 		rt.Fatalf("a host without an image does not stay available")
@@ -129,7 +129,7 @@ func checkOrder(rt *rapid.T, before, after view) {
 		rt.Fatalf("a host leaves provisioned although its image is wanted")
 	case from == provisioned && to != from && to != deprovisioning && to != leaving:
 		rt.Fatalf("a host goes from provisioned to %s", to)
-	case to == available && after.host.WasProvisioned() && !after.host.Spec.ExternallyProvisioned:
+	case to == available && after.Host.WasProvisioned() && !after.Host.Spec.ExternallyProvisioned:
 		rt.Fatalf("a host is available with an image on its disks")
 	case (status.ErrorType == "") != (status.ErrorMessage == ""):
 		rt.Fatalf("error %q with message %q", status.ErrorType, status.ErrorMessage)
@@ -149,17 +149,17 @@ func TestEveryHostCanBeDeleted(t *testing.T) {
 		v := newView()
 		for range rapid.IntRange(1, 15).Draw(rt, "length") {
 			disturbances[rapid.SampledFrom(names).Draw(rt, "what")](&v)
-			v = settle(rt, v, func(view, view) {})
+			v = settle(rt, v, func(View, View) {})
 		}
 		deleted(&v)
-		clear(v.host.Annotations)
-		v.fault.stuck = false
+		clear(v.Host.Annotations)
+		v.Fault.Stuck = false
 		for range attempts * 3 {
-			v.due = true
-			v = settle(rt, v, func(view, view) {})
+			v.Due = true
+			v = settle(rt, v, func(View, View) {})
 		}
-		if len(v.host.Finalizers) > 0 {
-			rt.Fatalf("not deleted, in state %q with %q", v.state(), v.host.Status.ErrorMessage)
+		if len(v.Host.Finalizers) > 0 {
+			rt.Fatalf("not deleted, in state %q with %q", v.state(), v.Host.Status.ErrorMessage)
 		}
 	})
 }
