@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
@@ -127,7 +128,7 @@ func hostFaults() []Fault {
 		},
 		{
 			Name: "no-scheduler", Is: "kube-scheduler stands still", Breaks: "A virtual machine has a host, or a reason why not.",
-			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.pause(on) }, Storm: now(),
+			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.Pause(on) }, Storm: now(),
 		},
 	}
 }
@@ -140,35 +141,35 @@ func machineFaults() []Fault {
 			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
 		},
 		{
-			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(noVolumes), Storm: now(),
+			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(troubles.NoVolumes), Storm: now(),
 		},
 		{
 			Name: "paused", Is: "virtual machines that run stand still, as when their volumes have failed", Breaks: "What has begun to run goes on.",
-			Set: everywhere(standstill), Storm: now(),
+			Set: everywhere(troubles.Standstill), Storm: now(),
 		},
 		{
-			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(noImports),
+			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(troubles.NoImports),
 		},
 		{
-			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(noAgents), Storm: now(),
+			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(troubles.NoAgents), Storm: now(),
 		},
 		{
-			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(noLeases), Storm: now(),
+			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(troubles.NoLeases), Storm: now(),
 		},
 		{
-			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(noAddresses),
+			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(troubles.NoAddresses),
 		},
 		{
 			Name: "no-load-balancer", Is: "nobody works on pools and load balancers, as when their manager is stopped for another to take over",
-			Breaks: "A pool gives addresses.", Set: everywhere(noBalancing),
+			Breaks: "A pool gives addresses.", Set: everywhere(troubles.NoBalancing),
 		},
 		{
 			Name: "crashing", Is: "the virtual machine ends when it has begun to run", Breaks: "What has begun to run goes on.",
-			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(noBoot),
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(troubles.NoBoot),
 		},
 		{
 			Name: "hung", Is: "the virtual machine does not stop", Breaks: "What is to stop stops.",
-			Takes: []string{"namespace", "vm"}, Set: ofOne(noShutdown),
+			Takes: []string{"namespace", "vm"}, Set: ofOne(troubles.NoShutdown),
 		},
 	}
 }
@@ -223,12 +224,12 @@ func onHost(begin, end func(*Simulator, context.Context, string) error) setter {
 }
 
 func setLostZone(ctx context.Context, s *Simulator, on bool, args ...string) error {
-	hosts, err := s.zoneHosts(ctx, args[0])
+	hosts, err := s.hosts.InZone(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	for _, host := range hosts {
-		if err := s.powerHost(ctx, host, !on); err != nil {
+		if err := s.hosts.Power(ctx, host, !on); err != nil {
 			return err
 		}
 	}
@@ -236,7 +237,7 @@ func setLostZone(ctx context.Context, s *Simulator, on bool, args ...string) err
 }
 
 func setFullZone(ctx context.Context, s *Simulator, on bool, args ...string) error {
-	hosts, err := s.zoneHosts(ctx, args[0])
+	hosts, err := s.hosts.InZone(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -252,16 +253,16 @@ func setFullZone(ctx context.Context, s *Simulator, on bool, args ...string) err
 	return nil
 }
 
-func everywhere(what trouble) setter {
+func everywhere(what troubles.Trouble) setter {
 	return func(_ context.Context, s *Simulator, on bool, _ ...string) error {
-		s.troubles.set(what, client.ObjectKey{}, on)
+		s.troubles.Set(what, client.ObjectKey{}, on)
 		return nil
 	}
 }
 
-func ofOne(what trouble) setter {
+func ofOne(what troubles.Trouble) setter {
 	return func(_ context.Context, s *Simulator, on bool, args ...string) error {
-		s.troubles.set(what, client.ObjectKey{Namespace: args[0], Name: args[1]}, on)
+		s.troubles.Set(what, client.ObjectKey{Namespace: args[0], Name: args[1]}, on)
 		return nil
 	}
 }

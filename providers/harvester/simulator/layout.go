@@ -79,8 +79,8 @@ func (h Host) node() *corev1.Node {
 	return node
 }
 
-// status is the host's when it works.
-func (h Host) status(now metav1.Time) corev1.NodeStatus {
+// status is the host's, but for whether it works.
+func (h Host) status() corev1.NodeStatus {
 	has := corev1.ResourceList{
 		corev1.ResourceCPU: h.CPU, corev1.ResourceMemory: h.Memory, corev1.ResourcePods: resource.MustParse("500"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
@@ -92,18 +92,7 @@ func (h Host) status(now metav1.Time) corev1.NodeStatus {
 		has[corev1.ResourceMemory] = resource.MustParse("128Gi")
 	}
 	return corev1.NodeStatus{
-		Capacity: has, Allocatable: has, Conditions: []corev1.NodeCondition{readiness(corev1.ConditionTrue, now)},
+		Capacity: has, Allocatable: has,
 		NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux", OSImage: "Harvester (simulated)"},
 	}
-}
-
-func readiness(status corev1.ConditionStatus, now metav1.Time) corev1.NodeCondition {
-	condition := corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: status, Reason: "KubeletReady", Message: "kubelet is posting ready status",
-		LastHeartbeatTime: now, LastTransitionTime: now,
-	}
-	if status != corev1.ConditionTrue {
-		condition.Reason, condition.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
-	}
-	return condition
 }

@@ -4,15 +4,14 @@
 package simulator
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"time"
 
-	kubevirtv1 "kubevirt.io/api/core/v1"
-
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
 )
 
 // Option adjusts a Simulator before it starts.
@@ -103,22 +102,7 @@ func WithHooks(hooks Hooks) Option { return func(s *settings) { s.hooks = hooks 
 func WithWorkers(workers int) Option { return func(s *settings) { s.workers = workers } }
 
 // Delays are how long things take.
-type Delays struct {
-	// Import is until an image is there.
-	Import time.Duration
-	// Volume is until a PVC is bound.
-	Volume time.Duration
-	// Boot is until a virtual machine that has a host runs.
-	Boot time.Duration
-	// Agent is until the guest agent of a running one answers, which tells its addresses.
-	Agent time.Duration
-	// Shutdown is until one that is to stop has stopped.
-	Shutdown time.Duration
-	// Migration is how long one takes to get to another host.
-	Migration time.Duration
-	// Reset is until the virtual machines of a host that has gone are given up, to start elsewhere.
-	Reset time.Duration
-}
+type Delays = timing.Delays
 
 // KubeVIP is how kube-vip behaves.
 type KubeVIP int
@@ -151,27 +135,8 @@ type KeyPair struct {
 	PublicKey       string
 }
 
-// Boot is what a virtual machine boots from. All are copies.
-type Boot struct {
-	VM  *kubevirtv1.VirtualMachine
-	VMI *kubevirtv1.VirtualMachineInstance
-	// UserData and NetworkData are nil without them.
-	UserData, NetworkData []byte
-	// Interfaces are the ones it will have, with their addresses.
-	Interfaces []kubevirtv1.VirtualMachineInstanceNetworkInterface
-}
-
 // Hooks hear of virtual machines. A hook may be called again for what it has done already; after an error it is called again later.
-type Hooks struct {
-	// PowerOn is called when an instance begins to run. It is not called when one migrates.
-	PowerOn func(context.Context, Boot) error
-	// PowerOff is called when an instance that has run is gone, or its host.
-	PowerOff func(context.Context, *kubevirtv1.VirtualMachineInstance) error
-	// Address is asked for the address of an instance's first interface, in the place of a DHCP server of the simulator's. "" is that
-	// it has none yet.
-	Address func(context.Context, *kubevirtv1.VirtualMachineInstance) (string, error)
-	// NIC is what guests call their first interface; enp1s0 without it.
-	NIC string
-	// Erase is called when a virtual machine is gone.
-	Erase func(context.Context, *kubevirtv1.VirtualMachine) error
-}
+type Hooks = guests.Hooks
+
+// Boot is what a virtual machine boots from. All are copies.
+type Boot = guests.Boot

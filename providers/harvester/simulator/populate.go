@@ -20,7 +20,11 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
 )
+
+// DefaultStorageClass is the one that Harvester has from the beginning.
+const DefaultStorageClass = storage.DefaultClass
 
 const (
 	defaultNamespace = "default"
@@ -34,11 +38,11 @@ func (s *Simulator) populate(ctx context.Context) error {
 	for _, name := range s.settings.namespaces {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	objects = append(objects, storageClass(DefaultStorageClass), cloudProviderRole())
+	objects = append(objects, storage.Class(DefaultStorageClass), cloudProviderRole())
 	for _, network := range s.settings.networks {
 		object := network.object()
 		if network.First.IsValid() {
-			s.leases.begin(client.ObjectKeyFromObject(object).String(), network.First)
+			s.leases.Begin(client.ObjectKeyFromObject(object).String(), network.First)
 		}
 		objects = append(objects, object)
 	}
@@ -123,33 +127,4 @@ func Pool(name, subnet, first, last string) lbv1.IPPool {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: subnet, RangeStart: first, RangeEnd: last}}},
 	}
-}
-
-// addHosts adds those of the layout.
-func (s *Simulator) addHosts(ctx context.Context) error {
-	for _, host := range s.settings.layout.Hosts {
-		if err := s.AddHost(ctx, host); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// AddHost adds a host that works.
-func (s *Simulator) AddHost(ctx context.Context, host Host) error {
-	node := host.node()
-	taints := node.Spec.Taints
-	if err := s.client.Create(ctx, node); err != nil {
-		return fmt.Errorf("making host %s: %w", host.Name, err)
-	}
-	node.Status = host.status(metav1.NewTime(s.settings.now()))
-	if err := s.client.Status().Update(ctx, node); err != nil {
-		return fmt.Errorf("making host %s ready: %w", host.Name, err)
-	}
-	// The API server has added that it is not ready, which a controller takes away elsewhere.
-	node.Spec.Taints = taints
-	if err := s.client.Update(ctx, node); err != nil {
-		return fmt.Errorf("making host %s schedulable: %w", host.Name, err)
-	}
-	return nil
 }

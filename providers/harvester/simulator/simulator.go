@@ -28,6 +28,12 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/migration"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/scheduler"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/webhooks"
 	"github.com/faultline-io/faultline/shared/simulation"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -48,11 +54,13 @@ type Simulator struct {
 	front    *front.Proxy
 	// admin is the token of Kubeconfig.
 	admin  string
-	leases *leases
+	leases *networks.Leases
 	// cached reads what the controllers know.
-	cached    client.Reader
-	troubles  *troubles
-	scheduler *scheduler
+	cached     client.Reader
+	troubles   *troubles.Table
+	hosts      *hosts.Hosts
+	migrations *migration.Migrations
+	scheduler  *scheduler.Scheduler
 	// closers end what runs; the last is called first.
 	closers []func() error
 }
@@ -100,7 +108,7 @@ func runTests(m interface{ Run() int }, shared **Simulator, opts []Option) (int,
 
 // Run starts a Simulator. It runs until Stop is called, whatever becomes of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
-	s := &Simulator{settings: newSettings(opts), leases: newLeases(), troubles: newTroubles()}
+	s := &Simulator{settings: newSettings(opts), leases: networks.NewLeases(), troubles: troubles.New()}
 	for _, start := range []func(context.Context) error{
 		s.startAPI, s.startFront, s.startControllers, s.startWebhooks, s.startScheduling, s.populate,
 	} {
@@ -150,6 +158,8 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
+	s.hosts = hosts.New(s.client, s.settings.now)
+	s.migrations = migration.New(s.client, s.hosts, s.settings.now, s.settings.delays.Migration)
 	return nil
 }
 
@@ -183,15 +193,24 @@ func (s *Simulator) startControllers(ctx context.Context) error {
 	return nil
 }
 
+func (s *Simulator) startWebhooks(ctx context.Context) error {
+	stop, err := webhooks.Start(ctx, s.cached, s.client, webhooks.Identity{Certificate: s.front.Certificate(), Authority: s.front.Authority()})
+	if err != nil {
+		return err
+	}
+	s.closing(stop)
+	return nil
+}
+
 func (s *Simulator) startScheduling(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "harvester-simulator-")
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	s.closing(func() error { return os.RemoveAll(folder) })
-	if s.scheduler, err = startScheduler(ctx, s.settings.assets, s.env.KubeConfig, folder); err != nil {
+	if s.scheduler, err = scheduler.Start(ctx, s.settings.assets, s.env.KubeConfig, folder); err != nil {
 		return err
 	}
-	s.closing(s.scheduler.stop)
+	s.closing(s.scheduler.Stop)
 	return nil
 }

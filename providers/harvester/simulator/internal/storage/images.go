@@ -1,0 +1,74 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
+)
+
+const (
+	longhorn = "driver.longhorn.io"
+	// DefaultClass is the one that Harvester has from the beginning.
+	DefaultClass = "harvester-longhorn"
+	imageSize    = 1 << 31
+)
+
+// images plays the import of VirtualMachineImages.
+type images struct {
+	client   client.Client
+	clock    *timing.Clock
+	takes    time.Duration
+	troubles *troubles.Table
+}
+
+// Reconcile makes an image's storage class and, when it has been downloaded, says so.
+func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	image := &harvesterhciv1.VirtualMachineImage{}
+	if err := r.client.Get(ctx, req.NamespacedName, image); err != nil || len(image.Status.Conditions) > 0 || r.troubles.Has(troubles.NoImports, image) {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.clock.Left(image.UID, "import", r.takes); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	class := Class("lh-" + string(image.UID))
+	class.Parameters = map[string]string{"backingImage": image.Namespace + "-" + image.Name}
+	if err := r.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, fmt.Errorf("making storage class: %w", err)
+	}
+	image.Status.StorageClassName, image.Status.Progress = class.Name, 100
+	image.Status.Size, image.Status.VirtualSize = imageSize, imageSize
+	now := time.Now().UTC().Format(time.RFC3339)
+	for _, condition := range []string{"Initialized", harvesterhciv1.ImageImported} {
+		image.Status.Conditions = append(image.Status.Conditions, harvesterhciv1.Condition{
+			Type: condition, Status: corev1.ConditionTrue, LastUpdateTime: now, LastTransitionTime: now,
+		})
+	}
+	if err := r.client.Status().Update(ctx, image); controllers.Settled(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("updating image: %w", err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// Class is a storage class of Longhorn.
+func Class(name string) *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: longhorn, AllowVolumeExpansion: ptr.To(true),
+		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate), ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
+	}
+}

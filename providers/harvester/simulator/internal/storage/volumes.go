@@ -1,0 +1,107 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
+	"github.com/faultline-io/faultline/shared/simulation"
+)
+
+// claimProtection is the finalizer with which Kubernetes keeps a PVC that somebody uses.
+const claimProtection = "kubernetes.io/pvc-protection"
+
+// volumes plays Longhorn and the controllers of Kubernetes that bind PVCs and protect those in use. There are no
+// PersistentVolumes: nothing would mount them.
+type volumes struct {
+	client   client.Client
+	clock    *timing.Clock
+	takes    time.Duration
+	troubles *troubles.Table
+	written  simulation.Guard
+}
+
+// Reconcile binds a PVC, or lets it go.
+func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := r.client.Get(ctx, req.NamespacedName, claim); err != nil {
+		r.written.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.written.Wait(claim); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if claim.DeletionTimestamp != nil {
+		return ctrl.Result{}, r.release(ctx, claim)
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		return ctrl.Result{}, nil
+	}
+	if r.troubles.Has(troubles.NoVolumes, claim) {
+		return ctrl.Result{}, nil
+	}
+	if ok, err := r.provisionable(ctx, claim); err != nil || !ok {
+		return ctrl.Result{}, err
+	}
+	if wait := r.clock.Left(claim.UID, "volume", r.takes); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	r.clock.Forget(claim.UID)
+	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, claim.Spec.AccessModes
+	claim.Status.Capacity = claim.Spec.Resources.Requests
+	if err := r.client.Status().Update(ctx, claim); controllers.Settled(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("binding volume: %w", err)
+	} else if err == nil {
+		r.written.Wrote(claim)
+	}
+	return ctrl.Result{}, nil
+}
+
+// provisionable reports whether there is the claim's storage class.
+func (r *volumes) provisionable(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	name := ptr.Deref(claim.Spec.StorageClassName, "")
+	if name == "" {
+		return true, nil // The default one, or one that needs none.
+	}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, &storagev1.StorageClass{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading storage class: %w", err)
+	}
+	return err == nil, nil
+}
+
+// release lets a PVC go that no instance uses.
+func (r *volumes) release(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	users := &kubevirtv1.VirtualMachineInstanceList{}
+	if err := r.client.List(ctx, users, client.InNamespace(claim.Namespace), client.MatchingFields{ClaimField: claim.Name}); err != nil {
+		return fmt.Errorf("listing the users of a volume: %w", err)
+	}
+	if len(users.Items) > 0 {
+		return nil
+	}
+	return controllers.RemoveFinalizer(ctx, r.client, claim, claimProtection)
+}
+
+// ClaimsOf are the PVCs that an instance uses.
+func ClaimsOf(spec *kubevirtv1.VirtualMachineInstanceSpec) []string {
+	var names []string
+	for i := range spec.Volumes {
+		if claim := spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			names = append(names, claim.ClaimName)
+		}
+	}
+	return names
+}

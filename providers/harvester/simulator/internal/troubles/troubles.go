@@ -1,0 +1,80 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package troubles has what keeps parts of a simulated Harvester from doing their work.
+package troubles
+
+import (
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Trouble is what keeps a part of Harvester from doing its work.
+type Trouble string
+
+// All there are.
+const (
+	// NoVolumes binds no PVC.
+	NoVolumes Trouble = "volumes"
+	// NoImports imports no image.
+	NoImports Trouble = "images"
+	// NoAgents has no guest agent answer.
+	NoAgents Trouble = "agents"
+	// NoLeases has DHCP servers give nothing.
+	NoLeases Trouble = "leases"
+	// NoAddresses has kube-vip announce nothing.
+	NoAddresses Trouble = "addresses"
+	// NoBoot ends virtual machines that have begun to run.
+	NoBoot Trouble = "boot"
+	// Standstill has virtual machines that run stand still.
+	Standstill Trouble = "standstill"
+	// NoShutdown has virtual machines not stop.
+	NoShutdown Trouble = "shutdown"
+	// NoBalancing has nobody work on pools and load balancers.
+	NoBalancing Trouble = "balancing"
+)
+
+// Table has the troubles of now: of everything, or of single objects.
+type Table struct {
+	mu    sync.Mutex
+	of    map[Trouble]map[client.ObjectKey]bool
+	wakes []func()
+}
+
+// New has none.
+func New() *Table {
+	return &Table{of: map[Trouble]map[client.ObjectKey]bool{}}
+}
+
+// Set makes or ends a trouble: an object's, or everybody's with the empty key.
+func (t *Table) Set(what Trouble, key client.ObjectKey, on bool) {
+	t.mu.Lock()
+	if t.of[what] == nil {
+		t.of[what] = map[client.ObjectKey]bool{}
+	}
+	if on {
+		t.of[what][key] = true
+	} else {
+		delete(t.of[what], key)
+	}
+	wakes := t.wakes
+	t.mu.Unlock()
+	for _, wake := range wakes {
+		wake()
+	}
+}
+
+// Has reports whether an object has a trouble, or everybody.
+func (t *Table) Has(what Trouble, obj client.Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[what][client.ObjectKey{}] || t.of[what][client.ObjectKeyFromObject(obj)]
+}
+
+// OnChange has wake called each time troubles begin or end.
+func (t *Table) OnChange(wake func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wakes = append(t.wakes, wake)
+}

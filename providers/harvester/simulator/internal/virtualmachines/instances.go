@@ -1,0 +1,354 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/hosts"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/launcher"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/troubles"
+	"github.com/faultline-io/faultline/shared/simulation"
+)
+
+const (
+	creatorLabel = "harvesterhci.io/creator"
+	// labelsCopiedFor is the creator whose virtual machines are told the labels of their host.
+	labelsCopiedFor = "docker-machine-driver-harvester"
+)
+
+// instances plays virt-controller and virt-handler for VirtualMachineInstances: it gives each its Pod, and follows that to a host.
+type instances struct {
+	client   client.Client
+	clock    *timing.Clock
+	delays   timing.Delays
+	guests   *guests.Guests
+	troubles *troubles.Table
+	written  simulation.Guard
+}
+
+// Reconcile takes one instance as far as it gets.
+func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := r.client.Get(ctx, req.NamespacedName, vmi); err != nil {
+		r.written.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.written.Wait(vmi); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	v, err := r.observe(ctx, vmi)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if vmi.DeletionTimestamp != nil {
+		return r.end(ctx, v)
+	}
+	if err := r.leave(ctx, v); err != nil {
+		return ctrl.Result{}, err
+	}
+	before := vmi.DeepCopy()
+	wait, err := r.advance(ctx, v)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !apiequality.Semantic.DeepEqual(before, vmi) {
+		if err := r.client.Update(ctx, vmi); controllers.Settled(err) != nil {
+			return ctrl.Result{}, fmt.Errorf("updating instance: %w", err)
+		} else if err == nil {
+			r.written.Wrote(vmi)
+		}
+	}
+	return ctrl.Result{RequeueAfter: wait}, nil
+}
+
+// situation is what an instance's next phase depends on.
+type situation struct {
+	vmi *kubevirtv1.VirtualMachineInstance
+	// pod is what the instance runs in, or is to; target what it migrates to.
+	pod, target *corev1.Pod
+	pods        []corev1.Pod
+	// host is the pod's.
+	host *corev1.Node
+	// unbound are claims that it waits for.
+	unbound []string
+}
+
+func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (*situation, error) {
+	v := &situation{vmi: vmi}
+	pods := &corev1.PodList{}
+	if err := r.client.List(ctx, pods, client.InNamespace(vmi.Namespace), client.MatchingFields{createdByField: string(vmi.UID)}); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	v.pods = pods.Items
+	v.sortPods()
+	if v.pod != nil && v.pod.Spec.NodeName != "" {
+		v.host = &corev1.Node{}
+		if err := r.client.Get(ctx, client.ObjectKey{Name: v.pod.Spec.NodeName}, v.host); apierrors.IsNotFound(err) {
+			v.host = nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading host: %w", err)
+		}
+	}
+	return v, r.claims(ctx, v)
+}
+
+// sortPods finds the pod that the instance runs in and the one that it migrates to.
+func (v *situation) sortPods() {
+	target := ""
+	if migrates(v.vmi) {
+		target = v.vmi.Status.MigrationState.TargetPod
+	}
+	for i := range v.pods {
+		switch pod := &v.pods[i]; {
+		case pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Name == target:
+			v.target = pod
+		case v.vmi.Status.NodeName == "" || pod.Spec.NodeName == v.vmi.Status.NodeName:
+			v.pod = pod
+		}
+	}
+}
+
+// migrates reports whether an instance is on its way to another host.
+func migrates(vmi *kubevirtv1.VirtualMachineInstance) bool {
+	state := vmi.Status.MigrationState
+	return state != nil && !state.Completed && !state.Failed
+}
+
+func (r *instances) claims(ctx context.Context, v *situation) error {
+	for _, name := range storage.ClaimsOf(&v.vmi.Spec) {
+		claim := &corev1.PersistentVolumeClaim{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: v.vmi.Namespace, Name: name}, claim)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading volume: %w", err)
+		}
+		if err != nil || claim.Status.Phase != corev1.ClaimBound {
+			v.unbound = append(v.unbound, name)
+		}
+	}
+	return nil
+}
+
+// advance takes the instance through its phases until one of them has to wait. What is for the API server to keep is in v.vmi.
+func (r *instances) advance(ctx context.Context, v *situation) (time.Duration, error) {
+	for {
+		phase := v.vmi.Status.Phase
+		wait, err := r.next(ctx, v)
+		if err != nil || wait > 0 || v.vmi.Status.Phase == phase {
+			return wait, err
+		}
+	}
+}
+
+func (r *instances) next(ctx context.Context, v *situation) (time.Duration, error) {
+	switch v.vmi.Status.Phase {
+	case kubevirtv1.VmPhaseUnset, kubevirtv1.Pending:
+		return 0, r.pending(ctx, v)
+	case kubevirtv1.Scheduling:
+		return 0, r.scheduling(ctx, v)
+	case kubevirtv1.Scheduled:
+		return r.scheduled(ctx, v)
+	case kubevirtv1.Running, kubevirtv1.Unknown:
+		return r.running(ctx, v)
+	}
+	return 0, nil
+}
+
+func (r *instances) pending(ctx context.Context, v *situation) error {
+	v.vmi.Status.Phase = kubevirtv1.Pending
+	if len(v.unbound) > 0 {
+		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running")
+		return nil
+	}
+	if v.pod == nil {
+		if err := r.launch(ctx, v); err != nil {
+			return err
+		}
+	}
+	v.vmi.Status.Phase = kubevirtv1.Scheduling
+	return nil
+}
+
+func (r *instances) launch(ctx context.Context, v *situation) error {
+	pod := launcher.Pod(v.vmi, string(v.vmi.UID))
+	if err := r.client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating pod: %w", err)
+	}
+	v.pod = pod
+	return nil
+}
+
+// scheduling says of a pod that has no host why, in kube-scheduler's words.
+func (r *instances) scheduling(ctx context.Context, v *situation) error {
+	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running")
+	switch {
+	case v.pod == nil:
+		return r.launch(ctx, v)
+	case v.pod.Spec.NodeName == "":
+		for _, condition := range v.pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				conditions.Set(v.vmi, scheduledCondition, corev1.ConditionFalse, condition.Reason, condition.Message)
+			}
+		}
+	case hosts.Alive(v.host):
+		conditions.Drop(v.vmi, scheduledCondition)
+		v.vmi.Status.Phase, v.vmi.Status.NodeName = kubevirtv1.Scheduled, v.pod.Spec.NodeName
+		metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, v.pod.Spec.NodeName)
+	}
+	return nil
+}
+
+func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration, error) {
+	if v.pod == nil {
+		r.fail(v, "the pod is gone")
+		return 0, nil
+	}
+	if !hosts.Alive(v.host) {
+		return 0, nil
+	}
+	if wait := r.clock.Left(v.vmi.UID, "boot", r.delays.Boot); wait > 0 {
+		return wait, nil
+	}
+	if err := r.guests.Boot(ctx, v.vmi); err != nil {
+		return 0, err
+	}
+	v.vmi.Status.Phase = kubevirtv1.Running
+	return 0, nil
+}
+
+// running keeps what is known of a guest up to date. Of one whose host is away nothing is known.
+func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
+	switch {
+	case v.pod == nil:
+		r.fail(v, "the pod is gone")
+		return 0, nil
+	case !hosts.Alive(v.host):
+		v.vmi.Status.Phase = kubevirtv1.Unknown
+		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "NodeNotReady", "the host does not answer")
+		return 0, nil
+	}
+	if r.troubles.Has(troubles.NoBoot, v.vmi) {
+		r.fail(v, crashed)
+		return 0, nil
+	}
+	v.vmi.Status.Phase = kubevirtv1.Running
+	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
+	if r.troubles.Has(troubles.Standstill, v.vmi) {
+		conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
+		return 0, nil
+	}
+	conditions.Drop(v.vmi, kubevirtv1.VirtualMachineInstancePaused)
+	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
+	moving, err := r.migrate(ctx, v)
+	if err != nil || moving > 0 {
+		return moving, err
+	}
+	copyHostLabels(v.vmi, v.host)
+	answers := r.clock.Left(v.vmi.UID, "agent", r.delays.Agent)
+	return answers, r.guests.Report(ctx, v.vmi, answers == 0)
+}
+
+// migrate follows the instance to the host of its migration's target, once that has one. It returns how long that still takes.
+func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, error) {
+	if v.target == nil || v.target.Spec.NodeName == "" {
+		return 0, nil
+	}
+	host := &corev1.Node{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: v.target.Spec.NodeName}, host); err != nil {
+		return 0, fmt.Errorf("reading host: %w", err)
+	}
+	state := v.vmi.Status.MigrationState
+	if left := r.clock.Left(v.vmi.UID, "migration "+string(state.MigrationUID), r.delays.Migration); left > 0 || !hosts.Alive(host) {
+		return left, nil
+	}
+	state.Completed, state.TargetNode, state.EndTimestamp = true, host.Name, ptr.To(metav1.Now())
+	state.SourcePod, v.vmi.Status.NodeName = v.pod.Name, host.Name
+	metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, host.Name)
+	v.pod, v.target, v.host = v.target, nil, host
+	return 0, nil
+}
+
+// leave removes the Pod that the instance has migrated from.
+func (r *instances) leave(ctx context.Context, v *situation) error {
+	state := v.vmi.Status.MigrationState
+	for i := range v.pods {
+		if state != nil && state.Completed && v.pods[i].Name == state.SourcePod {
+			return r.remove(ctx, &v.pods[i])
+		}
+	}
+	return nil
+}
+
+func (r *instances) remove(ctx context.Context, pod *corev1.Pod) error {
+	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	if controllers.Settled(err) != nil {
+		return fmt.Errorf("deleting pod: %w", err)
+	}
+	return nil
+}
+
+// crashed is why an instance has failed that did nothing but boot.
+const crashed = "the guest has crashed"
+
+func (r *instances) fail(v *situation, why string) {
+	v.vmi.Status.Phase, v.vmi.Status.Reason = kubevirtv1.Failed, why
+	conditions.Set(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "PodTerminating", why)
+}
+
+// end stops an instance that is deleted.
+func (r *instances) end(ctx context.Context, v *situation) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	if r.troubles.Has(troubles.NoShutdown, v.vmi) {
+		return ctrl.Result{}, nil
+	}
+	if wait := r.clock.Left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	for i := range v.pods {
+		if err := r.remove(ctx, &v.pods[i]); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	if err := r.guests.Stop(ctx, v.vmi); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := controllers.RemoveFinalizer(ctx, r.client, v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.guests.Forget(v.vmi)
+	r.clock.Forget(v.vmi.UID)
+	return ctrl.Result{}, nil
+}
+
+// copyHostLabels tells an instance where it runs, as Harvester does for one creator only.
+func copyHostLabels(vmi *kubevirtv1.VirtualMachineInstance, host *corev1.Node) {
+	if vmi.Labels[creatorLabel] != labelsCopiedFor {
+		return
+	}
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelHostname} {
+		if value, ok := host.Labels[key]; ok {
+			metav1.SetMetaDataAnnotation(&vmi.ObjectMeta, key, value)
+		}
+	}
+}

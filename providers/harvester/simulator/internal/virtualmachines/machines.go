@@ -1,0 +1,230 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/guests"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/storage"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/timing"
+	"github.com/faultline-io/faultline/shared/simulation"
+)
+
+// templatesAnnotation has the PVCs that Harvester makes for a virtual machine.
+const templatesAnnotation = "harvesterhci.io/volumeClaimTemplates"
+
+// machines plays what looks after VirtualMachines: Harvester, which makes their PVCs, and virt-controller, which makes and
+// ends their instances.
+type machines struct {
+	client  client.Client
+	clock   *timing.Clock
+	guests  *guests.Guests
+	written simulation.Guard
+}
+
+// errBehind is of an instance that is there and not yet, or still, in the cache: its event follows.
+var errBehind = errors.New("the instance is not in the cache")
+
+// Reconcile makes a virtual machine run or not, as it is to.
+func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	vm := &kubevirtv1.VirtualMachine{}
+	if err := r.client.Get(ctx, req.NamespacedName, vm); err != nil {
+		r.written.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if wait := r.written.Wait(vm); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	vmi, err := r.instance(ctx, vm)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if vm.DeletionTimestamp != nil {
+		return r.end(ctx, vm, vmi)
+	}
+	before := vm.Status.DeepCopy()
+	missing, err := r.volumes(ctx, vm)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if vmi, err = r.run(ctx, vm, vmi, len(missing) == 0); errors.Is(err, errBehind) {
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.report(ctx, vm, vmi, missing, *before); err != nil || !r.backsOff(vm) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: crashBackoff}, nil
+}
+
+// instance returns the virtual machine's own; nil without one.
+func (r *machines) instance(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
+	vmi := &kubevirtv1.VirtualMachineInstance{}
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(vm), vmi); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(vmi, vm) {
+		return nil, nil
+	}
+	return vmi, nil
+}
+
+// crashBackoff is how long a virtual machine that crashes each time waits until it is started again.
+const crashBackoff = time.Second
+
+// backsOff reports whether a virtual machine has crashed and is not to start yet.
+func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) bool {
+	failure := vm.Status.StartFailure
+	return failure != nil && failure.RetryAfterTimestamp != nil && failure.RetryAfterTimestamp.After(r.clock.Now())
+}
+
+func (r *machines) noteCrash(vm *kubevirtv1.VirtualMachine) {
+	count := 1
+	if vm.Status.StartFailure != nil {
+		count = vm.Status.StartFailure.ConsecutiveFailCount + 1
+	}
+	vm.Status.StartFailure = &kubevirtv1.VirtualMachineStartFailure{
+		ConsecutiveFailCount: count, RetryAfterTimestamp: ptr.To(metav1.NewTime(r.clock.Now().Add(crashBackoff))),
+	}
+}
+
+// volumes makes the PVCs of the annotation and returns which of those that the virtual machine uses are not there.
+func (r *machines) volumes(ctx context.Context, vm *kubevirtv1.VirtualMachine) (missing []string, err error) {
+	var templates []corev1.PersistentVolumeClaim
+	if text := vm.Annotations[templatesAnnotation]; text != "" {
+		if err := json.Unmarshal([]byte(text), &templates); err != nil {
+			return nil, fmt.Errorf("reading the annotation %s: %w", templatesAnnotation, err)
+		}
+	}
+	for i := range templates {
+		claim := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: vm.Namespace, Name: templates[i].Name, Labels: templates[i].Labels, Annotations: templates[i].Annotations,
+			},
+			Spec: templates[i].Spec,
+		}
+		known := r.client.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+		if known == nil {
+			continue
+		}
+		if err := r.client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("creating volume %s: %w", claim.Name, err)
+		}
+	}
+	for _, name := range storage.ClaimsOf(&vm.Spec.Template.Spec) {
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+		made := slices.ContainsFunc(templates, func(t corev1.PersistentVolumeClaim) bool { return t.Name == name })
+		if apierrors.IsNotFound(err) && !made {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
+
+// run makes the instance that is to be and ends the one that is not; it returns what there is then.
+func (r *machines) run(
+	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, complete bool,
+) (*kubevirtv1.VirtualMachineInstance, error) {
+	strategy, err := vm.RunStrategy()
+	if err != nil {
+		return vmi, fmt.Errorf("reading the run strategy: %w", err)
+	}
+	wanted := strategy == kubevirtv1.RunStrategyAlways || strategy == kubevirtv1.RunStrategyRerunOnFailure
+	if vmi == nil {
+		if !wanted || !complete || r.backsOff(vm) {
+			return nil, nil
+		}
+		return r.start(ctx, vm)
+	}
+	if vmi.DeletionTimestamp != nil || wanted && !vmi.IsFinal() {
+		return vmi, nil
+	}
+	if wanted && vmi.Status.Reason == crashed {
+		r.noteCrash(vm)
+	}
+	return vmi, r.stop(ctx, vmi)
+}
+
+func (r *machines) start(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
+	vmi := instanceOf(vm)
+	if err := r.client.Create(ctx, vmi); apierrors.IsAlreadyExists(err) {
+		return nil, errBehind
+	} else if err != nil {
+		return nil, fmt.Errorf("creating instance: %w", err)
+	}
+	return vmi, nil
+}
+
+func (r *machines) stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
+	if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); controllers.Settled(err) != nil {
+		return fmt.Errorf("deleting instance: %w", err)
+	}
+	return nil
+}
+
+// instanceOf is a virtual machine that runs. Interfaces without a MAC address get the same one each time.
+func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstance {
+	template := vm.Spec.Template.DeepCopy()
+	vmi := &kubevirtv1.VirtualMachineInstance{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: vm.Namespace, Name: vm.Name,
+			Labels: maps.Clone(template.ObjectMeta.Labels), Annotations: maps.Clone(template.ObjectMeta.Annotations),
+			Finalizers:      []string{kubevirtv1.VirtualMachineInstanceFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(vm, kubevirtv1.VirtualMachineGroupVersionKind)},
+		},
+		Spec: template.Spec,
+	}
+	for i := range vmi.Spec.Domain.Devices.Interfaces {
+		if nic := &vmi.Spec.Domain.Devices.Interfaces[i]; nic.MacAddress == "" {
+			nic.MacAddress = macOf(vm.UID, nic.Name)
+		}
+	}
+	return vmi
+}
+
+// end ends a virtual machine that is deleted, after its instance. Its PVCs stay.
+func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	if vmi != nil {
+		if vmi.DeletionTimestamp == nil {
+			if err := r.stop(ctx, vmi); err != nil {
+				return ctrl.Result{}, err
+			}
+		}
+		return ctrl.Result{}, r.report(ctx, vm, vmi, nil, *vm.Status.DeepCopy())
+	}
+	if err := r.guests.Erase(ctx, vm); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.clock.Forget(vm.UID)
+	return ctrl.Result{}, controllers.RemoveFinalizer(ctx, r.client, vm, kubevirtv1.VirtualMachineControllerFinalizer)
+}
+
+// macOf is the address of a virtual machine's interface that has none of its own.
+func macOf(vm types.UID, nic string) string {
+	sum := sha256.Sum256([]byte(string(vm) + "/" + nic))
+	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", sum[0], sum[1], sum[2])
+}

@@ -1,0 +1,116 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualmachines
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/conditions"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
+)
+
+// scheduledCondition is that of the instance's Pod.
+const scheduledCondition = kubevirtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled)
+
+// report writes the status.
+func (r *machines) report(
+	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, missing []string,
+	before kubevirtv1.VirtualMachineStatus,
+) error {
+	strategy, err := vm.RunStrategy()
+	if err != nil {
+		return fmt.Errorf("reading the run strategy: %w", err)
+	}
+	vm.Status.RunStrategy, vm.Status.ObservedGeneration, vm.Status.DesiredGeneration = strategy, vm.Generation, vm.Generation
+	vm.Status.Created = vmi != nil
+	ready := vmi != nil && conditions.Of(vmi, kubevirtv1.VirtualMachineInstanceReady) != nil
+	vm.Status.Ready = ready && conditions.Of(vmi, kubevirtv1.VirtualMachineInstanceReady).Status == corev1.ConditionTrue
+	vm.Status.Conditions = copiedConditions(vmi)
+	vm.Status.PrintableStatus = printable(vm, vmi, missing)
+	if vm.Status.Ready {
+		vm.Status.StartFailure = nil
+	}
+	if apiequality.Semantic.DeepEqual(before, vm.Status) {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, vm); controllers.Settled(err) != nil {
+		return fmt.Errorf("updating status: %w", err)
+	} else if err == nil {
+		r.written.Wrote(vm)
+	}
+	return nil
+}
+
+// printable is the state that users see.
+func printable(
+	vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, missing []string,
+) kubevirtv1.VirtualMachinePrintableStatus {
+	switch {
+	case vm.DeletionTimestamp != nil:
+		return kubevirtv1.VirtualMachineStatusTerminating
+	case len(missing) > 0:
+		return kubevirtv1.VirtualMachineStatusPvcNotFound
+	case vmi != nil:
+		return printableOf(vmi)
+	case vm.Status.RunStrategy == kubevirtv1.RunStrategyHalted:
+		return kubevirtv1.VirtualMachineStatusStopped
+	case vm.Status.StartFailure != nil:
+		return kubevirtv1.VirtualMachineStatusCrashLoopBackOff
+	}
+	return kubevirtv1.VirtualMachineStatusProvisioning
+}
+
+// printableOf is the state of a virtual machine that has an instance.
+func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachinePrintableStatus {
+	if vmi.DeletionTimestamp != nil {
+		return kubevirtv1.VirtualMachineStatusStopping
+	}
+	if c := conditions.Of(vmi, scheduledCondition); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		return kubevirtv1.VirtualMachineStatusUnschedulable
+	}
+	switch vmi.Status.Phase {
+	case kubevirtv1.Pending:
+		return kubevirtv1.VirtualMachineStatusWaitingForVolumeBinding
+	case kubevirtv1.Running:
+		if migrates(vmi) {
+			return kubevirtv1.VirtualMachineStatusMigrating
+		}
+		if conditions.Of(vmi, kubevirtv1.VirtualMachineInstancePaused) != nil {
+			return kubevirtv1.VirtualMachineStatusPaused
+		}
+		return kubevirtv1.VirtualMachineStatusRunning
+	case kubevirtv1.Unknown:
+		return kubevirtv1.VirtualMachineStatusUnknown
+	case kubevirtv1.Failed, kubevirtv1.Succeeded:
+		return kubevirtv1.VirtualMachineStatusStopped
+	}
+	return kubevirtv1.VirtualMachineStatusStarting
+}
+
+// copiedConditions are what a virtual machine says of its instance. Their order is that of their names.
+func copiedConditions(vmi *kubevirtv1.VirtualMachineInstance) []kubevirtv1.VirtualMachineCondition {
+	if vmi == nil {
+		return []kubevirtv1.VirtualMachineCondition{{
+			Type: kubevirtv1.VirtualMachineReady, Status: corev1.ConditionFalse, Reason: "VMINotExists", Message: "VMI does not exist",
+		}}
+	}
+	var out []kubevirtv1.VirtualMachineCondition
+	for _, c := range vmi.Status.Conditions {
+		out = append(out, kubevirtv1.VirtualMachineCondition{
+			Type: kubevirtv1.VirtualMachineConditionType(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: c.LastTransitionTime,
+		})
+	}
+	slices.SortFunc(out, func(a, b kubevirtv1.VirtualMachineCondition) int {
+		return strings.Compare(string(a.Type), string(b.Type))
+	})
+	return out
+}
