@@ -54,7 +54,7 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 		return nil, s.guests.Reachable(body.This)
 	}
 	var fault types.BaseMethodFault
-	r.Work, fault = s.work(method)
+	r.Work, fault = s.effects.Of(method)
 	return nil, fault
 }
 

@@ -4,7 +4,11 @@
 package simulator
 
 import (
+	"fmt"
+
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/datacenters"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/hosts"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/templates"
 )
@@ -21,51 +25,39 @@ type Layout struct {
 }
 
 // Datacenter is one datacenter with all that it holds.
-type Datacenter struct {
-	Name     string
-	Clusters []Cluster
-	// Folders are VM folders below the datacenter's own, such as "a/b".
-	// Parents are made as needed.
-	Folders    []string
-	Datastores []Datastore
-	Networks   []Network
-	Templates  []Template
-}
+type Datacenter = datacenters.Datacenter
 
 // Cluster is one compute cluster. DRS is on and fully automated.
-type Cluster struct {
-	Name string
-	// Hosts are the names of its hosts. They should be unique in the layout.
-	Hosts []string
-	// Pools are resource pools below the cluster's root pool, such as "a/b".
-	Pools []string
-	// HostGroups maps a DRS host group to the names of its hosts.
-	HostGroups map[string][]string
-	// VMGroups maps a DRS VM group to the names of the templates in it; usually none.
-	VMGroups map[string][]string
-	Rules    []Rule
-}
+type Cluster = datacenters.Cluster
 
 // Rule is a DRS rule that the VMs of a group run on hosts of a group.
 type Rule = drs.Rule
 
 // Datastore is mounted by every host of its clusters.
-type Datastore struct {
-	Name     string
-	Clusters []string // empty: all of the datacenter
-}
+type Datastore = datacenters.Datastore
 
 // Network is reachable from every host of its clusters.
-type Network struct {
-	Name     string
-	Clusters []string // empty: all of the datacenter
-	// Distributed makes it a port group of a distributed switch of its own,
-	// else it is a standard network.
-	Distributed bool
-}
+type Network = datacenters.Network
 
 // Template is a powered-off VM marked as template.
 type Template = templates.Template
 
 // Tag is a tag and the objects that it is attached to, by inventory path.
 type Tag = tagging.Tag
+
+// build makes the layout's objects through vCenter's own API.
+func (s *Server) build(layout Layout) error {
+	hosts.Lighten()
+	for _, policy := range layout.Policies {
+		s.AddPolicy(policy)
+	}
+	builder := datacenters.Builder{
+		Operator: s.operator, Inventory: s.inventory, Hosts: s.hosts, Datastores: s.datastores, DRS: s.drs,
+	}
+	for _, dc := range layout.Datacenters {
+		if err := builder.Add(dc); err != nil {
+			return fmt.Errorf("datacenter %q: %w", dc.Name, err)
+		}
+	}
+	return s.tagging.Make(layout.Tags)
+}

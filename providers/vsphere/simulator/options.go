@@ -15,6 +15,7 @@ type options struct {
 	stockPolicies      bool
 	stockCollector     bool
 	silentRecentTasks  bool
+	silentTags         bool
 	version            string
 	begin              []func(*Server) error // faults that it has from the start
 }
@@ -80,4 +81,9 @@ func WithStockCollector() Option {
 // property, and promises no update of it. vcsim's own collector knows no silence.
 func WithSilentRecentTasks() Option {
 	return func(o *options) { o.silentRecentTasks = true }
+}
+
+// WithSilentTags keeps vCenter from writing events of tags that are attached to objects or taken off them.
+func WithSilentTags() Option {
+	return func(o *options) { o.silentTags = true }
 }

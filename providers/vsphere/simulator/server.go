@@ -8,20 +8,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"testing"
 
 	pbm "github.com/vmware/govmomi/pbm/simulator"
-	"github.com/vmware/govmomi/simulator"
-	vapi "github.com/vmware/govmomi/vapi/simulator"
-	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/cloning"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/clustermodules"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/datastores"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/effects"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/encryption"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/guest"
@@ -34,6 +31,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/storagepolicy"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tagging"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/tasks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/visibility"
 )
 
@@ -44,7 +42,7 @@ type Server struct {
 	sessions *sessions.Table
 	silent   []string       // properties whose changes clients are not told of
 	history  *tasks.History // nil where vcsim's own is left in place
-	model    *simulator.Model
+	vcsim    *vcsim.VCSim
 	closing  sync.Once
 
 	inventory *inventory.Inventory
@@ -67,6 +65,7 @@ type parts struct {
 	visibility *visibility.Visibility
 	cloning    *cloning.Cloning
 	machines   *machines.Machines
+	effects    effects.Effects
 	guests     *guest.Network
 }
 
@@ -125,6 +124,9 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 		return nil, err
 	}
 	s.tagging = tagging.New(s.operator, s.inventory, s.modules.API(s.operator.LoggedIn, mux))
+	if o.silentTags {
+		s.tagging.Silence()
+	}
 	return s.tagging, s.build(layout)
 }
 
@@ -133,47 +135,25 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 //nolint:gochecknoglobals // It guards vcsim's package variables, which vcsim writes to when it makes an inventory.
 var building sync.Mutex
 
-// assemble puts vcsim's parts together for this server alone. simulator.Service
-// would do most of it, but takes its REST and PBM parts from package variables and
-// serves them on a listener that cannot be cut.
+// assemble makes an empty vCenter of vcsim and of what replaces parts of it.
 func (s *Server) assemble(o options) (http.Handler, error) {
-	s.model = simulator.VPX()
-	s.model.Datacenter = 0
-	if o.version != "" {
-		s.model.ServiceContent.About.Version = o.version
-	}
-	if err := s.model.Create(); err != nil {
-		return nil, fmt.Errorf("creating empty inventory: %w", err)
-	}
-	service := s.model.Service
-	s.inventory = inventory.New(s.model.Map(), s.model.ServiceContent.RootFolder)
-	service.Listen = &url.URL{
-		Scheme: "https", Host: s.Host(), Path: vim25.Path,
-		// Any account set here makes vcsim ask ValidLogin; it is never valid itself.
-		User: url.UserPassword("", ""),
-	}
-	s.inventory.Registry.SessionManager().ValidLogin = s.accounts.Valid
-	s.inventory.Registry.SessionManager().ServiceHostName = s.Host()
-
-	service.RegisterSDK(s.inventory.Registry, vim25.Path+"/vimService")
-	service.ServeMux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", service.ServiceVersions)
-	patterns, rest := vapi.New(service.Listen, s.inventory.Registry)
-	for _, pattern := range patterns {
-		service.Handle(pattern, rest)
-	}
-
 	var err error
-	if s.operator, err = operator.New(service, rest, s.accounts.Operator); err != nil {
+	if s.vcsim, err = vcsim.New(s.Host(), o.version, s.accounts.Valid); err != nil {
+		return nil, err
+	}
+	model := s.vcsim.Model
+	s.inventory = inventory.New(model.Map(), model.ServiceContent.RootFolder)
+	if s.operator, err = operator.New(model.Service, s.vcsim.REST, s.accounts.Operator); err != nil {
 		return nil, err
 	}
 	s.parts = s.compose(o)
 	if o.stockPolicies {
-		service.RegisterSDK(pbm.New())
+		model.Service.RegisterSDK(pbm.New())
 	} else {
-		service.RegisterSDK(s.policies.Service())
+		model.Service.RegisterSDK(s.policies.Service())
 	}
 	s.hook(o)
-	return service.ServeMux, nil
+	return model.Service.ServeMux, nil
 }
 
 // compose makes the parts, but for tagging.
@@ -193,6 +173,9 @@ func (s *Server) compose(o options) parts {
 	p.visibility = visibility.New(i, &p.tasks.Turns)
 	p.cloning = cloning.New(i, p.drs, p.policies, p.keys, p.visibility)
 	p.machines = machines.New(i, s.operator, p.cloning)
+	p.effects = effects.Effects{
+		Inventory: i, Hosts: p.hosts, Datastores: p.datastores, DRS: p.drs, Cloning: p.cloning, Machines: p.machines,
+	}
 	return p
 }
 
@@ -211,8 +194,8 @@ func (s *Server) release() {
 		s.tasks.Close()
 		s.guests.Close()
 	}
-	if s.model != nil && s.model.Service != nil {
-		s.model.Remove()
+	if s.vcsim != nil {
+		s.vcsim.Remove()
 	}
 }
 

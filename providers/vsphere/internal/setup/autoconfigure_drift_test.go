@@ -67,17 +67,32 @@ func TestWhatSomebodyChangesIsReportedAndRepairedWhereThatIsAskedFor(t *testing.
 	}
 }
 
-// Tags are not in the stream: what becomes of them is noticed when the zone is looked at.
 func TestTagThatSomebodyTakesOffIsReportedAndRepaired(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
-	zone := w.autoRack("a", named("a"))
-	w.made(zone)
-	w.Expect(w.vc.DetachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
-	w.stop()
-	w.start()
-	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(ContainSubstring("on host-a-1: it was removed"))
-	update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
-	w.made(zone)
-	w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+	for name, tc := range map[string]struct {
+		options []simulator.Option
+		look    func(*world)
+	}{
+		"at once": {nil, func(*world) {}},
+		"when the zone is looked at, where vCenter does not tell of tags": {
+			[]simulator.Option{simulator.WithSilentTags()},
+			func(w *world) {
+				w.stop()
+				w.start()
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, bareHosts(), tc.options...)
+			zone := w.autoRack("a", named("a"))
+			w.made(zone)
+			w.Expect(w.vc.DetachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
+			tc.look(w)
+			w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(ContainSubstring("on host-a-1: it was removed"))
+			update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
+			w.made(zone)
+			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+		})
+	}
 }

@@ -31,7 +31,7 @@ func (s *Session) report(c inventory.Changes) {
 			s.emit(changed(vm))
 		}
 	}
-	if c.Structural {
+	if s.tags.Changed(c.Tags) || c.Structural {
 		s.notify.trigger()
 	}
 }

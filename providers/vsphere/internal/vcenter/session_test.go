@@ -158,7 +158,7 @@ func TestCallWhoseAnswerIsLostIsFollowedByAnEventAndKeepsTheSession(t *testing.T
 func TestSessionsDoNotPileUpOnAVCenterThatRefusesTheStream(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	r.server.RefuseCalls("CreateFilter", 2, &types.SystemError{Reason: "no more filters"})
+	r.server.RefuseCalls("CreatePropertyCollector", 2, &types.SystemError{Reason: "no more collectors"})
 	r.session()
 	g.Expect(r.called("Login")).To(Equal(3))
 	g.Expect(r.server.Sessions()).To(Equal(1))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -275,6 +276,77 @@ func TestTagDetachedIsNoticed(t *testing.T) {
 	g.Expect(reasons(report.Problems)).To(Equal([]vcenter.ZoneReason{vcenter.ZoneMisconfigured}))
 	g.Expect(report.Problems[0].Message).To(ContainSubstring("/dc-1/host/cluster-1/host-a-2"))
 	g.Expect(report.Problems[0].Message).NotTo(ContainSubstring("host-a-1"))
+}
+
+// The inventory's stream has no tags, but vCenter writes an event of each that is attached or taken off.
+func TestTagThatIsTakenOffIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newRig(t, simulator.HostGroups())
+	s := r.session()
+	problems := func() []vcenter.ZoneProblem {
+		report, err := s.CheckZone(t.Context(), rackZone("a"))
+		g.Expect(err).NotTo(HaveOccurred())
+		return report.Problems
+	}
+	g.Expect(problems()).To(BeEmpty())
+	r.forget()
+	g.Expect(r.server.DetachTag("zone-a", "/dc-1/host/cluster-1/host-a-2")).To(Succeed())
+	r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
+	g.Expect(problems()).NotTo(BeEmpty(), "what was read a moment ago is not believed any more")
+	r.forget()
+	g.Expect(r.server.AttachTag("zone-a", "/dc-1/host/cluster-1/host-a-2")).To(Succeed())
+	r.reports(vcenter.Event{Kind: vcenter.InventoryChanged})
+	g.Expect(problems()).To(BeEmpty())
+}
+
+// Whole departments attach tags all day long.
+func TestTagThatNoZoneAsksForCostsNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	layout := simulator.HostGroups()
+	layout.Tags = append(layout.Tags, simulator.Tag{Category: "asset", Name: "asset-1"})
+	r := newRig(t, layout)
+	s := r.session()
+	check := func() {
+		report, err := s.CheckZone(t.Context(), rackZone("a"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(report.Problems).To(BeEmpty())
+	}
+	check()
+	r.server.ResetCalls()
+	for range 3 {
+		g.Expect(r.server.AttachTag("asset-1", "/dc-1/host/cluster-1/host-a-1")).To(Succeed())
+		g.Expect(r.server.DetachTag("asset-1", "/dc-1/host/cluster-1/host-a-1")).To(Succeed())
+	}
+	eventually(t, func() error {
+		if r.called("WaitForUpdatesEx") == 0 {
+			return errors.New("the stream has not told of it")
+		}
+		return nil
+	})
+	check()
+	calls := r.server.Calls()
+	delete(calls, "WaitForUpdatesEx")
+	g.Expect(calls).To(BeEmpty())
+}
+
+// An account that may not read events does without, and so does one that has too many collectors of them.
+func TestVCenterThatTellsNobodyOfTagsIsAskedWithTheZone(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []string{"CreateCollectorForEvents", "CreateFilter"} {
+		t.Run(refused, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := newRig(t, simulator.HostGroups())
+			r.server.RefuseCalls(refused, 1, &types.NoPermission{PrivilegeId: "System.View"})
+			s := r.session()
+			report, err := s.CheckZone(t.Context(), rackZone("a"))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(report.Problems).To(BeEmpty())
+			g.Expect(r.called("Login")).To(Equal(1))
+		})
+	}
 }
 
 func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -91,6 +92,11 @@ func (o *Operator) AwaitRef(ref types.ManagedObjectReference) (types.ManagedObje
 		return made, fmt.Errorf("task %s made %T instead of an object", ref.Value, result)
 	}
 	return made, nil
+}
+
+// PostEvent has vCenter write an event.
+func (o *Operator) PostEvent(event types.BaseEvent) {
+	_, _ = methods.PostEvent(context.Background(), o.Client, &types.PostEvent{This: *o.Client.ServiceContent.EventManager, EventToPost: event})
 }
 
 // REST calls the REST API. Each call logs in anew, so that expired sessions do

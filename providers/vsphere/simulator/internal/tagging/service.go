@@ -37,6 +37,7 @@ type Service struct {
 	operator  *operator.Operator
 	inventory *inventory.Inventory
 	next      http.Handler
+	silent    bool
 
 	mu      sync.Mutex
 	denied  map[string]bool // privileges
@@ -121,22 +122,34 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.next.ServeHTTP(w, r)
+	var spec attachment
+	if json.Unmarshal(body, &spec) != nil || spec.Object.ID == "" {
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	s.watched(spec.reference(), func() { s.next.ServeHTTP(w, r) })
+}
+
+// attachment is what a client has attached, or taken off.
+type attachment struct {
+	Object struct{ Type, ID string } `json:"object_id"`
+	Tags   []string                  `json:"tag_ids"`
+}
+
+func (a attachment) reference() types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: a.Object.Type, Value: a.Object.ID}
 }
 
 // violated refuses an attachment against the rules of the tag's category.
 func (s *Service) violated(w http.ResponseWriter, r *http.Request, body []byte, action string) bool {
-	var spec struct {
-		Object struct{ Type, ID string } `json:"object_id"`
-		Tags   []string                  `json:"tag_ids"`
-	}
+	var spec attachment
 	if json.Unmarshal(body, &spec) != nil {
 		return false
 	}
 	if action == "attach" {
 		spec.Tags = []string{r.URL.Path[strings.LastIndex(r.URL.Path, "/id:")+len("/id:"):]}
 	}
-	id, text := s.surplus(types.ManagedObjectReference{Type: spec.Object.Type, Value: spec.Object.ID}, spec.Tags)
+	id, text := s.surplus(spec.reference(), spec.Tags)
 	if id == "" {
 		return false
 	}

@@ -199,8 +199,11 @@ func (s *Service) associate(action, tagID, path string) error {
 		return err
 	}
 	ref := e.Reference()
-	return s.operator.REST("POST", associationPath+"/id:"+tagID+"?~action="+action,
-		map[string]any{"object_id": map[string]any{"type": ref.Type, "id": ref.Value}}, nil)
+	s.watched(ref, func() {
+		err = s.operator.REST("POST", associationPath+"/id:"+tagID+"?~action="+action,
+			map[string]any{"object_id": map[string]any{"type": ref.Type, "id": ref.Value}}, nil)
+	})
+	return err
 }
 
 // Change attaches or detaches a tag, given as for ID, to or from the object at an inventory path.

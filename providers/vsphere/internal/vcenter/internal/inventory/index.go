@@ -72,6 +72,7 @@ type Changes struct {
 	Gone       []Ref       // virtual machines
 	Configured []Machine   // whose configuration has changed in nothing that is shown
 	Structural bool
+	Tags       []string // by name, that were attached to something or taken off it; "" may be any
 }
 
 func (c *Changes) vm(m *Machine) {

@@ -52,7 +52,7 @@ func (s *Stream) Resume(ctx context.Context) error {
 			return streamError(err)
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
-			s.tell(s.index.Apply(set))
+			s.tell(s.apply(set))
 		}
 	}
 	return nil

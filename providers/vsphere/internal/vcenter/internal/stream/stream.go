@@ -64,6 +64,7 @@ type Stream struct {
 	lags      bool          // the stream was behind once
 	whole     bool          // the index has all that there was when the stream was opened
 	follower  *follower
+	tagEvents tagEvents
 }
 
 // New prepares a stream without calling anything.
@@ -76,6 +77,9 @@ func New(o Options) *Stream {
 // Open reads the whole inventory into the index, and reports nothing of that.
 func (s *Stream) Open(ctx context.Context) error {
 	if err := s.createView(ctx); err != nil {
+		return err
+	}
+	if err := s.collectTagEvents(ctx); err != nil {
 		return err
 	}
 	return s.open(ctx, func(inventory.Changes) {})
@@ -99,7 +103,7 @@ func (s *Stream) open(ctx context.Context, used func(inventory.Changes)) error {
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
 			s.index.Note(seen, set)
-			used(s.index.Apply(set))
+			used(s.apply(set))
 		}
 	}
 	used(s.index.Sweep(seen))
@@ -121,6 +125,9 @@ func (s *Stream) makeCollector(ctx context.Context) error {
 		return err
 	}
 	s.collector, s.position = made.Returnval, ""
+	if err := s.followTagEvents(ctx); err != nil {
+		return err
+	}
 	for _, spec := range []types.PropertyFilterSpec{{
 		ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: inventoryTree()}},
 		PropSet:   inventory.Followed(),
@@ -207,7 +214,7 @@ func (s *Stream) step(ctx context.Context) (more bool, err error) {
 	if err != nil || set == nil {
 		return false, err
 	}
-	s.tell(s.index.Apply(set))
+	s.tell(s.apply(set))
 	return isTrue(set.Truncated), nil
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	attachmentAge = time.Minute // of what is known to be attached; the stream does not report that
+	attachmentAge = time.Minute // of what is known to be attached: vCenter need not tell of changes
 	maxNamed      = 20          // tags of which the names are looked up only to be shown
 	associations  = "/com/vmware/cis/tagging/tag-association"
 )
@@ -43,6 +43,7 @@ type Tags struct {
 	ids        map[inventory.TagName]string
 	several    map[string]bool // categories
 	attachedAt time.Time
+	outdated   time.Time // what was read before is
 }
 
 // New asks nothing yet. shows reports whether the inventory has an object: vCenter refuses to read tags of one that it has not.
@@ -84,6 +85,23 @@ func refusal(errs tags.BatchErrors) error {
 		return vcerrors.ErrForbidden
 	}
 	return vcerrors.ErrInvalid
+}
+
+// Changed is told of tags, by name, that were attached to something or taken off it; "" may be any. It reports whether one of them was
+// asked for: then what is attached is read anew when it is next asked for.
+func (t *Tags) Changed(names []string) bool {
+	if len(names) == 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for asked := range t.ids {
+		if slices.Contains(names, asked.Name) || slices.Contains(names, "") {
+			t.outdated = time.Now()
+			return true
+		}
+	}
+	return false
 }
 
 // Attachments is what is attached to objects, and which tags the names that were asked for are.
@@ -135,7 +153,7 @@ func (t *Tags) Of(ctx context.Context, objects []inventory.Ref, wanted []invento
 func (t *Tags) cached(objects []inventory.Ref, wanted []inventory.TagName) (Attachments, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fresh := time.Since(t.attachedAt) < attachmentAge
+	fresh := time.Since(t.attachedAt) < attachmentAge && t.attachedAt.After(t.outdated)
 	known := Attachments{map[inventory.Ref][]string{}, map[inventory.TagName]string{}, map[string]bool{}}
 	for _, object := range objects {
 		ids, ok := t.attached[object]

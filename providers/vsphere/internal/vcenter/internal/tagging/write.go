@@ -80,7 +80,7 @@ func (t *Tags) detail(ctx context.Context, manager *tags.Manager, name inventory
 func (t *Tags) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.attachedAt = time.Time{}
+	t.outdated = time.Now()
 }
 
 // NameOf returns the tag that an item is about; of a category none.

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package datacenters
 
 import (
 	"context"
@@ -13,45 +13,43 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/datastores"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/drs"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/hosts"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/inventory"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/networks"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/operator"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/templates"
 )
 
-// build makes the layout's objects through vCenter's own API.
-func (s *Server) build(layout Layout) error {
-	hosts.Lighten()
-	for _, policy := range layout.Policies {
-		s.AddPolicy(policy)
-	}
-	for _, dc := range layout.Datacenters {
-		if err := s.buildDatacenter(dc); err != nil {
-			return fmt.Errorf("datacenter %q: %w", dc.Name, err)
-		}
-	}
-	return s.tagging.Make(layout.Tags)
+// Builder makes datacenters through vCenter's own API, out of these parts.
+type Builder struct {
+	Operator   *operator.Operator
+	Inventory  *inventory.Inventory
+	Hosts      *hosts.Hosts
+	Datastores *datastores.Datastores
+	DRS        *drs.DRS
 }
 
 // site is a datacenter while it is being built.
 type site struct {
-	server   *Server
+	Builder
 	spec     Datacenter
 	object   *simulator.Datacenter
 	clusters []*simulator.ClusterComputeResource // as in the spec
 }
 
-func (s *Server) buildDatacenter(spec Datacenter) error {
-	made, err := methods.CreateDatacenter(context.Background(), s.operator.Client, &types.CreateDatacenter{
-		This: s.operator.Client.ServiceContent.RootFolder, Name: spec.Name,
+// Add makes a datacenter. An error says which part of it cannot be made.
+func (b Builder) Add(spec Datacenter) error {
+	made, err := methods.CreateDatacenter(context.Background(), b.Operator.Client, &types.CreateDatacenter{
+		This: b.Operator.Client.ServiceContent.RootFolder, Name: spec.Name,
 	})
 	if err != nil {
 		return fmt.Errorf("creating it: %w", err)
 	}
-	dc, _ := inventory.Get[*simulator.Datacenter](s.inventory, &made.Returnval)
-	b := &site{server: s, spec: spec, object: dc}
-	steps := []func() error{b.folders, b.computeClusters, b.networks, b.datastores, b.templates, b.groups}
+	dc, _ := inventory.Get[*simulator.Datacenter](b.Inventory, &made.Returnval)
+	s := &site{Builder: b, spec: spec, object: dc}
+	steps := []func() error{s.folders, s.computeClusters, s.networks, s.datastores, s.templates, s.groups}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -60,9 +58,9 @@ func (s *Server) buildDatacenter(spec Datacenter) error {
 	return nil
 }
 
-func (b *site) folders() error {
-	for _, path := range b.spec.Folders {
-		err := b.server.inventory.MakePath(b.object.VmFolder, path, b.addFolder)
+func (s *site) folders() error {
+	for _, path := range s.spec.Folders {
+		err := s.Inventory.MakePath(s.object.VmFolder, path, s.addFolder)
 		if err != nil {
 			return fmt.Errorf("creating folder %q: %w", path, err)
 		}
@@ -70,28 +68,28 @@ func (b *site) folders() error {
 	return nil
 }
 
-func (b *site) addFolder(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
-	made, err := methods.CreateFolder(context.Background(), b.server.operator.Client, &types.CreateFolder{This: parent, Name: name})
+func (s *site) addFolder(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
+	made, err := methods.CreateFolder(context.Background(), s.Operator.Client, &types.CreateFolder{This: parent, Name: name})
 	if err != nil {
 		return parent, err
 	}
 	return made.Returnval, nil
 }
 
-func (b *site) computeClusters() error {
-	for _, spec := range b.spec.Clusters {
-		cluster, err := b.server.hosts.AddCluster(b.server.operator, b.object.HostFolder, spec.Name)
+func (s *site) computeClusters() error {
+	for _, spec := range s.spec.Clusters {
+		cluster, err := s.Hosts.AddCluster(s.Operator, s.object.HostFolder, spec.Name)
 		if err != nil {
 			return fmt.Errorf("creating cluster %q: %w", spec.Name, err)
 		}
-		b.clusters = append(b.clusters, cluster)
+		s.clusters = append(s.clusters, cluster)
 		for _, host := range spec.Hosts {
-			if err := hosts.Add(b.server.operator, cluster, host); err != nil {
+			if err := hosts.Add(s.Operator, cluster, host); err != nil {
 				return fmt.Errorf("adding host %q to cluster %q: %w", host, spec.Name, err)
 			}
 		}
 		for _, pool := range spec.Pools {
-			if err := b.server.hosts.AddPool(b.server.operator, *cluster.ResourcePool, pool); err != nil {
+			if err := s.Hosts.AddPool(s.Operator, *cluster.ResourcePool, pool); err != nil {
 				return fmt.Errorf("creating pool %q in cluster %q: %w", pool, spec.Name, err)
 			}
 		}
@@ -100,9 +98,9 @@ func (b *site) computeClusters() error {
 }
 
 // selected returns the clusters of those names, or all.
-func (b *site) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
+func (s *site) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
 	var out []*simulator.ClusterComputeResource
-	for _, cluster := range b.clusters {
+	for _, cluster := range s.clusters {
 		if len(names) == 0 || slices.Contains(names, cluster.Name) {
 			out = append(out, cluster)
 		}
@@ -113,11 +111,11 @@ func (b *site) selected(names []string) ([]*simulator.ClusterComputeResource, er
 	return out, nil
 }
 
-func (b *site) networks() error {
-	builder := networks.Build(b.server.inventory, b.server.operator, b.object)
-	builder.Drop(b.clusters)
-	for _, spec := range b.spec.Networks {
-		clusters, err := b.selected(spec.Clusters)
+func (s *site) networks() error {
+	builder := networks.Build(s.Inventory, s.Operator, s.object)
+	builder.Drop(s.clusters)
+	for _, spec := range s.spec.Networks {
+		clusters, err := s.selected(spec.Clusters)
 		if err != nil {
 			return fmt.Errorf("network %q: %w", spec.Name, err)
 		}
@@ -132,22 +130,22 @@ func (b *site) networks() error {
 	return nil
 }
 
-func (b *site) datastores() error {
-	for _, spec := range b.spec.Datastores {
-		clusters, err := b.selected(spec.Clusters)
+func (s *site) datastores() error {
+	for _, spec := range s.spec.Datastores {
+		clusters, err := s.selected(spec.Clusters)
 		if err != nil {
 			return fmt.Errorf("datastore %q: %w", spec.Name, err)
 		}
-		if err := b.server.datastores.Mount(b.server.operator, spec.Name, b.server.inventory.HostsOf(clusters)); err != nil {
+		if err := s.Datastores.Mount(s.Operator, spec.Name, s.Inventory.HostsOf(clusters)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *site) templates() error {
-	builder := templates.Build(b.server.inventory, b.server.operator, b.spec.Name, b.clusters)
-	for _, spec := range b.spec.Templates {
+func (s *site) templates() error {
+	builder := templates.Build(s.Inventory, s.Operator, s.spec.Name, s.clusters)
+	for _, spec := range s.spec.Templates {
 		if err := builder.Add(spec); err != nil {
 			return fmt.Errorf("template %q: %w", spec.Name, err)
 		}
@@ -156,10 +154,10 @@ func (b *site) templates() error {
 }
 
 // groups makes DRS groups and rules, and switches DRS on.
-func (b *site) groups() error {
-	for i, spec := range b.spec.Clusters {
+func (s *site) groups() error {
+	for i, spec := range s.spec.Clusters {
 		setup := drs.Setup{HostGroups: spec.HostGroups, VMGroups: spec.VMGroups, Rules: spec.Rules}
-		if err := b.server.drs.SetUp(b.server.operator, b.clusters[i], setup); err != nil {
+		if err := s.DRS.SetUp(s.Operator, s.clusters[i], setup); err != nil {
 			return err
 		}
 	}
